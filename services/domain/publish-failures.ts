@@ -2,7 +2,7 @@ import type { MediaFailure } from '#schemas/media.ts';
 import type { Failure } from '#schemas/target.ts';
 import { mediaFailure } from './media-failures.ts';
 
-/** Failures that are found without a network, beside those a network tells; served under /errors/{code}. */
+/** Failures that this house finds itself; networks report others. Served under /errors/{code}. */
 
 const failure = (
   category: Failure['category'],
@@ -35,7 +35,7 @@ export const disconnected = failure(
   true,
   'user',
 );
-/** Said of a thread whose beginning is out; any other target is canceled. */
+/** For a thread with a published segment; any other target is canceled. */
 export const threadInterrupted = failure(
   'permission',
   'thread_interrupted',
@@ -79,7 +79,7 @@ export const outcomeUnreadable = failure(
   'service',
 );
 
-/** A file is at fault. Their codes are served with those of media. */
+/** Failures of a file. The API serves their codes with the codes of media. */
 const aboutMedia = (
   mediaId: string,
   { code, message }: MediaFailure,
@@ -87,12 +87,12 @@ const aboutMedia = (
   actor: Failure['actor'],
 ): Failure => ({ ...failure('media', code, message, retryable, actor), mediaId });
 
-/** Its rendition was not made within the time that is waited for one. */
+/** The rendition was not ready within the time limit. */
 export const mediaNotReady = (mediaId: string): Failure =>
   aboutMedia(mediaId, mediaFailure('media_not_ready'), true, 'service');
 export const mediaMissing = (mediaId: string): Failure =>
   aboutMedia(mediaId, mediaFailure('media_missing'), false, 'user');
-/** What the network needs cannot be made of it: why, in the words of the rendition. */
+/** The file cannot be rendered as the network requires; code and message are those of the rendition's failure. */
 export const renditionMissing = (mediaId: string, why: MediaFailure): Failure =>
   aboutMedia(mediaId, why, false, 'user');
 

@@ -6,7 +6,7 @@ export interface AdapterTimes {
   readonly settleWindowMs: number;
 }
 
-/** The configured times; the adapter's own where none is configured. */
+/** The configured times; a time that is not configured is the adapter's own. */
 export const adapterTimes = (
   adapter: PlatformAdapter,
   platform: Platform,

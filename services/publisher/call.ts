@@ -6,17 +6,17 @@ import { ClaimLost } from './leased-target.ts';
 import { BoundaryMissed, type Steps } from './steps.ts';
 import { pause } from './time.ts';
 
-/** Milliseconds that an adapter has after its deadline, or after a stop before the boundary, to end by itself. */
+/** Milliseconds that an adapter has to end by itself after its deadline, or after a stop before the boundary. */
 const graceMs = 500;
 
 export type CallResult =
   | PublishOutcome
-  /** The process drains, and nothing was called: the next worker goes on in this attempt from its checkpoints. */
+  /** The process drained before the call. The next worker continues this attempt from its checkpoints. */
   | { readonly kind: 'drained' };
 
 /**
  * Calls the adapter once and corrects an answer that contradicts the boundary: after it `deferred` becomes `unknown`,
- * before it `unknown` becomes `deferred`. The adapter may record nothing more when this returns.
+ * before it `unknown` becomes `deferred`. After this returns, the adapter can record nothing more.
  */
 export const callAdapter = async (
   { tools, leased, draining }: WorkContext,
@@ -29,7 +29,7 @@ export const callAdapter = async (
   const ended = new AbortController();
   try {
     const call = adapter.publish(request, steps);
-    // The adapter uses the files until its call has ended, which may be later than the end of this wait.
+    // The adapter uses the files until its call ends, possibly after this function has stopped waiting.
     void call.then(lent.close, lent.close);
     const outcome = await Promise.race([call, limit(tools, steps, lent, ended.signal)]);
     const { crossed } = steps;
@@ -37,15 +37,15 @@ export const callAdapter = async (
     if (outcome.kind === 'deferred' && crossed) return { kind: 'unknown', failure: outcome.failure };
     return outcome;
   } catch (error) {
-    // The claim is ours and nothing was called: that outcome is known, and a retry may do better.
+    // This worker holds the claim and made no call. So the outcome is known, and a retry is safe.
     if (error instanceof BoundaryMissed) return { kind: 'failed', failure: interrupted };
     if (error instanceof ClaimLost || !leased.lease.isHeld()) throw error;
     if (steps.crossed) {
-      tools.logger.error({ err: error, targetId }, 'a publish call ended with an error');
+      tools.logger.error({ err: error, targetId }, 'the adapter threw after the boundary');
       return { kind: 'unknown', failure: outcomeUnknown };
     }
     if (draining.aborted) return { kind: 'drained' };
-    tools.logger.error({ err: error, targetId }, 'preparing a post ended with an error');
+    tools.logger.error({ err: error, targetId }, 'the adapter threw before the boundary');
     return { kind: 'deferred', failure: adapterFailed };
   } finally {
     ended.abort();
@@ -53,7 +53,7 @@ export const callAdapter = async (
   }
 };
 
-/** The outcome of an adapter that does not end by itself: before the boundary by its limits, after it by the deadline. */
+/** Ends the wait for an adapter: before the boundary at the preparation limits, after it at the call's deadline. */
 const limit = async (
   { preparationLimitMs, preparationIdleMs }: WorkContext['tools'],
   steps: Steps,
@@ -74,11 +74,11 @@ const limit = async (
       await pause(graceMs, ended);
       if (steps.deadline === null) throw steps.signal.reason;
     }
-    // A boundary that comes meanwhile ends the limits of the preparation, so the loop looks for one every second.
+    // A boundary replaces the preparation limits by the deadline, so the loop checks for a boundary every second.
     await pause(Math.min(left, 1_000), ended);
   }
   if (steps.crossed) return { kind: 'unknown', failure: outcomeUnknown };
-  // Nobody reads the outcome of a call that has ended.
+  // If the call has ended, its own outcome won the race, and this one is ignored.
   if (!ended.aborted) steps.stop();
   return { kind: 'deferred', failure: adapterFailed };
 };

@@ -11,10 +11,10 @@ export type ClaimResult =
   | { readonly kind: 'claimed'; readonly files: TargetFiles }
   /** The target is canceled or failed; its stream says why. */
   | { readonly kind: 'refused' }
-  /** Nothing is claimed before the files are ready. */
+  /** The target stays unclaimed until its files are ready. */
   | { readonly kind: 'waiting_for_files' };
 
-/** Claims a due target, where its client, its account and its files allow that it goes out. */
+/** Claims a due target if its client, account and files allow publishing. */
 export const claim = async (context: WorkContext, target: TargetIn<'pending'>): Promise<ClaimResult> => {
   const { leased } = context;
   const { account, client } = await context.conditions.current(target);
@@ -40,10 +40,9 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
 };
 
 /**
- * Requests the renditions that nobody has requested, and lets the target wait for them up to a limit. The asset's decider
- * takes each need once, so if this worker dies between two requests, the next worker requests the rest. The limit counts
- * from the request and from this publisher's start: a rendition keeps its whole time when no worker was there to request
- * it or to wait for it.
+ * Requests missing renditions, and lets the target wait for them up to a limit. The asset's decider accepts each need
+ * once, so if this worker dies between two requests, the next worker requests the rest. The limit counts from the
+ * latest of due time, request and this publisher's start, so that an outage of the publishers does not shorten it.
  */
 const mediaFault = async (
   { tools, leased }: WorkContext,

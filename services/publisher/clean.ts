@@ -1,7 +1,7 @@
 import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import type { Failure } from '#schemas/target.ts';
 
-/** What a network told of a post, before it becomes an event: no longer than its schema allows. */
+/** Cuts a network's answer to the lengths of the event schema, and makes its text well-formed. */
 
 const orNull = (text: string | null, most: number): string | null =>
   text === null ? null : wellFormedText(text, most);
@@ -17,7 +17,7 @@ export const cleanFailure = (failure: Failure): Failure => ({
   mediaId: failure.mediaId,
 });
 
-/** Whether a reply can name it. */
+/** Whether a reply can use this text as the id of its parent post. */
 export const isId = (text: string): boolean => text !== '' && wellFormedText(text, 500) === text;
 
 export const cleanPresent = (

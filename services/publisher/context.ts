@@ -19,13 +19,13 @@ export interface WorkContext {
 export type OwnAttempt =
   /** The worker has not read the files. */
   | { readonly kind: 'taken_over' }
-  /** The files were ready, and nobody takes back what was made of a file. */
+  /** The files were ready. A finished rendition is never taken back, so the worker keeps them. */
   | { readonly kind: 'prepared'; readonly files: TargetFiles };
 
-/** `none`: this worker has no claim. A target that is publishing all the same was claimed by a worker that is gone. */
+/** `none`: this worker has no claim. If the target is publishing, a worker that is gone claimed it. */
 export type Attempt = { readonly kind: 'none' } | OwnAttempt;
 
-/** Whether the files of the segments that are not out yet are ready. A post without files costs no read. */
+/** Whether the files of the unpublished segments are ready. A post without files costs no read. */
 export const mediaReadiness = async (
   { streams, leased }: WorkContext,
   target: ScheduledTarget,

@@ -34,27 +34,32 @@ export interface PublisherDeps {
   readonly adapterOf: (network: 'live' | 'sandbox', platform: Platform) => PlatformAdapter | null;
   /** Where the files of posts lie. */
   readonly blobs: BlobStore;
-  /** Folder of files that an adapter needs on this machine while it is called. */
+  /** Local folder for the files that an adapter needs during its call. */
   readonly workDir: string;
   readonly config: PublisherConfig;
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** Every publisher's time is the database's: two machines must not differ over what is due. */
+  /** Publishers read the database's clock, so that two machines agree on which targets are due. */
   readonly clock: Clock;
   /** 0–1. Default `Math.random`. */
   readonly random?: () => number;
-  /** Tells when events are appended: until then an idle publisher looks for due work less often. Default: it always looks often. */
+  /**
+   * Reports appended events; between reports an idle publisher searches less often. Default: it always searches often.
+   */
   readonly changes?: Changes;
-  /** Milliseconds between two looks for due work. Default 100. */
+  /** Milliseconds between two searches for due work. Default 100. */
   readonly pollMs?: number;
-  /** How far ahead of its time a target is leased and read, milliseconds. Default 3,000. */
+  /** Milliseconds before its time at which a worker leases and reads a target. Default 3,000. */
   readonly aheadMs?: number;
   /** Milliseconds an adapter may take before the boundary. Default 15 min. */
   readonly preparationLimitMs?: number;
-  /** Milliseconds of it in which no byte of a file moves and no checkpoint is recorded. Default 60 s. */
+  /** Milliseconds of preparation without a moved byte and without a checkpoint, after which it ends. Default 60 s. */
   readonly preparationIdleMs?: number;
-  /** How long a target waits for a rendition, milliseconds: from its own time, our start or the asking. Default 30 min. */
+  /**
+   * Milliseconds that a target waits for a rendition, from the latest of its due time, this publisher's start and the
+   * request. Default 30 min.
+   */
   readonly mediaLimitMs?: number;
 }
 

@@ -4,23 +4,23 @@ import { platforms } from '#schemas/common.ts';
 import type { DueRow } from './due-row.ts';
 import { limitsOf, roomOn, type SearchScope, takenOn } from './search.ts';
 
-/** Rows of one platform that a search looks at from the longest due on, beside those that this process works on. */
+/** Rows of one platform that a search reads, longest due first, beside the rows that this process works on. */
 const frontRows = 1_000;
-/** Rows of all platforms together that it looks at behind them, where a platform has more. */
+/** Rows of all platforms together that a search reads behind these, if a platform has more. */
 const behindRows = 4_000;
 
 /**
- * Finds due targets whose outcome is not unknown, in the order of their time. A search looks at a bounded number of rows,
- * from the longest due on; in quiet times these are all. Where a platform has more, it also looks from the newest on, so
- * that a backlog does not hide what is due now, and every other search from where the last one ended, so that it reaches
- * every row in the end.
+ * Finds due targets whose outcome is not unknown, in the order of their due times. A search reads a bounded number of
+ * rows, longest due first; without a backlog these are all rows. If a platform has more, searches take turns: one also
+ * reads from the newest row, so that a backlog does not hide targets due now; the next continues an older walk, so that
+ * searches reach every row.
  */
 export class DueSearch {
   readonly #pool: Pool;
   readonly #kind: string;
   readonly #front: number;
   readonly #behind: number;
-  /** Platform → where the walk over the rows behind goes on. */
+  /** Platform → row from which the walk over the remaining rows continues. */
   readonly #cursors = new Map<string, WalkStep>();
   #goesOn = false;
 
@@ -62,7 +62,7 @@ export class DueSearch {
     for (const { platform, at } of steps) {
       const edge = found.find((one) => one.isEdge && one.platform === platform);
       const cursor = this.#cursors.get(platform);
-      // A walk from the newest on leaves the cursor of the other walk alone.
+      // A walk from the newest row does not move the cursor of the other walk.
       if (cursor !== undefined && at !== cursor.at) continue;
       if (edge === undefined) this.#cursors.delete(platform);
       else this.#cursors.set(platform, { platform, at: edge.at, id: edge.id, rows });

@@ -1,4 +1,4 @@
-/** At most `width` pieces of work at once; what waits is taken from the keys in turn, so that one cannot starve another. */
+/** Runs at most `width` pieces of work at once. Keys take turns, so that one key cannot starve another. */
 export class FairQueue {
   readonly #width: number;
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -9,7 +9,7 @@ export class FairQueue {
   }
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    // A place that is given up is handed on below, never freed while somebody waits.
+    // A finished run hands its slot to the next waiter below, and frees the slot only if none waits.
     if (this.#running < this.#width) this.#running += 1;
     else await this.#turn(key);
     try {
@@ -34,7 +34,7 @@ export class FairQueue {
     if (first === undefined) return null;
     const [key, line] = first;
     const next = line.shift();
-    // Back to the end of the round, if it still waits.
+    // A key with more waiting work goes to the end of the round.
     this.#waiting.delete(key);
     if (line.length > 0) this.#waiting.set(key, line);
     return next ?? null;

@@ -9,13 +9,13 @@ import type { Outgoing, SegmentFiles } from './media-readiness.ts';
 export interface Lent {
   readonly media: readonly PublishMedia[];
   readonly cover: PublishMedia | null;
-  /** How many bytes have been fetched so far, those of files that are not whole yet too. Never rejects. */
+  /** Bytes fetched so far, including those of incomplete files. Never rejects. */
   bytes(): Promise<number>;
-  /** Removes what was fetched for it. Never rejects. */
+  /** Removes the files fetched for this call. Never rejects. */
   close(): Promise<void>;
 }
 
-/** Files lent to an adapter for one call: on this machine only when it asks for them. */
+/** Lends files to an adapter for one call. A file is fetched to this machine only when the adapter asks for it. */
 export class Files {
   readonly #blobs: BlobStore;
   readonly #root: string;
@@ -36,7 +36,7 @@ export class Files {
     };
     const lent = (one: Outgoing): PublishMedia => {
       let here: Promise<string> | null = null;
-      // Each has a path of its own: the keys of two files may end alike.
+      // Media id and use make the path unique, because two keys may have the same base name.
       const name = `${one.mediaId}-${one.use}-${path.posix.basename(one.key)}`;
       const fetched = async (): Promise<string> => {
         const to = path.join(await folder(), name);
@@ -69,7 +69,7 @@ export class Files {
     await (await this.#folder?.catch(() => null))?.close();
   }
 
-  /** One that could not be opened is tried again: a full disk gets room. */
+  /** After a failure the next call tries to open the folder again, because a full disk may have room by then. */
   #opened(): Promise<WorkFolder> {
     if (this.#folder !== null) return this.#folder;
     const opening = WorkFolder.open(this.#root);
@@ -81,7 +81,7 @@ export class Files {
   }
 }
 
-/** Bytes of a file; 0 where there is none. */
+/** Bytes of a file; 0 if it does not exist. */
 const sizeOf = (file: string): Promise<number> =>
   stat(file).then(
     ({ size }) => size,

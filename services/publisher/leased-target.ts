@@ -8,7 +8,7 @@ import { backOff } from '#runtime/work/back-off.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import { pause } from './time.ts';
 
-/** Another writer changed the target since this worker read it, or this worker ran out of time: its fold is stale. */
+/** This worker's fold is stale: another writer changed the target, or the worker's time ran out. */
 export class ClaimLost extends Error {
   constructor(why: string, options?: { cause?: unknown }) {
     super(why, options);
@@ -65,8 +65,8 @@ export class LeasedTarget {
   }
 
   /**
-   * Records a fact that nobody can learn again: it retries while the store is unavailable. If the store stored an append
-   * without acknowledging it, the next try conflicts; the fact is recorded then.
+   * Records a fact that no worker can learn again, and retries while the store is unavailable. If the store stored an
+   * append without acknowledging it, the next try conflicts, and the fact is already recorded.
    */
   async recordUntilStored(command: TargetCommand, signal: AbortSignal): Promise<void> {
     for (let failures = 0; ; failures += 1) {

@@ -18,9 +18,9 @@ await runProcess({
     const adapters = await openAdapters({ name: 'publisher', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
-    // Its own pool and its own transactions: what the network has seen outlives any publisher.
+    // The sandbox has its own pool and transactions, so that its record of posts survives a crash of the publisher.
     const sandbox = new SandboxNetwork({
-      // Each line is held across the append of its boundary, so a burst needs many.
+      // A connection is held during the append of a boundary, so a burst needs many.
       database: { url: adapters.databaseUrl, connections: 48 },
       faultPoint,
       ffmpegPath: config.ffmpegPath,
@@ -30,7 +30,7 @@ await runProcess({
     onClose(() => sandbox.close());
     await sandbox.migrate();
     await migrateLeases(adapters.pool);
-    // Its searches walk indexes that the tables of an older release lack.
+    // The publisher's searches need indexes that tables of an older release lack.
     await migrateReadModels(adapters.pool);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());

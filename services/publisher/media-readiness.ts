@@ -11,9 +11,9 @@ import type { PostBody } from '#schemas/post.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { Assets, Content } from './related-streams.ts';
 
-/** Whether the files of one target are ready, as its network takes them. */
+/** Whether the files of one target are ready in the formats that its network takes. */
 
-/** A file as it goes out: the source itself, or a rendition of it. */
+/** A file that the network gets: the source or a rendition of it. */
 export interface Outgoing extends MadeFile {
   readonly mediaId: string;
   readonly kind: MediaKind;
@@ -75,7 +75,7 @@ interface FoundNeed {
 const refused: readonly MediaState['status'][] = ['none', 'offered', 'deleted', 'failed', 'quarantined'];
 const isUsable = (state: MediaState): state is Asset => !refused.includes(state.status);
 
-/** @param from index of the first segment that is not out yet; the files of the segments before it are ignored */
+/** @param from index of the first unpublished segment; the files of earlier segments are ignored */
 export const readinessOf = (
   content: Content & { readonly body: PostBody },
   from: number,
@@ -86,7 +86,7 @@ export const readinessOf = (
   const { body, segments } = content;
   const usable = (id: string): Asset | null => {
     const loaded = assets.get(id);
-    // A file of another workspace is no file of this one.
+    // A target may not use a file of another workspace.
     if (loaded === undefined || loaded.events[0]?.metadata.workspaceId !== workspaceId) return null;
     return isUsable(loaded.state) ? loaded.state : null;
   };
@@ -166,7 +166,7 @@ const requestedAt = (loaded: Loaded<MediaState> | undefined, need: MediaNeed): n
 };
 
 /**
- * The poster frame that every video has, for the first video shown: where the network takes a cover and this one fits.
+ * The poster frame of the first video shown. Null where the network takes no cover or the poster does not fit.
  */
 const posterOf = (
   platform: Platform,

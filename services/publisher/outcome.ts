@@ -11,7 +11,7 @@ import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import type { WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
 
-/** Fails an attempt in which nothing was called. */
+/** Fails an attempt before its call. */
 export const failBeforeCall = async (
   context: WorkContext,
   target: TargetIn<'publishing'>,
@@ -44,8 +44,11 @@ export const recordOutcome = async (
     await leased.recordUntilStored(commandOf(context, target, segment, outcome), signal);
   } catch (error) {
     if (!(error instanceof InvalidEvent)) throw error;
-    // The network's answer does not fit the schema. What is known without its words is recorded all the same.
-    tools.logger.error({ err: error, targetId: target.common.targetId }, 'an outcome could not be recorded as it was');
+    // The network's answer does not fit the schema. The worker records the outcome without the network's words.
+    tools.logger.error(
+      { err: error, targetId: target.common.targetId },
+      'the network answer does not fit the event schema; recording the outcome without it',
+    );
     const { state } = leased;
     const crossed = state.status === 'publishing' && state.boundary !== null;
     const unreadable = { kind: crossed ? 'unknown' : 'failed', failure: outcomeUnreadable } as const;
@@ -93,8 +96,8 @@ const commandOf = (
 };
 
 /**
- * Reports an account whose token has expired, where the target failed for that reason. The account's decider records it
- * once per lapse. An account that was connected anew since this worker read it is not reported.
+ * Reports the account if the target failed because of an expired token. The account's decider records the report once
+ * per lapse. The worker does not report an account that was reauthorized after the worker read it.
  */
 export const reportLapsedAccount = async (context: WorkContext, target: ScheduledTarget): Promise<void> => {
   const { leased, tools, conditions } = context;

@@ -12,7 +12,7 @@ import type { Conditions, Content } from './related-streams.ts';
 import { filesOf, nextSegment, requestOf } from './request.ts';
 import { Steps } from './steps.ts';
 
-/** Publishes the next segment of a claimed target, or the whole of one that is no thread. */
+/** Publishes the next segment of a claimed target; a target that is no thread has one segment. */
 export const publish = async (
   context: WorkContext,
   target: TargetIn<'publishing'>,
@@ -67,7 +67,8 @@ const prepare = (
   if (stopped !== null) return faulty(stopped);
   if (readiness.kind === 'failed') return faulty(readiness);
   if (readiness.kind === 'waiting') {
-    // The files were ready at the claim, and nobody takes a rendition back: an older backup of the store was restored.
+    // The files were ready at the claim, and a rendition is never taken back. So an older backup of the store was
+    // restored.
     const [{ mediaId, segmentIndex }] = readiness.waiting;
     return faulty({ failure: mediaNotReady(mediaId), segmentIndex });
   }

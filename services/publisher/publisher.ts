@@ -19,32 +19,32 @@ import { UnknownSearch } from './unknown-search.ts';
 import type { RestMs } from './work.ts';
 
 /**
- * Finds targets a little ahead of their time, leases them in bulk and works on them. The read model says where to look;
- * the streams alone decide what happens.
+ * Finds targets a little ahead of their time, leases them in bulk and works on them. The read model
+ * only names candidates; the streams alone decide what happens.
  */
 
 export type { PublisherDeps } from './deps.ts';
 
 const leaseKind = 'target';
 
-/** Milliseconds that a target rests after an error of ours. */
+/** Milliseconds that a target rests after an unexpected error of this publisher. */
 const errorRestMs = 30_000;
 /** Milliseconds that a target rests while the event store is unavailable. */
 const storeRestMs = 1_000;
-/** For so many slots of publishing one unknown outcome is asked about; questions have slots of their own. */
+/** Publishing slots per slot for questions about unknown outcomes. */
 const slotsPerQuestion = 8;
 const minQuestions = 16;
-/** Milliseconds between two searches of an idle publisher: far less than it looks ahead. */
+/** Milliseconds between two searches of an idle publisher; must be far less than `aheadMs`. */
 const idlePollMs = 1_000;
-/** Milliseconds after an event, or after work of its own, in which it searches often: the read model lags by less. */
+/** Milliseconds of frequent searches after an event or after own work, because the read model lags by less. */
 const awakeMs = 5_000;
 /** Milliseconds without a search after which the process is not ready. */
 const staleAfterMs = 10_000;
 
-/** Works on one leased target until nothing can be done now. */
+/** Works on one leased target until no step is due. */
 type WorkOn = (row: DueRow, lease: Lease) => Promise<RestMs>;
 
-/** Runs until the signal aborts, and then until each call that was made has an outcome or reached its deadline. */
+/** Runs until the signal aborts, then until each call in flight has an outcome or reaches its deadline. */
 export const runPublisher = async (deps: PublisherDeps, signal: AbortSignal): Promise<void> => {
   await new Publisher(deps, signal).run();
 };
@@ -54,12 +54,12 @@ class Publisher {
   readonly #signal: AbortSignal;
   readonly #leases: Leases;
   readonly #worker: TargetWorker;
-  /** Target → the work on it. */
+  /** Target id → the work on the target. */
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #staleRows = new StaleRows();
-  /** Slots for leased targets: those under way, and a supply that is read ahead of its time. */
+  /** Slots for leased targets: running ones, and a supply that is read ahead of its time. */
   readonly #supply: Shares;
-  /** Slots for questions about unknown outcomes. A million such outcomes do not keep a post from its time. */
+  /** Slots for questions about unknown outcomes. They are separate, so that many such outcomes do not delay a post. */
   readonly #questions: Shares;
   readonly #due: DueSearch;
   readonly #unknown: UnknownSearch;
@@ -97,7 +97,7 @@ class Publisher {
       kind: leaseKind,
       clock,
       ttlMs: config.leaseTtlMs,
-      onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
+      onError: (error) => logger.warn({ err: error }, 'could not renew or release leases; retrying'),
     });
     readiness?.add('publisher', async () => this.#liveness.check(`holds ${this.#leases.size}`));
   }
@@ -118,7 +118,7 @@ class Publisher {
         }
         await this.#rest(wait);
       }
-      // Calls that were made come to their end, so that their outcome is known; all other work stops at the signal.
+      // Calls in flight run to their end, so that their outcome is known; all other work stops at the signal.
       while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
     } finally {
       await this.#leases.close();
@@ -193,14 +193,14 @@ class Publisher {
     const { logger } = this.#tools;
     const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
     if (error instanceof ClaimLost || error instanceof Rejection || conflict || this.#signal.aborted) {
-      logger.debug({ err: error, targetId }, 'this publisher left a target to another');
+      logger.debug({ err: error, targetId }, 'claim lost; another worker continues the target');
       return null;
     }
     if (error instanceof Unavailable) {
-      logger.warn({ err: error, targetId }, 'event store unavailable; a target waits');
+      logger.warn({ err: error, targetId }, 'event store unavailable; the target rests');
       return storeRestMs;
     }
-    logger.error({ err: error, targetId }, 'the publisher could not work on a target');
+    logger.error({ err: error, targetId }, 'work on a target failed; the target rests');
     return errorRestMs;
   }
 }
@@ -208,7 +208,7 @@ class Publisher {
 const latenessIn = (registry: NonNullable<PublisherDeps['registry']>): Histogram =>
   new Histogram({
     name: 'publish_start_lateness_seconds',
-    help: 'from the time a target was due to the start of its publish call',
+    help: 'seconds from the due time of a target to the start of its publish call',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
     registers: [registry],
   });

@@ -1,11 +1,11 @@
 import type { TargetCheckpoint } from '#domain/target.ts';
 
-/** When the publisher asks about an unknown outcome, and from when the answer `absent` is proof. */
+/** When the publisher asks about an unknown outcome, and the instant from which the answer `absent` is proof. */
 
 const hourMs = 3_600_000;
-/** The publisher asks hourly until then; afterwards a person settles the outcome. */
+/** The publisher asks hourly up to this age of the outcome; afterwards a person settles it. */
 const givenUpAfterMs = 72 * hourMs;
-/** Milliseconds that a given-up target rests before the publisher looks at its row and leaves it alone again. */
+/** Milliseconds that a given-up target rests; after each rest the publisher reads it and lets it rest again. */
 export const restMs = 24 * hourMs;
 
 /** Milliseconds from the unknown outcome to the next question: the delays added up, then every hour. */

@@ -10,7 +10,7 @@ import { recordOutcome, reportLapsedAccount } from './outcome.ts';
 import { nextQuestionMs, provableAt, restMs } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
 
-/** Milliseconds that an adapter has to answer; after them its answer is `undecided`. */
+/** Milliseconds that an adapter has to answer; afterwards the answer counts as `undecided`. */
 const answerLimitMs = 30_000;
 
 interface Answer {
@@ -21,11 +21,14 @@ interface Answer {
   readonly provableAt: number | null;
 }
 
-/** The network says that the post is absent, and says it so late that this attempt can never appear. */
+/** The network reported the post absent so late that this attempt can no longer create it. */
 const isProvenAbsent = ({ outcome, askedAt, provableAt: provable }: Answer): boolean =>
   outcome.kind === 'absent' && provable !== null && askedAt >= provable;
 
-/** Ends an attempt that its worker left behind a boundary, as the network says. Its silence leaves the outcome unknown. */
+/**
+ * Asks the network for the result of an attempt that a worker left after its boundary. No answer: the outcome is
+ * unknown.
+ */
 export const settleInterrupted = async (
   context: WorkContext,
   target: TargetIn<'publishing'>,
@@ -75,7 +78,9 @@ export const settleUnknown = async (
   return 'settled';
 };
 
-/** Asks the network about the call behind this boundary. An adapter that fails or does not answer decides nothing. */
+/**
+ * Asks the network about the call of this boundary. If the adapter fails or does not answer, the answer is `undecided`.
+ */
 const ask = async (
   context: WorkContext,
   target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'>,
@@ -101,7 +106,10 @@ const ask = async (
   const answered = adapter
     .reconcile(request, crossed)
     .catch((error: unknown) => {
-      tools.logger.error({ err: error, targetId: target.common.targetId }, 'a reconcile ended with an error');
+      tools.logger.error(
+        { err: error, targetId: target.common.targetId },
+        'the adapter threw while reconciling; the outcome stays unknown',
+      );
       return undecided();
     })
     .finally(lent.close);

@@ -8,15 +8,15 @@ import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 
-/** What other streams say about a target: its content, its account, its client, its files. */
+/** Reads the streams that a target depends on: its post, account, client and files. */
 
 export interface Content extends PlatformContent {
   readonly aiDisclosure: boolean;
-  /** The whole post, where it has files for this network: the needs of a file depend on all of it. Null: it has none. */
+  /** The whole post, because the needs of a file depend on all of it. Null: the post has no files for this network. */
   readonly body: PostBody | null;
 }
 
-/** Conditions for a claim. They hold as of this reading, so each claim reads them anew. */
+/** Account and client, which decide whether a claim is allowed. Each claim reads them anew, because they change. */
 export interface Conditions {
   readonly account: Loaded<AccountState>;
   readonly client: Loaded<ClientState>;
@@ -29,14 +29,14 @@ export type Assets = ReadonlyMap<string, Loaded<MediaState>>;
 
 /** Posts that are kept folded. */
 const maxKept = 1_000;
-/** Streams of files read at once: a thread may name a thousand. */
+/** Streams of files read at once; a thread may name a thousand files. */
 const readAtOnce = 32;
-/** Milliseconds for which targets that are due together share a reading. */
+/** Milliseconds for which targets share a reading; many are due at the same instant. */
 const sharedMs = 200;
 /** Milliseconds after which conditions are read anew. */
 const conditionsAgeMs = 2_000;
 
-/** Reads once what several targets need: a post folded up to a revision never changes. */
+/** Shares readings between targets. A post folded up to a revision never changes, so its content is cached. */
 export class RelatedStreams {
   readonly #store: DomainStore;
   readonly #contents = new Map<string, Promise<Content>>();
@@ -67,8 +67,8 @@ export class RelatedStreams {
   }
 
   /**
-   * Files of the segments from this index on, and the cover. Each claim reads them anew: their streams say what has been
-   * made of them meanwhile.
+   * Files of the segments from this index on, and the cover. Each claim reads them anew, because renditions may have
+   * become ready since.
    */
   async media(content: Content, from: number): Promise<Assets> {
     const cover = content.body?.coverMediaId ?? null;

@@ -6,7 +6,7 @@ import type { Segment } from '#schemas/target.ts';
 import { noSegmentFiles, type SegmentFiles, type TargetFiles } from './media-readiness.ts';
 import type { Content } from './related-streams.ts';
 
-/** What an adapter is asked to publish: the segment that is next, or the one that a boundary was crossed for. */
+/** The adapter's request: for the next segment, or for the segment whose boundary was crossed. */
 
 /** The segment that goes out next; null: the target is no thread. */
 export const nextSegment = (target: ScheduledTarget, { segments }: Content): Segment | null =>
@@ -34,7 +34,7 @@ export const requestOf = (
     externalId: account.status === 'none' ? '' : account.externalId,
     username: account.status === 'none' ? null : account.username,
   },
-  // Known keys alone, with defaults and the post's AI disclosure filled in. Stored as JSON and read back from it.
+  // Only known keys, with defaults and the post's AI disclosure. The cast holds: the store keeps overrides as JSON.
   overrides: effectiveOverrides(
     target.common.platform,
     overridesOf(target, content, target.common.publishedSegments.length),

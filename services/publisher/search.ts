@@ -2,11 +2,11 @@ import { type SearchLimits, spareRows } from '#projections/due-targets.ts';
 import type { Shares } from './shares.ts';
 import type { StaleRows } from './stale-rows.ts';
 
-/** What the searches for due targets and for unknown outcomes share. */
+/** Limits shared by the searches for due targets and for unknown outcomes. */
 
-/** What a search needs to know about this process. */
+/** This process's own work, which limits its searches. */
 export interface SearchScope {
-  /** Ids of the targets this process works on. A search leaves them out, whatever the table shows of them. */
+  /** Ids of the targets that this process works on. A search leaves them out, because their rows may be stale. */
   readonly underWay: readonly string[];
   readonly shares: Shares;
   readonly staleRows: StaleRows;
@@ -15,14 +15,14 @@ export interface SearchScope {
 const modes = ['live', 'sandbox'] as const;
 const platformOf = (network: string): string => network.slice(network.indexOf('/') + 1);
 
-/** Room of a workspace that has no slot on the platform yet; of its two networks, the one with more room counts. */
+/** Slots open to a workspace that has none on the platform, on the network (live or sandbox) with more room. */
 export const roomOn = (shares: Shares, platform: string): number =>
   Math.max(...modes.map((mode) => shares.roomOf({ workspaceId: '', network: `${mode}/${platform}` })));
 
 export const takenOn = (shares: Shares, platform: string): number =>
   modes.reduce((sum, mode) => sum + shares.takenOn(`${mode}/${platform}`), 0);
 
-/** Workspace and platform → rows that a search may answer: the room of the workspace there, and its stale rows. */
+/** Workspace and platform → rows that a search may return: the workspace's room there plus its stale rows. */
 const roomsOf = ({ shares, staleRows }: SearchScope): Readonly<Record<string, number>> => {
   const rooms: Record<string, number> = {};
   for (const taker of shares.takers()) {

@@ -1,12 +1,12 @@
 /**
- * How a number of slots is shared out, so that nobody's work keeps another's from its time. Work that hangs cannot be
- * taken back, so the rule must leave room before anybody else has asked for it.
+ * Shares slots between workspaces and networks, so that no workspace delays another. A slot of hanging work cannot be
+ * taken back, so the rule leaves slots free before another workspace asks for one.
  */
 
-/** What holds a slot, or wants one: work of one workspace on one network. */
+/** Work of one workspace on one network, which holds or wants a slot. */
 export interface Taker {
   readonly workspaceId: string;
-  /** A network of the sandbox is another than the live one of its name. */
+  /** `live/<platform>` or `sandbox/<platform>`; the two are different networks. */
   readonly network: string;
 }
 
@@ -19,12 +19,13 @@ const count = (counts: Map<string, number>, key: string, change: 1 | -1): void =
 };
 
 /**
- * Counts who holds how many slots and says who may have one more.
+ * Counts the slots of each workspace and network, and decides whether a workspace may have one more.
  *
- * A workspace may have another slot on a network while the network's slots, and twice the workspace's own among them, are
- * fewer than those that are free. So a network never holds more than half and one workspace on one network never more than
- * a quarter, whether anybody waits or not; and as more of them are busy each gets less, so that some stay free for whoever
- * comes next. Where others wait, a workspace has at most a quarter over all networks too.
+ * A workspace may have another slot on a network while the network's taken slots plus twice the workspace's own slots
+ * there are fewer than the free slots. So a network never holds more than half of all slots, and one workspace on one
+ * network never more than a quarter, even if no other work waits. The more networks are busy, the fewer slots each
+ * gets, so that some slots stay free for the next one. While other workspaces wait, a workspace holds at most a quarter
+ * over all networks.
  */
 export class Shares {
   readonly slots: number;
@@ -49,7 +50,7 @@ export class Shares {
     return this.#ofNetwork.get(network) ?? 0;
   }
 
-  /** Workspaces on networks that hold a slot. */
+  /** Each pair of workspace and network that holds a slot. */
   takers(): readonly Taker[] {
     return [...this.#ofBoth.keys()].map((key) => {
       const [workspaceId = '', network = ''] = key.split(' ');
@@ -57,16 +58,17 @@ export class Shares {
     });
   }
 
-  /** @param othersWait whether a slot is wanted by another workspace as well */
+  /** @param othersWait whether another workspace wants a slot too */
   admits(taker: Taker, othersWait: boolean): boolean {
     if (this.roomOf(taker) === 0) return false;
     return !othersWait || this.takenBy(taker.workspaceId) < Math.max(1, Math.floor(this.slots / 4));
   }
 
-  /** How many more it could be given, one after the other, if nobody else were given any. */
+  /** Slots that the taker could take one after the other while no other taker takes any. */
   roomOf(taker: Taker): number {
     const own = this.#ofBoth.get(keyOf(taker)) ?? 0;
-    // Each slot given adds one to the network's, two to twice the workspace's own, and takes one from the free.
+    // Each slot adds 1 to the network's slots, adds 2 to twice the workspace's own, and removes 1 from the free slots:
+    // 4.
     return Math.max(0, Math.ceil((this.free - this.takenOn(taker.network) - 2 * own) / 4));
   }
 
@@ -87,8 +89,9 @@ export class Shares {
 }
 
 /**
- * Takes a slot for as many of these as may have one, workspaces that hold fewest first, and answers them in that order.
- * @param wanting in the order in which each workspace wants them
+ * Takes a slot for each candidate that may have one and returns these candidates. Workspaces with the fewest slots go
+ * first.
+ * @param wanting candidates; those of one workspace are in its order of preference
  */
 export const takeFairly = <T extends Taker>(shares: Shares, wanting: readonly T[]): readonly T[] => {
   const before = new Map<string, number>();
@@ -97,7 +100,7 @@ export const takeFairly = <T extends Taker>(shares: Shares, wanting: readonly T[
     before.set(one.workspaceId, rank + 1);
     return { one, rank };
   });
-  // Sorting is stable: of equal ranks the earlier goes first.
+  // The sort is stable: among equal ranks the earlier candidate goes first.
   ranked.sort((a, b) => a.rank - b.rank);
   const taken: T[] = [];
   const take = (left: readonly T[], othersWait: boolean): readonly T[] =>

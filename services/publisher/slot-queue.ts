@@ -7,14 +7,14 @@ interface Line {
 }
 
 /**
- * Runs so much work at once as there are slots, shared out by `Shares`. A slot that comes free goes to the workspace that
- * holds fewest, and among equals to the one that was served longest ago.
+ * Runs one piece of work per slot; `Shares` decides who may have a slot. A freed slot goes to the workspace with the
+ * fewest slots, and among equals to the one served longest ago.
  */
 export class SlotQueue {
   readonly #shares: Shares;
-  /** By network, then workspace; a workspace that was served goes to the end. */
+  /** By network, then workspace. A served workspace moves to the end. */
   readonly #lines = new Map<string, Map<string, Line>>();
-  /** Workspace → on how many networks it waits. */
+  /** Workspace → number of networks on which it waits. */
   readonly #waiting = new Map<string, number>();
 
   constructor(slots: number) {
@@ -31,7 +31,9 @@ export class SlotQueue {
     }
   }
 
-  /** Nobody who waits is overtaken: what could not be given to them before can only go to this one. */
+  /**
+   * Overtakes no waiter: the last hand-out gave waiters every slot that they may have, so this slot was not for them.
+   */
   async #slot(taker: Taker): Promise<void> {
     const lines = this.#lines.get(taker.network);
     if (lines?.has(taker.workspaceId) !== true && this.#shares.admits(taker, this.#othersWait(taker))) {
@@ -64,12 +66,12 @@ export class SlotQueue {
     }
   }
 
-  /** Of the lines that may have a slot, the one whose workspace holds fewest. */
+  /** Among the lines that may have a slot, the one whose workspace holds the fewest slots. */
   #next(): Line | null {
     let best: Line | null = null;
     let fewest = Number.POSITIVE_INFINITY;
     for (const [network, lines] of this.#lines) {
-      // A network at its limit has no slot for any of its lines: a long row of them is not walked.
+      // A network at its limit has no slot for any line, so its lines are skipped without a walk.
       if (this.#shares.takenOn(network) >= this.#shares.free) continue;
       for (const line of lines.values()) {
         const held = this.#shares.takenBy(line.taker.workspaceId);

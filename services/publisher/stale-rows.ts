@@ -1,10 +1,10 @@
 import type { DueRow } from './due-row.ts';
 import type { Taker } from './shares.ts';
 
-/** Milliseconds for which a stale row is remembered: the read model has caught up by then. */
+/** Milliseconds for which this process remembers a stale row; the read model has caught up by then. */
 const rememberMs = 30_000;
 
-/** Rows of the read model that are behind what this process wrote to their streams. Searches pass them over. */
+/** Rows of the read model that lack what this process wrote to their streams. Searches pass them over. */
 export class StaleRows {
   readonly #at = new Map<string, { readonly row: DueRow; readonly revision: number; readonly since: number }>();
   readonly #of = new Map<string, { readonly taker: Taker; rows: number }>();
@@ -33,7 +33,7 @@ export class StaleRows {
     }
   }
 
-  /** How many there are of each workspace on each network. */
+  /** Counts stale rows by workspace and network. */
   counts(): readonly (readonly [Taker, number])[] {
     return [...this.#of.values()].map(({ taker, rows }) => [taker, rows]);
   }

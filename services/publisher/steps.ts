@@ -9,7 +9,7 @@ import { Deadline } from './time.ts';
 /** Milliseconds that must be left of the call's deadline when the call begins. */
 const minLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);
 
-/** The claim is ours, but the store acknowledged the boundary so late that the adapter may not call any more. */
+/** This worker holds the claim, but the store acknowledged the boundary too late for the call. */
 export class BoundaryMissed extends Error {
   constructor() {
     super('too little time was left for the call after its boundary was recorded');
@@ -17,20 +17,22 @@ export class BoundaryMissed extends Error {
   }
 }
 
-/** How far one call of an adapter is. */
+/** The phase of one adapter call. */
 type Phase =
   | { readonly kind: 'preparing' }
-  /** The append of the boundary has begun. Nothing was called, and an outcome recorded now loses to a stored boundary. */
+  /**
+   * The append of the boundary has begun, and no call was made. A stored boundary wins over an outcome recorded now.
+   */
   | { readonly kind: 'recording_boundary'; readonly deadline: Deadline }
-  /** The store has acknowledged the boundary: from here on the call may have been made. */
+  /** The store has acknowledged the boundary. From here on the adapter may have made the call. */
   | { readonly kind: 'crossed'; readonly deadline: Deadline }
   /** The worker has stopped waiting for the adapter: the adapter may record nothing more. */
   | { readonly kind: 'ended' };
 
 /**
- * What an adapter records durably while it publishes one segment. The law: between the boundary's append and the call
- * nothing is awaited but the return of `boundary`, and that return checks deadline and lease on the monotonic clock.
- * A crash between append and call leaves a boundary that only reconcile may settle; so does a crash after the call.
+ * Durable records that an adapter makes while it publishes one segment. The law: between the boundary's append and the
+ * call the adapter awaits only the return of `boundary`, which checks deadline and lease on the monotonic clock. A
+ * crash after the append, before or after the call, leaves a boundary that only reconcile may settle.
  */
 export class Steps implements PublishSteps {
   readonly signal: AbortSignal;
@@ -50,7 +52,7 @@ export class Steps implements PublishSteps {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Of the boundary call; null before its append begins and after the end. */
+  /** The deadline of the boundary call; null before the boundary's append begins and after the end. */
   get deadline(): Deadline | null {
     return 'deadline' in this.#phase ? this.#phase.deadline : null;
   }
@@ -75,12 +77,12 @@ export class Steps implements PublishSteps {
     this.#fetched = bytes;
   }
 
-  /** Aborts the preparation: it took too long. */
+  /** Aborts a preparation that took too long. */
   stop(): void {
     this.#stopped.abort(new Error('preparing the post took too long'));
   }
 
-  /** The adapter may record nothing more: from now on the worker records the outcome. */
+  /** Ends the adapter's right to record; the worker records the outcome. */
   end(): void {
     this.deadline?.clear();
     this.#phase = { kind: 'ended' };

@@ -5,12 +5,13 @@ import type { WorkContext } from './context.ts';
 import { failBeforeCall } from './outcome.ts';
 import { settleInterrupted } from './reconcile.ts';
 
-/** Workers that may die one after the other in an attempt that never reaches its next boundary. */
+/** Takeovers of one attempt without a segment published; after more, the attempt fails. */
 const maxTakeovers = 10;
 
 /**
- * Takes over the claim of a worker that is gone. It begins with an append, so that every later append of that worker
- * conflicts. Behind a boundary the network says what became of the call; before one, the attempt goes on.
+ * Takes over the claim of a worker that is gone. The first step is an append, so that every later append of that worker
+ * conflicts. After a boundary this worker asks the network for the result of the call; before one, it continues the
+ * attempt.
  */
 export const takeOver = async (context: WorkContext, target: TargetIn<'publishing'>): Promise<void> => {
   const { leased } = context;

@@ -11,14 +11,16 @@ import type { StaleRows } from './stale-rows.ts';
 import { until } from './time.ts';
 import { type RestMs, Work } from './work.ts';
 
-/** Streams that are read at once to prepare targets; the rest of the connections is left to targets that are due. */
+/** Streams read at once to prepare targets. The remaining connections serve targets that are due. */
 const readsAtOnce = 24;
-/** Milliseconds before its time at which the account and the client of a target are read. */
+/** Milliseconds before a target's time at which the worker reads its account and client. */
 const checkAheadMs = 500;
 /** Milliseconds that a row without a stream rests. */
 const orphanRestMs = 30_000;
 
-/** Works on leased targets: it reads what they need ahead of their time, and publishes each at its instant, never before. */
+/**
+ * Works on leased targets: reads their related streams ahead of time, and publishes each at its instant, never before.
+ */
 export class TargetWorker {
   readonly #tools: Tools;
   readonly #staleRows: StaleRows;
@@ -40,10 +42,11 @@ export class TargetWorker {
     const stop = AbortSignal.any([lease.signal, this.#draining]);
     const leased = await this.#load(row, lease);
     const live = leased.state;
-    // A row without a stream: an older backup of the store was restored. A rest keeps each search from finding it.
+    // A row has no stream after an older backup of the store was restored. The rest keeps searches from finding it each
+    // time.
     if (live.status === 'none') return orphanRestMs;
     const at = nextInstant(live);
-    // The row is behind its stream. If there is work when it has caught up, a search finds it.
+    // The row is behind its stream. If the target has work once the row has caught up, a search finds it.
     if (at === null || at > now() + aheadMs) {
       this.#noteStaleRow(leased, row);
       return null;
@@ -56,14 +59,14 @@ export class TargetWorker {
     if (stop.aborted) return null;
     const work = this.#workOn(leased, conditions);
     const taker = takerOf(row, conditions);
-    // Each segment of a thread takes its turn, so that a long thread does not keep others from their time.
+    // The worker takes a new slot for each segment of a thread, so that a long thread does not delay other targets.
     let rest = await this.#acting.run(taker, () => work.run());
     while (rest === 'next turn') rest = await this.#acting.run(taker, () => work.run());
     this.#noteStaleRow(leased, row);
     return rest;
   }
 
-  /** A new attempt or the next segment that follows from the answer is due work, and the search for due work finds it. */
+  /** If the answer leads to a new attempt or a next segment, the search for due work finds it. */
   async settleUnknown(row: DueRow, lease: Lease): Promise<RestMs> {
     const leased = await this.#load(row, lease);
     const live = leased.state;
@@ -100,13 +103,13 @@ export class TargetWorker {
   }
 }
 
-/** The account's stream names the network: the row names it only once its read model knows the account. */
+/** The account's stream names the network. The row names the network only once the read model has the account. */
 const takerOf = ({ workspaceId, network }: DueRow, { account: { state } }: Conditions): Taker => ({
   workspaceId,
   network: state.status === 'none' ? network : `${state.network}/${state.platform}`,
 });
 
-/** Milliseconds since the epoch at which there is work on the target; null: there is none. */
+/** Milliseconds since the epoch at which the target has work; null: it has none. */
 const nextInstant = (state: TargetState): number | null => {
   switch (state.status) {
     case 'pending':

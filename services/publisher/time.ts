@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Milliseconds after which a wait looks at the clock again: it may have been measured anew. */
+/** Milliseconds after which a wait reads the clock again, because the database's clock may have been measured anew. */
 const lookMs = 250;
 
 /** Resolves after that time, or at once when the signal aborts. */
@@ -27,7 +27,7 @@ export class Deadline {
     this.#at = performance.now() + ms;
     this.#timer = setTimeout(() => this.#abort(), ms);
     const { signal } = this.#controller;
-    // A process that was stopped and goes on asks this before its timers have run: the clock answers, not the timer.
+    // A process that resumes after a stop reads `aborted` before its timers run, so the getter checks the clock.
     Object.defineProperty(signal, 'aborted', {
       get: () => {
         if (this.leftMs() <= 0) this.#abort();

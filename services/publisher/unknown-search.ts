@@ -4,16 +4,16 @@ import type { DueRow } from './due-row.ts';
 import { limitsOf, type SearchScope } from './search.ts';
 
 /**
- * Finds targets whose outcome is unknown and whose next question is due. The last question left that instant in the lease
- * of the target. A target without such a lease (its worker died, or the rows were lost) is found by the instant at which
+ * Finds targets with an unknown outcome whose next question is due. The worker that asked last left that instant in the
+ * target's lease. If the worker died or the lease rows were lost, the search finds the target by the instant at which
  * its outcome became unknown.
  */
 
-/** Leases whose rest is over that one search looks at. */
+/** Leases with an ended rest that one search reads. */
 const restedRows = 1_000;
-/** Targets that one search looks at, with a lease or without; nearly all have one. */
+/** Targets that one search checks for a missing lease; nearly all have one. */
 const bareRows = 300;
-/** Milliseconds between two such steps, and between two walks over all unknown outcomes. */
+/** Milliseconds between two steps of the walk over all unknown outcomes, and between two walks. */
 const stepEveryMs = 250;
 const passEveryMs = 1_000;
 
@@ -44,8 +44,8 @@ export class UnknownSearch {
   }
 
   /**
-   * Answers in no order. Where more are due than one search looks at, every other search begins with those whose rest
-   * ended last, so that a new one does not wait behind a million others; the searches between go on where the last ended.
+   * Returns rows in no order. If more are due than one search reads, every other search begins with the latest ended
+   * rests, so that a new target does not wait behind a million others. The searches between continue the walk.
    */
   async find(scope: SearchScope): Promise<readonly DueRow[]> {
     const rested = this.#goesOn ? this.#restedFrom : null;

@@ -5,17 +5,18 @@ import { publish } from './publish.ts';
 import { settleUnknown } from './reconcile.ts';
 import { takeOver } from './take-over.ts';
 
-/** Milliseconds until a target whose files are not ready is looked at again. */
+/** Milliseconds until a worker checks a target again whose files are not ready. */
 const mediaRestMs = 500;
 
-/** Milliseconds in which nobody needs to look at the target; null: until the read model shows more work. */
+/** Milliseconds in which no worker needs the target; null: until the read model shows more work. */
 export type RestMs = number | null;
-/** `next turn`: there is more to publish, when it is this workspace's turn again. */
+/** `next turn`: more remains to publish when the workspace gets its next slot. */
 export type RunResult = RestMs | 'next turn';
 
 /**
- * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, and the stream alone says
- * which step is next. So a worker that dies anywhere leaves a state from which the next worker goes on in the same loop.
+ * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, and the stream alone
+ * says which step is next. So a worker that dies anywhere leaves a state from which the next worker goes on in the same
+ * loop.
  */
 export class Work {
   readonly #context: WorkContext;
@@ -45,7 +46,7 @@ export class Work {
         faultPoint('publisher:after-requeue');
         return 'go on';
       case 'pending': {
-        // The worker leases a target ahead of its time, and a clock may have been set since.
+        // The worker leased the target ahead of its time, and the clock may have been set since.
         if (!this.#isDue(state.common.dueAt) || this.#context.tools.clock.fault() !== null) return null;
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
@@ -76,7 +77,7 @@ export class Work {
     return Date.parse(instant) <= this.#context.tools.now();
   }
 
-  /** A claim ends with the outcome of its attempt. A thread that goes on stays with the worker that has its claim. */
+  /** Drops the claim at the outcome of its attempt. A thread with more segments keeps its claim. */
   #keep(attempt: Attempt): void {
     this.#attempt = this.#context.leased.state.status === 'publishing' ? attempt : { kind: 'none' };
   }

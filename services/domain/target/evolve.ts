@@ -23,7 +23,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'canceled', common: applied(common, event.data.postRevision ?? 0) };
     case 'TargetRequeued': {
       const { by, dueAt } = event.data;
-      // A person's retry starts the counts anew. The schedule's does not, or no limit on automatic tries would hold.
+      // A person's retry resets the counts. An automatic requeue does not, or no limit on automatic attempts would
+      // hold.
       const counted = by === 'retry' ? { ...remember(common, fact), rateLimits: 0, defers: 0 } : common;
       return { status: 'pending', common: { ...counted, dueAt } };
     }
@@ -114,7 +115,7 @@ const remember = (common: TargetCommon, { commandId }: Fact): TargetCommon => ({
   appliedCommands: [...common.appliedCommands, commandId],
 });
 
-/** Each segment has as many tries as a post that stands alone. */
+/** Each segment has as many attempts as a single post. */
 const withSegment = (common: TargetCommon, post: NetworkPost): TargetCommon => ({
   ...common,
   rateLimits: 0,

@@ -5,18 +5,18 @@ import { failureOfThread, segmentOut } from './thread.ts';
 
 /** A worker records how its attempt ended. */
 
-/** When a failed try is repeated, and after how many of them the target fails. */
+/** When the publisher repeats a failed attempt, and after how many attempts the target fails. */
 export interface RetryPolicy {
   /** Milliseconds. After the last delay the target fails. */
   readonly deferDelaysMs: readonly number[];
-  /** 0–1, drawn by the caller: so many tenths of a delay are added to it. */
+  /** 0–1, drawn by the caller: a delay grows by this many tenths of itself. */
   readonly jitter: number;
   readonly maxRateLimits: number;
 }
 
 export interface RecordPublished extends Claim, NetworkPost {
   readonly type: 'RecordPublished';
-  /** The segment of a thread that is out. */
+  /** The published segment of a thread. */
   readonly segment?: Segment | null;
 }
 
@@ -39,7 +39,7 @@ export const recordPublished = (command: RecordPublished, state: TargetState): r
 export interface RecordFailed extends Claim {
   readonly type: 'RecordFailed';
   readonly failure: Failure;
-  /** The segment of a thread that is at fault; absent: the next one. */
+  /** The failed segment of a thread; absent: the next one. */
   readonly segmentIndex?: number | undefined;
 }
 
@@ -99,7 +99,7 @@ export const recordUnknown = (command: RecordUnknown, state: TargetState): reado
   return [{ type: 'TargetOutcomeUnknown', data: { ...claimOf(target), failure, reconcileAt } }];
 };
 
-/** The network has the post no more. */
+/** The network no longer has the post. */
 export interface RecordRemoved {
   readonly type: 'RecordRemoved';
   /** By the network's clock. */

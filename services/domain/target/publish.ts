@@ -20,7 +20,7 @@ export const start = ({ now }: Start, state: TargetState): readonly TargetEvent[
 export interface RefuseAtClaim {
   readonly type: 'RefuseAtClaim';
   readonly failure: Failure;
-  /** The segment of a thread that is at fault; absent: the next one. */
+  /** The failed segment of a thread; absent: the next one. */
   readonly segmentIndex?: number | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface RecordCheckpoint extends Claim {
   readonly step: string;
   readonly data: unknown;
   readonly deadline: string | null;
-  /** The segment of a thread that the step is for. */
+  /** The segment of a thread that the step belongs to. */
   readonly segment?: Segment | null;
 }
 

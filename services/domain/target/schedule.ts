@@ -2,7 +2,7 @@ import type { PlannedTarget, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { isOpen, requireScheduled, type ScheduledTarget, type TargetState } from './state.ts';
 
-/** When a target goes out, and whether it does. */
+/** Commands that set, change or cancel the time of a target. */
 
 export interface ScheduleTarget {
   readonly type: 'Schedule';
@@ -55,7 +55,7 @@ const requireOpen = (target: ScheduledTarget, change: 'rescheduled' | 'canceled'
   throw new Rejection('target_not_pending', `${which} cannot be ${change}.`);
 };
 
-/** A person has the target tried again. */
+/** A person retries the target. */
 export interface Retry {
   readonly type: 'Retry';
   readonly commandId: string;
@@ -71,7 +71,7 @@ export const retry = ({ commandId, now }: Retry, state: TargetState): readonly T
   return [{ type: 'TargetRequeued', data: { by: 'retry', dueAt: now } }];
 };
 
-/** The publisher has the target tried again, when its network allows it. */
+/** The publisher requeues the target when the network allows a retry. */
 export interface Requeue {
   readonly type: 'Requeue';
   readonly now: string;

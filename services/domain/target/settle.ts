@@ -3,12 +3,12 @@ import { Rejection } from '../decider.ts';
 import { requireScheduled, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
-/** The network, or a person, says what became of an unknown outcome. */
+/** The network or a person settles an unknown outcome. */
 export interface Settle {
   readonly type: 'Settle';
   readonly now: string;
   readonly by: 'reconcile' | 'admin';
-  /** The segment of a thread that the person means. */
+  /** The segment of a thread that the person settles. */
   readonly segment?: number;
   readonly outcome:
     | {
@@ -18,7 +18,7 @@ export interface Settle {
         readonly publishedAt: string;
       }
     | { readonly kind: 'failed'; readonly failure: Failure }
-    /** `proof`: the network says that this attempt can never appear; without it nothing is settled. */
+    /** `proof`: the network reports that this attempt can never appear; without proof the outcome stays unknown. */
     | { readonly kind: 'absent'; readonly proof: boolean };
 }
 
@@ -53,7 +53,7 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   return [event, { type: 'TargetRequeued', data: { by: 'schedule', dueAt: now } }];
 };
 
-/** A person means one segment of a thread. By the time the command arrives another segment may be the unknown one. */
+/** A person settles one segment of a thread. When the command arrives, another segment may be the unknown one. */
 const requireUnknownSegment = (
   { boundary, common }: TargetIn<'outcome_unknown'>,
   { segment, outcome }: Settle,

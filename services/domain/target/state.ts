@@ -6,7 +6,7 @@ export interface TargetCheckpoint {
   readonly attempt: number;
   readonly step: string;
   readonly data: unknown;
-  /** Of a boundary: instant at which its call is aborted. Null: the step is no boundary. */
+  /** Instant at which the boundary's call is aborted. Null: the step is no boundary. */
   readonly deadline: string | null;
   /** Null: the target is no thread. */
   readonly segment: Segment | null;
@@ -19,10 +19,10 @@ export interface NetworkPost {
   readonly publishedAt: string;
 }
 
-/** What a target has in every situation. */
+/** Fields that a target has in every status. */
 export interface TargetCommon extends PlannedTarget {
   readonly postId: string;
-  /** The content it binds to: the post folded up to this revision. */
+  /** The target's content is the post folded up to this revision. */
   readonly postRevision: number;
   /** Highest post revision whose plan or intent was applied. */
   readonly appliedRevision: number;
@@ -30,7 +30,7 @@ export interface TargetCommon extends PlannedTarget {
   readonly rateLimits: number;
   readonly defers: number;
   readonly checkpoints: readonly TargetCheckpoint[];
-  /** The segments of a thread that are out, in their order. */
+  /** The published segments of a thread, in order. */
   readonly publishedSegments: readonly NetworkPost[];
   readonly appliedCommands: readonly string[];
 }
@@ -41,7 +41,7 @@ type Situation =
   | {
       readonly status: 'publishing';
       readonly takeover: number;
-      /** Takeover in which a segment of this attempt last went out; 0: none did. */
+      /** Takeover in which this attempt last published a segment; 0: it has published none. */
       readonly progressAt: number;
       readonly boundary: TargetCheckpoint | null;
     }
@@ -54,7 +54,7 @@ type Situation =
     }
   | ({
       readonly status: 'published';
-      /** When the network was seen to have the post no more. */
+      /** Instant at which a check found the post removed from the network. */
       readonly removedAt: string | null;
     } & NetworkPost)
   | { readonly status: 'failed'; readonly failure: Failure }
@@ -66,7 +66,7 @@ export type TargetIn<Status extends TargetState['status']> = Extract<TargetState
 
 export const initial: TargetState = { status: 'none' };
 
-/** Names the worker that may write: its attempt, and how often the attempt was taken over. */
+/** Identifies the worker that may write: its attempt, and the number of takeovers of that attempt. */
 export interface Claim {
   readonly attempt: number;
   readonly takeover: number;
@@ -77,7 +77,7 @@ export const claimOf = ({ common, takeover }: TargetIn<'publishing' | 'outcome_u
   takeover,
 });
 
-/** Whether a change of many targets may alter this one. A thread that has begun to go out cannot be taken back. */
+/** Whether a change of many targets may alter this one. A thread with a published segment cannot be taken back. */
 export const isOpen = (state: TargetState): boolean =>
   (state.status === 'awaiting_approval' || state.status === 'pending' || state.status === 'rate_limited') &&
   state.common.publishedSegments.length === 0;
@@ -87,7 +87,7 @@ export const requireScheduled = (state: TargetState): ScheduledTarget => {
   return state;
 };
 
-/** A worker's command names its claim. The command of a worker that slept, or whose attempt is over, is refused. */
+/** A worker's command names its claim. The decider refuses the command of a worker whose claim is no longer current. */
 export const requireClaim = (state: TargetState, claim: Claim): TargetIn<'publishing'> => {
   if (state.status !== 'publishing' || state.common.attempts !== claim.attempt || state.takeover !== claim.takeover) {
     throw new Rejection('claim_lost', `Attempt ${claim.attempt}.${claim.takeover} no longer holds this target.`);

@@ -2,7 +2,7 @@ import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { claimOf, type NetworkPost, type ScheduledTarget, type TargetIn } from './state.ts';
 
-/** Of a thread each segment goes out by itself, in its order. */
+/** The publisher publishes the segments of a thread one by one, in order. */
 
 /** @param index of the segment; 0 where the target is no thread */
 export const requireNextSegment = ({ common }: ScheduledTarget, index: number): void => {
@@ -12,11 +12,11 @@ export const requireNextSegment = ({ common }: ScheduledTarget, index: number): 
 
 export interface SegmentOut {
   readonly event: TargetEvent;
-  /** The first segment, as which the network knows the whole thread, once the last one is out; null: another is next. */
+  /** After the last segment: the first one, whose id names the thread on the network. Null: another segment is next. */
   readonly head: NetworkPost | null;
 }
 
-/** What it means for the whole thread that one segment is out. */
+/** The event of a published segment, and whether the segment ends the thread. */
 export const segmentOut = (
   target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'>,
   segment: Segment,
@@ -34,8 +34,8 @@ export const segmentOut = (
 };
 
 /**
- * The failure of a thread says which segments are out.
- * @param segmentIndex the segment at fault; absent: the next one
+ * The failure of a thread names the published segments.
+ * @param segmentIndex the failed segment; absent: the next one
  */
 export const failureOfThread = ({ common }: ScheduledTarget, failure: Failure, segmentIndex?: number): Failure => {
   const out = common.publishedSegments.length;
