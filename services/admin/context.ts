@@ -45,7 +45,7 @@ export interface Admin {
   readonly note: (text: string) => void;
 }
 
-/** An answer: shown as lines, as a table, or as JSON. A member `secret` is shown this once. */
+/** An answer, shown as lines, as a table, or as JSON. A member `secret` is shown only this once. */
 export type Shown = Readonly<Record<string, unknown>>;
 export type CommandOutput = Shown | readonly Shown[];
 

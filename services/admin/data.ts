@@ -6,7 +6,7 @@ import { type CommandOutput, type Given, type Shown, UsageError } from './contex
 export interface DataFiles {
   /** Clusters of data folders that were removed. */
   former(): readonly Shown[];
-  /** Null: none has that name. */
+  /** Null: no cluster has that name. */
   remove(name: string): Shown | null;
 }
 

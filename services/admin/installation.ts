@@ -52,7 +52,10 @@ const settledFailed = (reason: string): Failure => ({
   mediaId: null,
 });
 
-/** A person has looked at the network. This settles the target only: the outcomes process records it in the post. */
+/**
+ * Records the outcome that a person found on the network. This settles only the target; the outcomes process records
+ * the outcome in the post.
+ */
 export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const id = idOf(at(0), 'target');
   const { operator, store } = admin;
@@ -83,8 +86,8 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
 };
 
 /**
- * The key goes first: from then on nothing stored can be read. If we die before the event, the same command again
- * appends it, and the read models forget what they show.
+ * Destroys the key first, so that the stored personal data cannot be read from then on. If we die before the append,
+ * the same command repeated appends the event, and the read models then delete the data that they show.
  */
 export const eraseClient = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const id = idOf(at(0), 'client');

@@ -34,7 +34,7 @@ const outcomeOf = async (
 ): Promise<CommandOutput> => {
   for (const until = performance.now() + patienceMs; await isRetryPending(pool, group, stream); ) {
     if (performance.now() > until) {
-      note(`The consumer ${group} is not done with it: it goes on by itself as soon as it runs. See parked list.`);
+      note(`The consumer ${group} has not finished the retry: it continues as soon as it runs. See parked list.`);
       break;
     }
     await delay(100, undefined, { signal });

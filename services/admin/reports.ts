@@ -46,7 +46,7 @@ const scheduleOf = (flag: Given['flag']): ReportDefinition['schedule'] => {
   const dayOfMonth = numberOf('--day', flag('day'), 1, 31);
   if (every === undefined) {
     if (hour !== null || weekday !== null || dayOfMonth !== null)
-      throw new UsageError('--hour, --weekday and --day say when a report runs that has --every.');
+      throw new UsageError('--hour, --weekday and --day are for a report that has --every.');
     return null;
   }
   const period = oneOf('--every', every, periods);
@@ -66,7 +66,10 @@ const tenantOf = async (admin: Admin, flag: Given['flag']): Promise<string> => {
   return modeOf(flag('mode') ?? 'live') === 'live' ? id : testTwinIdOf(id);
 };
 
-/** Of this workspace; others' ids are as unknown. The client of an account is found, and must be the one that was named. */
+/**
+ * The filters, within this workspace: ids of others are unknown. The client of an account follows from the account, and
+ * must match --client.
+ */
 const filtersOf = async (
   { store }: Admin,
   workspaceId: string,
@@ -126,8 +129,8 @@ export const defineReport = async (admin: Admin, { flag }: Given): Promise<Comma
   // This command makes the id of a new report: a given id must name an existing report.
   if (named !== undefined) await ownerOf(admin, reportId);
   await carryOut(admin, workspaceId, reportId, { type: 'Define', definition });
-  const { filters: _, schedule, ...told } = definition;
-  return { reportId, workspaceId, ...told, ...filters, runs: whenOf(schedule) };
+  const { filters: _, schedule, ...shownMembers } = definition;
+  return { reportId, workspaceId, ...shownMembers, ...filters, runs: whenOf(schedule) };
 };
 
 const whenOf = (schedule: ReportDefinition['schedule']): string => {
@@ -161,7 +164,7 @@ export const listReports = async (admin: Admin, { flag }: Given): Promise<Comman
   }));
 };
 
-/** The days end with the one before today in the workspace's zone. */
+/** The window ends with yesterday in the workspace's zone. */
 export const runReport = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const reportId = idOf(at(0), 'report');
   const formats = formatsOf(flag('formats'));

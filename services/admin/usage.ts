@@ -3,7 +3,7 @@ import { configHelp } from '#runtime/process/config.ts';
 import { type Command, commands } from './commands.ts';
 import { type Given, UsageError } from './context.ts';
 
-/** From the command line to a command of the table. */
+/** Finds the command of a command line in the table. */
 
 export interface Asked {
   readonly command: Command;

@@ -11,7 +11,7 @@ interface Identity {
   readonly network: 'live' | 'sandbox';
 }
 
-/** What the account's owner granted, and how the network shows the account. */
+/** The grant of the account's owner, and the profile that the network shows. */
 interface Grant {
   readonly username: string | null;
   readonly displayName: string | null;
@@ -26,7 +26,7 @@ export type AccountState =
   | (Identity &
       Grant & {
         readonly status: 'connected' | 'reauth_required' | 'disconnected';
-        /** Of the consent that holds; null: it was given without one. */
+        /** The invite of the present consent; null: the consent had none. */
         readonly inviteId: string | null;
       });
 
@@ -54,8 +54,8 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
       if (state.status === 'none') {
         return [{ type: 'AccountConnected', data: { clientId, platform, externalId, network, ...grant, inviteId } }];
       }
-      // A repeated consent is the same one. Another consent is a new token, also with equal data: a worker that is
-      // about to record the lapse of the former token sees it.
+      // A repeat of a consent changes nothing. Another consent means a new token, even with equal data, so it appends
+      // an event: a worker that is about to record the lapse of the former token then conflicts.
       const repeats = state.inviteId === inviteId && sameGrant(state, command);
       if (state.status === 'connected' && repeats) return [];
       return [{ type: 'AccountReauthorized', data: { clientId, ...grant, inviteId } }];

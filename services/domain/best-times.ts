@@ -8,7 +8,7 @@ import { rulesOf } from './platforms/registry.ts';
  * mixed with assumptions about the network until there are enough posts.
  */
 
-/** What an account usually gets differs between them, so a post is compared with posts of its own kind alone. */
+/** Posts of different kinds usually get different results, so a post is compared only with posts of its own kind. */
 export type PostKind = 'feed' | 'reel' | 'story';
 
 /** A post as one of its accounts had it, at its newest observation of an age of `comparedAgeMs` or less. */
@@ -26,17 +26,22 @@ export interface ObservedPost {
 
 const hourMs = 3_600_000;
 
-/** A post gathers interactions for months. Posts are compared at this age, or an old one would beat a new one by its age. */
+/**
+ * A post gathers interactions for months, so posts are compared at the same age. Otherwise an old post would beat a new
+ * one by age alone.
+ */
 export const comparedAgeMs = 7 * 24 * hourMs;
 
-/** Before this age a post lacks too much of what it will get. Networks tell of a story for its one day only. */
+/**
+ * A younger post lacks too many of its later interactions to count. Networks report a story only during its one day.
+ */
 const minAgeMs: Readonly<Record<PostKind, number>> = { feed: 48 * hourMs, reel: 48 * hourMs, story: 20 * hourMs };
 
 export interface Slot {
   /** 1 = Monday. */
   readonly weekday: number;
   readonly hour: number;
-  /** 0 to 1; 0.5 is a time like any other. */
+  /** 0 to 1; 0.5 is an average time. */
   readonly score: number;
   /** Expected engagement as a multiple of the usual. */
   readonly lift: number;
@@ -46,13 +51,19 @@ export interface Slot {
   readonly basis: 'observed' | 'prior';
 }
 
-/** No post counts for more than a few times the usual, or for less than its inverse: one that went viral says little of its hour. */
+/**
+ * Bounds the result of one post to a few times the usual, and to the inverse of that, because a viral post says little
+ * about its hour.
+ */
 const maxLog = Math.log(4);
 
-/** How many posts it takes until half of what they say is believed: of an hour, of a weekday, of a slot of the week. */
+/** How many posts give their mean half of the weight: posts of an hour, of a weekday, of a slot of the week. */
 const half = { hour: 8, weekday: 20, slot: 16 } as const;
 
-/** Grows with the square of the number: three posts are nearly nothing, three times the half nearly all. */
+/**
+ * The weight grows with the square of the number of posts: three posts have almost none, three times that half number
+ * almost all.
+ */
 const credibility = (posts: number, halfAt: number): number => posts ** 2 / (posts ** 2 + halfAt ** 2);
 
 const median = (values: readonly number[]): number => {
@@ -62,10 +73,16 @@ const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
 };
 
-/** Added to each count: of an account that usually gets nothing, one like is chance and must not count as a multiple. */
+/**
+ * Added to each count. For an account that usually gets no interactions, one like is chance and must not count as a
+ * multiple.
+ */
 const chance = 3;
 
-/** Slot of the week, 0 to 167, in a zone; offsets change at whole quarters of an hour, so each quarter is looked up once. */
+/**
+ * Slot of the week, 0 to 167, in a zone. Offsets change at whole quarters of an hour, so the function computes each
+ * quarter once.
+ */
 const slotsIn = (timezone: string): ((instant: string) => number) => {
   const known = new Map<number, number>();
   return (instant) => {
@@ -96,7 +113,7 @@ class Means {
   count(group: number): number {
     return this.#sums.get(group)?.count ?? 0;
   }
-  /** What is believed of the group: its mean, as far as its number carries. */
+  /** The mean of the group, weighted by its number of posts. */
   believed(group: number, halfAt: number): number {
     const { sum, count } = this.#sums.get(group) ?? { sum: 0, count: 0 };
     return count === 0 ? 0 : (sum / count) * credibility(count, halfAt);
@@ -108,23 +125,24 @@ const rounded = (value: number): number => Math.round(value * 10_000) / 10_000;
 
 /**
  * All slots of the week, strongest first.
- * @param options.timezone in which weekdays and hours are meant
- * @param options.platforms whose prior holds; none: of all
+ * @param options.timezone the zone of weekdays and hours
+ * @param options.platforms the networks whose prior holds; empty: all
  */
 export const bestTimes = (
   posts: readonly ObservedPost[],
   { timezone, platforms }: { readonly timezone: string; readonly platforms: readonly Platform[] },
 ): readonly Slot[] => {
   const slotOf = slotsIn(timezone);
-  // What each post got beyond the prior of its network. A rate would say how engaged those were whom the network showed it
-  // to, and so put a post that few saw before one that many answered; what counts here is how many answered.
+  // The interactions of each post, beyond the prior of its network. A rate would measure how engaged the viewers were,
+  // and so rank a post that few saw above a post that many answered. This ranking counts how many answered.
   const measured = posts.flatMap(({ postId, accountId, platform, kind, publishedAt, observedAt, interactions }) => {
     if (interactions === null || Date.parse(observedAt) - Date.parse(publishedAt) < minAgeMs[kind]) return [];
     const slot = slotOf(publishedAt);
     const log = Math.log(interactions + chance) - logMean([rulesOf(platform).priorTimes], slot);
     return [{ postId, slot, peers: `${accountId} ${kind}`, log }];
   });
-  // The median is of what is beyond the prior: an account that always posts at one time tells nothing about that time.
+  // The median is taken after the prior is subtracted, because an account that always posts at one time gives no
+  // evidence about that time.
   const usual = new Map(
     [...Map.groupBy(measured, ({ peers }) => peers)].map(([peers, some]) => [
       peers,
@@ -135,8 +153,8 @@ export const bestTimes = (
     const beyond = log - (usual.get(peers) ?? log);
     return { postId, slot, beyond: Math.max(-maxLog, Math.min(maxLog, beyond)) };
   });
-  // A post that went out on many accounts at once is one post: its luck is the same everywhere. One level explains what
-  // the one before left.
+  // A post that went out on many accounts at once counts as one post, because its luck is the same everywhere. Each
+  // level explains the part that the level before left.
   let left = [...Map.groupBy(beyonds, ({ postId, slot }) => `${slot} ${postId}`).values()].map((targets) => ({
     slot: targets[0]?.slot ?? 0,
     beyond: targets.reduce((sum, { beyond }) => sum + beyond, 0) / targets.length,

@@ -12,7 +12,7 @@ export type ClientCommand =
   | { readonly type: 'Create'; readonly fields: ClientFields }
   | { readonly type: 'Update'; readonly changes: Partial<ClientFields> }
   | { readonly type: 'Archive' }
-  /** Another client takes a name that this client had claimed and does not have. */
+  /** Another client takes a name that this client claimed and does not have. */
   | { readonly type: 'LapseNameClaim'; readonly name: string }
   | { readonly type: 'Erase' };
 

@@ -11,7 +11,7 @@ export type ClientNameState =
   | { readonly status: 'claimed'; readonly clientId: string; readonly claimedAt: string };
 
 export type ClientNameCommand =
-  /** `evicts`: the owner whose claim the caller has shown not to hold. */
+  /** `evicts`: the owner whose claim, as the caller has checked, no longer holds. */
   | {
       readonly type: 'Claim';
       readonly clientId: string;

@@ -54,7 +54,7 @@ export type ErrorCode =
   | 'internal'
   | 'unavailable';
 
-/** Only workers give the commands that are refused so; the api would answer `internal`. */
+/** Only commands of workers are refused with these codes; the api would answer `internal`. */
 export type WorkerCode =
   | 'boundary_crossed'
   | 'claim_lost'

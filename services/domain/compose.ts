@@ -5,7 +5,7 @@ import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
 import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
-/** Checks a composed body: its own contradictions, and what the networks of its targets would refuse. */
+/** Checks a composed body for contradictions, and for content that the networks of its targets would refuse. */
 
 export interface Issue {
   /** JSON Pointer into the request body. */
@@ -13,7 +13,7 @@ export interface Issue {
   readonly message: string;
 }
 
-/** What the checks of a post need to know of a file. */
+/** The members of a file that the checks of a post need. */
 export interface PostAsset {
   /** Null: of the whole workspace. */
   readonly clientId: string | null;
@@ -58,7 +58,10 @@ const selectionIssues = ({ targetSelection }: PostBody, clientId: string): reado
 
 const notYet = 'is not supported yet';
 
-/** Members without behaviour so far: refused by name rather than dropped in silence. Drafts may hold them. */
+/**
+ * Members that the service does not support yet. A publication is refused by the name of such a member, instead of
+ * ignoring it; drafts may hold them.
+ */
 export const unsupportedIssues = (body: PostBody): readonly Issue[] => {
   const issues: Issue[] = [];
   const refuse = (present: boolean, path: string): void => {
@@ -80,11 +83,11 @@ const isEmpty = ({ content, mediaIds }: ContentSegment): boolean => content.trim
 
 export interface EmptyIssues {
   readonly empty: readonly Issue[];
-  /** Empty where the network has no threads: what there is stands in the segments. */
+  /** Targets without content on networks that have no threads: those networks do not get the segments of a thread. */
   readonly threadless: readonly Issue[];
 }
 
-/** A draft may be empty; what goes out may not, on any of its targets and in any segment of its thread. */
+/** A draft may be empty. A published post may not be empty on any of its targets or in any segment of its thread. */
 export const emptyIssues = (body: PostBody, destinations: readonly Destination[]): EmptyIssues => {
   const segments = (body.thread?.segments ?? []).flatMap((segment, index) =>
     isEmpty(segment) ? [{ path: `/thread/segments/${index}`, message: 'a segment needs text or media' }] : [],
@@ -120,7 +123,7 @@ const firstRefusal = (body: PostBody, platform: Platform, assets: PostAssets): I
   return null;
 };
 
-/** From a path of the gate, relative to the target, to where the caller wrote it. */
+/** Turns a path of the gate, relative to the target, into the path where the caller wrote the member. */
 const pointer = (body: PostBody, platform: Platform, part: number, path: string): string => {
   if (goesOutAsThread(body, platform) && (path === '/content' || path === '/mediaIds')) {
     return `/thread/segments/${part}${path}`;
@@ -133,7 +136,7 @@ const pointer = (body: PostBody, platform: Platform, part: number, path: string)
   return `/variants/${index}${path}`;
 };
 
-/** One for each part of what goes out. */
+/** One for each segment that goes out. */
 const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): readonly GateInput[] => {
   const { segments, overrides } = contentFor(body, platform);
   const known = (id: string): readonly GateMedia[] => {
@@ -150,7 +153,7 @@ const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): reado
   }));
 };
 
-/** One place where a body names a file, and whom the file goes to from there. */
+/** One place where a body names a file, and the targets that get the file from there. */
 interface Mention {
   readonly path: string;
   readonly id: string;
@@ -182,7 +185,7 @@ const mentionsOf = (body: PostBody): readonly Mention[] => {
   ];
 };
 
-/** What is wrong with the files that a body names, apart from what networks say of them. Each place is named once. */
+/** Faults of the files that a body names, without the rules of networks. Each place is named once. */
 export const mediaIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): MediaIssues => {
   const invalid: Issue[] = [];
   const notPublishable: Issue[] = [];
@@ -206,7 +209,10 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
 /** Spec 2.2: a frame is chosen on TikTok alone. */
 const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok';
 
-/** A frame at or after the end of a video that goes out alone: of several, no network lets a frame be chosen. */
+/**
+ * A cover frame at or after the end of a video that goes out alone. With several videos no network lets the caller
+ * choose a frame.
+ */
 const frameIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): readonly Issue[] => {
   const { coverFrameMs } = body;
   if (coverFrameMs === null) return [];

@@ -2,7 +2,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { capabilities } from './platforms/index.ts';
 
-/** What one network gets of a post: its variant where there is one, else the base; the segments of a thread before both. */
+/** The content of a post for one network: the segments of a thread, else the network's variant, else the base. */
 
 export interface ContentSegment {
   readonly content: string;

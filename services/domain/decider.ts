@@ -2,13 +2,13 @@ import type { ErrorCode, WorkerCode } from './codes.ts';
 
 /** A decider is a value with pure functions. Time and ids come in with the command. */
 
-/** Where and when an event was stored, as far as a decision may know it. */
+/** The metadata of a stored event that a decision may use. */
 export interface Fact {
   readonly eventId: string;
   /** Revision in its stream. */
   readonly revision: number;
   readonly commandId: string;
-  /** Instant the command was decided, ISO 8601. */
+  /** Instant of the decision, ISO 8601. */
   readonly occurredAt: string;
 }
 
@@ -16,7 +16,7 @@ export interface Decider<State, Command, Event extends { readonly type: string }
   /** The stream kind: stream name = `<kind>-<id>`. */
   readonly kind: string;
   readonly initial: State;
-  /** Returns what happens: `[]` when it is already so. @throws Rejection */
+  /** Returns the events of the command: `[]` when the state is already as the command wants it. @throws Rejection */
   decide(command: Command, state: State): readonly Event[];
   /** Total: an event of a state it does not fit is ignored. */
   evolve(state: State, event: Event, fact: Fact): State;

@@ -13,9 +13,9 @@ export const interactionParts = [
 type Parts = Pick<PostFigures, 'totalInteractions' | (typeof interactionParts)[number]>;
 
 /**
- * The sum of the parts that are known; the network's own total only where no part is; null when neither is. The total is
- * no better where it is told: networks count other things in it and stop telling it (X after 30 days), and a post whose
- * definition changes within its life loses interactions that it has.
+ * The sum of the known parts; the network's own total only where no part is known; null when neither is known. The
+ * total is the second choice, because networks count other things in it and stop reporting it (X after 30 days): a post
+ * whose definition changes within its life would lose interactions.
  */
 export function interactionsOf(figures: Parts): number | null {
   let sum: number | null = null;

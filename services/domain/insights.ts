@@ -13,7 +13,7 @@ type AccountObservation = Extract<AccountMetricsEvent, { type: 'AccountMetricsOb
 export interface TargetMetricsState {
   /** The newest observation; its `platformRemovedAt` says whether it is the final one. */
   readonly last: TargetObservation | null;
-  /** Each as it was fetched last: what a later look did not ask for is not lost. */
+  /** The newest value of each figure, so that a later observation without a figure does not lose it. */
   readonly figures: TargetObservation['figures'];
 }
 
@@ -24,21 +24,24 @@ export interface TargetMetricsCommand {
 
 export interface AccountMetricsState {
   readonly last: AccountObservation | null;
-  /** What was told last of each of the newest days of the network's own: without followers, who are of no day. */
+  /**
+   * The last reported figures of each of the newest days, in the network's own days. They lack followers, which belong
+   * to no day.
+   */
   readonly days: Readonly<Record<string, AccountObservation['figures']>>;
 }
 
 export interface AccountMetricsCommand {
   readonly type: 'Observe';
   readonly observation: AccountObservation;
-  /** Of the same look, of days before: one that says nothing new is not written down. */
+  /** Observations of earlier days from the same fetch. One without a changed figure gives no event. */
   readonly earlier?: readonly AccountObservation[];
 }
 
-/** Days that the state remembers: networks revise fewer. */
+/** Days that the state remembers. Networks revise fewer days. */
 const maxDays = 14;
 
-/** Instants are in UTC with milliseconds, so that letters order as time does. */
+/** Instants are in UTC with milliseconds, so that the order of the texts is the order of time. */
 const newer = (one: { readonly observedAt: string }, last: { readonly observedAt: string } | null): boolean =>
   last === null || one.observedAt > last.observedAt;
 
@@ -55,7 +58,7 @@ export const targetmetrics: Decider<TargetMetricsState, TargetMetricsCommand, Ta
 const dailyOf = ({ followerCount: _now, ...daily }: AccountObservation['figures']): AccountObservation['figures'] =>
   daily;
 
-/** A later observation may leave out figures of a day: the earlier ones are kept. */
+/** Keeps the earlier figures of a day where a later observation leaves them out. */
 const completed = (one: AccountObservation, { days }: AccountMetricsState): AccountObservation => {
   const known = one.figuresDay === null ? undefined : days[one.figuresDay];
   return known === undefined ? one : { ...one, figures: { ...known, ...one.figures } };
@@ -66,7 +69,7 @@ const revises = ({ figuresDay, figures }: AccountObservation, { days }: AccountM
   return known === undefined || Object.entries(dailyOf(figures)).some(([name, value]) => known[name] !== value);
 };
 
-/** The first of each day: two figures of one day would take turns with every look. */
+/** The first observation of each day. With two of one day, each fetch would append both again. */
 const onceADay = (all: readonly AccountObservation[]): readonly AccountObservation[] => [
   ...new Map(all.toReversed().map((one) => [one.figuresDay, one])).values(),
 ];

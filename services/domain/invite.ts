@@ -29,7 +29,7 @@ export type InviteCommand =
   | { readonly type: 'Use'; readonly now: string; readonly accountId: string; readonly platform: Platform }
   | { readonly type: 'Revoke'; readonly reason: string | null };
 
-/** Unknown, revoked and expired are one and the same to the outside. */
+/** Callers cannot tell unknown, revoked and expired links apart. */
 export const isUsable = (
   state: InviteState,
   now: string,
@@ -56,7 +56,7 @@ const decide = (command: InviteCommand, state: InviteState): readonly InviteEven
       if (state.accountIds.length >= state.maxAccounts) {
         throw new Rejection(
           'invite_full',
-          `This link connects ${state.maxAccounts} accounts, and has. Ask for a new one.`,
+          `This link has connected its ${state.maxAccounts} accounts. Ask for a new one.`,
         );
       }
       return [{ type: 'ConnectInviteUsed', data: { accountId: command.accountId, platform: command.platform } }];

@@ -1,6 +1,9 @@
 import type { MediaKind } from '#schemas/media.ts';
 
-/** What files may be said to be, and how large each kind may get. What one is, only its bytes say. */
+/**
+ * The types that a caller may announce for a file, and the largest size of each kind. Only its bytes show the real type
+ * of a file.
+ */
 
 const types: Readonly<Record<MediaKind, readonly string[]>> = {
   image: ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/heic', 'image/heif', 'image/tiff'],
@@ -32,5 +35,5 @@ export const largestOf: Readonly<Record<MediaKind, number>> = {
   video: 5 * 1024 * mib,
 };
 
-/** Bytes that a workspace may have of which nothing else is set, where the operator says nothing: 100 GiB. */
+/** The quota of a workspace in bytes where neither an administrator nor the installation sets another: 100 GiB. */
 export const standardMediaQuota = 100 * 1_024 ** 3;

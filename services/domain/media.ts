@@ -45,30 +45,32 @@ export interface Offer extends Omit<MediaDetails, 'name' | 'altText'> {
 
 export type Origin =
   | { readonly kind: 'upload'; readonly offer: Offer }
-  /** `url` has no query once the file is here. `source`: under which the whole address is kept until then. */
+  /**
+   * `url` loses its query once the file is stored. `source`: the id under which the whole address is kept until then.
+   */
   | { readonly kind: 'import'; readonly url: string; readonly source: string | null };
 
 export type MediaState =
   | { readonly status: 'none' }
   | { readonly status: 'offered'; readonly offer: Offer }
-  /** `keys`: files that may lie there yet. `kind`: posts that are out with it are still read by it. */
+  /** `keys`: files that may still exist. `kind`: readers of published posts with this asset still need it. */
   | { readonly status: 'deleted'; readonly keys: readonly string[]; readonly kind: MediaKind | null }
   | {
       readonly status: 'transcoding' | 'transcoded' | 'failed' | 'quarantined';
       readonly origin: Origin;
       readonly details: MediaDetails;
-      /** Networks whose renditions were asked for at the start. */
+      /** Networks whose renditions were requested at the start. */
       readonly platforms: MediaEventData<'MediaRegistered'>['platforms'];
       readonly stored: (MediaFile & { readonly kind: MediaKind }) | null;
       readonly probe: MediaProbe | null;
       /** Whether the needs of `platforms` were planned. */
       readonly planned: boolean;
-      /** By `needKey`, in the order they came. */
+      /** By `needKey`, in the order of the requests. */
       readonly needs: ReadonlyMap<string, NeedState>;
       readonly specs: ReadonlyMap<string, RenditionSpec>;
       readonly poster: (MediaFile & { readonly width: number; readonly height: number }) | null;
       readonly failure: MediaFailure | null;
-      /** It is not in the library any more; posts that had taken it before may still go out with it. */
+      /** The asset is no longer in the library. Posts that took it before may still go out with it. */
       readonly isDeleted: boolean;
     };
 export type Asset = Exclude<MediaState, { status: 'none' | 'offered' | 'deleted' }>;
@@ -100,20 +102,20 @@ export type MediaCommand =
 /** The part of an address that may be kept for ever. */
 export const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, '');
 
-/** What is kept of it, renditions that are ready and the poster included. */
+/** The files that are kept for the asset, with the renditions that are ready and the poster. */
 export const filesOf = ({ needs, stored, poster }: Asset): readonly MediaFile[] => [
   ...[...needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file] : [])),
   ...(stored === null ? [] : [stored]),
   ...(poster === null ? [] : [poster]),
 ];
 
-/** Where files of it may lie. */
+/** Keys under which files of the asset may exist. */
 const keysOf = (state: Asset): readonly string[] => {
   const upload = state.origin.kind === 'upload' ? [state.origin.offer.key] : [];
   return [...new Set([...upload, ...filesOf(state).map(({ key }) => key)])];
 };
 
-/** What the files of an asset take, each counted once. */
+/** Bytes of the files of an asset, each counted once. */
 export const bytesOf = (state: MediaState): number => {
   if (!isOpen(state)) return 0;
   const sizes = new Map(filesOf(state).map(({ key, bytes }) => [key, bytes]));
@@ -124,25 +126,28 @@ export const needKey = ({ platform, use }: MediaNeed): string => `${platform}/${
 
 const isAsset = (state: MediaState): state is Asset =>
   state.status !== 'none' && state.status !== 'offered' && state.status !== 'deleted';
-/** Whether it is no longer in the library; its files may still lie there. */
+/** Whether the asset is no longer in the library; its files may still exist. */
 export const isDeleted = (state: MediaState): boolean =>
   state.status === 'deleted' || (isAsset(state) && state.isDeleted);
-/** Whether work on it goes on: a refused file gets no more events. */
+/** Whether work on the asset goes on: a refused file gets no more events. */
 const isOpen = (state: MediaState): state is Asset =>
   isAsset(state) && (state.status === 'transcoding' || state.status === 'transcoded');
 
 const needsOf = (state: Asset, ...statuses: readonly NeedState['status'][]): readonly NeedState[] =>
   [...state.needs.values()].filter(({ status }) => statuses.includes(status));
 
-/** Needs that share a rendition which was planned and is not there yet. */
+/** Needs that share a planned rendition which is not ready yet. */
 const waitingFor = (state: Asset, rendition: string): readonly NeedState[] =>
   [...state.needs.values()].filter((need) => need.status === 'planned' && need.rendition === rendition);
 
 export type MediaStep = 'store' | 'probe' | 'plan' | 'render' | 'finish' | 'remove';
 
-/** What is to be done next; null when nothing is. Each step ends in an event, so a step that died is found again. */
+/**
+ * The next step; null when none is left. Each step ends in an event, so after a crash the same step is the next one
+ * again.
+ */
 export const nextStep = (state: MediaState): MediaStep | null => {
-  // Only one that was usable can have been taken by a post: what that needs is still made.
+  // Only a usable asset can be in a post: its renditions are still made for that post.
   if (isAsset(state) && state.isDeleted && state.status !== 'transcoded') return 'remove';
   if (!isOpen(state)) return null;
   if (state.stored === null) return 'store';

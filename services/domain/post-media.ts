@@ -4,7 +4,7 @@ import type { PostBody } from '#schemas/post.ts';
 import { contentFor } from './content.ts';
 import { takesCover, useOf } from './platforms/index.ts';
 
-/** Which files a post names, and what each target needs of them. */
+/** The files that a post names, and the renditions that each target needs. */
 
 /** Every file a body names, each once. */
 export const mediaIdsOf = (body: PostBody): readonly string[] => [
@@ -21,7 +21,10 @@ export interface TargetNeed {
   readonly need: MediaNeed;
 }
 
-/** What must be there before a post goes out to one network, from this segment on; the cover where one is taken. */
+/**
+ * The renditions that one network needs before the post goes out, from this segment on, and the cover where the network
+ * takes one.
+ */
 export const needsOfTarget = (
   body: PostBody,
   platform: Platform,

@@ -23,7 +23,7 @@ export interface Intent {
   readonly kind: 'cancel';
   readonly reason: 'client_archived' | 'post_canceled';
   readonly targetIds: readonly string[];
-  /** Targets the intent met too late; it is never applied to them afterwards. */
+  /** Targets for which the intent came too late. It is never applied to them afterwards. */
   readonly skipped: readonly string[];
 }
 
@@ -79,7 +79,10 @@ export type PostCommand =
 
 const standings = (state: LivePost): readonly TargetProgress[] => Object.values(state.targets);
 
-/** What the targets make of the post. Settled = published, failed or canceled; canceled ones do not count further. */
+/**
+ * The state of the post that follows from its targets. Settled = published, failed or canceled; canceled targets do not
+ * count further.
+ */
 export const statusOf = (state: PostState): PostStatus | null => {
   if (state.status === 'none') return null;
   if (state.status === 'draft') return 'draft';
@@ -99,7 +102,10 @@ export const publishedAtOf = (state: PostState): string | null => {
   return instants.sort()[0] ?? null;
 };
 
-/** The outcome of the whole that follows from a settlement; null where there is none, or it is recorded already. */
+/**
+ * The outcome of the whole post after a settlement; null where the post has no outcome yet, or the outcome is already
+ * recorded.
+ */
 const wholeFact = (state: LivePost): readonly PostEvent[] => {
   const publishedAt = publishedAtOf(state) ?? '';
   switch (statusOf(state)) {
@@ -142,7 +148,7 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
     }
     case 'CancelTargets': {
       if (state.status !== 'live') return [];
-      // An intent that came too late for a target is over; a target that is open again may be meant anew.
+      // An intent that came too late for a target is over. A new intent may name the target once it is open again.
       const meant = (id: string) =>
         state.intents.some((intent) => intent.targetIds.includes(id) && !intent.skipped.includes(id));
       const open = command.targetIds.filter((id) => state.targets[id]?.outcome === null && !meant(id));

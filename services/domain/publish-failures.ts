@@ -2,7 +2,7 @@ import type { MediaFailure } from '#schemas/media.ts';
 import type { Failure } from '#schemas/target.ts';
 import { mediaFailure } from './media-failures.ts';
 
-/** Failures that this house finds itself; networks report others. Served under /errors/{code}. */
+/** Failures that this service finds itself; networks report others. Served under /errors/{code}. */
 
 const failure = (
   category: Failure['category'],
@@ -24,14 +24,14 @@ const failure = (
 export const reauthRequired = failure(
   'reauth_required',
   'account_reauth_required',
-  'The account must be connected anew before it can publish.',
+  'The account must be connected again before it can publish.',
   true,
   'user',
 );
 export const disconnected = failure(
   'reauth_required',
   'account_disconnected',
-  'The account is not connected any more.',
+  'The account is no longer connected.',
   true,
   'user',
 );
@@ -60,14 +60,14 @@ export const interrupted = failure(
 export const adapterFailed = failure(
   'transient',
   'publish_error',
-  'Publishing stopped on an error of ours before the network was called.',
+  'Publishing stopped on an error of this service before the network was called.',
   true,
   'service',
 );
 export const outcomeUnknown = failure(
   'unknown',
   'outcome_unknown',
-  'The network was asked to publish and did not say whether it did.',
+  'The network was called to publish, and the service does not know whether it published.',
   false,
   'platform',
 );

@@ -15,7 +15,7 @@ type Schedule = NonNullable<ReportDefinition['schedule']>;
 export const dayOf = (instant: string, timezone: string): string =>
   Temporal.Instant.from(instant).toZonedDateTimeISO(timezone).toPlainDate().toString();
 
-/** The days before the day of the run, which is not over and left out. Weeks begin on Monday. */
+/** The window ends before the day of the run, because that day is not over. Weeks begin on Monday. */
 export const windowOf = (window: ReportDefinition['window'], runDay: string): ReportWindow => {
   const day = Temporal.PlainDate.from(runDay);
   const between = (from: Temporal.PlainDate, after: Temporal.PlainDate): ReportWindow => ({
@@ -40,7 +40,7 @@ export const windowOf = (window: ReportDefinition['window'], runDay: string): Re
   }
 };
 
-/** The first day not before `day` on which it runs. */
+/** The first day from `day` on, on which the report runs. */
 const dayFrom = (schedule: Schedule, day: Temporal.PlainDate): Temporal.PlainDate => {
   switch (schedule.every) {
     case 'day':
@@ -48,7 +48,7 @@ const dayFrom = (schedule: Schedule, day: Temporal.PlainDate): Temporal.PlainDat
     case 'week':
       return day.add({ days: ((schedule.weekday ?? 1) - day.dayOfWeek + 7) % 7 });
     case 'month': {
-      // A month that is shorter runs on its last day.
+      // In a shorter month the report runs on the last day.
       const inMonth = (month: Temporal.PlainDate): Temporal.PlainDate =>
         month.with({ day: schedule.dayOfMonth ?? 1 }, { overflow: 'constrain' });
       const here = inMonth(day);
@@ -58,8 +58,9 @@ const dayFrom = (schedule: Schedule, day: Temporal.PlainDate): Temporal.PlainDat
 };
 
 /**
- * The first instant after `after` at which it runs, ISO 8601. An hour that a DST change skips runs as much later, one
- * that it repeats runs the first time: once each day in both.
+ * The first instant after `after` at which the report runs, ISO 8601. Where a DST change skips the hour, the report
+ * runs later by the skipped time; where the change repeats the hour, the report runs the first time. So it runs once on
+ * each such day.
  */
 export const nextInstant = (schedule: Schedule, timezone: string, after: string): string => {
   let day = Temporal.Instant.from(after).toZonedDateTimeISO(timezone).toPlainDate();
@@ -75,10 +76,10 @@ export const nextInstant = (schedule: Schedule, timezone: string, after: string)
   }
 };
 
-/** More than lies between two instants of any schedule, milliseconds. */
+/** Longer than the time between two instants of any schedule, milliseconds. */
 const longestGapMs = 62 * 86_400_000;
 
-/** The last instant after `after`, and not after `until`, at which it runs. Null: there is none. */
+/** The last instant after `after`, and not after `until`, at which the report runs. Null: no such instant. */
 export const lastInstant = (schedule: Schedule, timezone: string, after: string, until: string): string | null => {
   const end = Date.parse(until);
   let last: string | null = null;

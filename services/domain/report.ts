@@ -21,7 +21,7 @@ export type ReportExport = ReportEventData<'ReportRunCompleted'>['exports'][numb
 export type ReportRun = ReportEventData<'ReportRunRequested'> & {
   /** ISO 8601. */
   readonly requestedAt: string;
-  /** As the report was defined when it was asked for: a later definition does not change what a run is about. */
+  /** The definition at the time of the request: a later definition does not change a run. */
   readonly about: Pick<ReportDefinition, 'name' | 'kind' | 'filters'>;
 } & (
     | { readonly status: 'open' }
@@ -41,16 +41,19 @@ export type ReportState =
   | {
       readonly status: 'live' | 'removed';
       readonly definition: ReportDefinition;
-      /** Since when its schedule is what it is: no instant before it was ever promised. */
+      /** When the present schedule began: the report runs at no instant of this schedule before that. */
       readonly scheduledSince: string;
-      /** By id, in the order they were asked for. */
+      /** By id, in the order of the requests. */
       readonly runs: ReadonlyMap<string, ReportRun>;
     };
 
 export type ReportCommand =
-  /** Of one that is there: replaces what it is, its runs stay. */
+  /** On an existing report it replaces the definition and keeps the runs. */
   | { readonly type: 'Define'; readonly definition: ReportDefinition }
-  /** `at`: the instant whose day the window is counted back from, in `timezone`. `formats`: null = those of the definition. */
+  /**
+   * `at`: the instant from whose day, in `timezone`, the window is counted back. `formats`: null = those of the
+   * definition.
+   */
   | {
       readonly type: 'RequestRun';
       readonly runId: string;
@@ -61,7 +64,7 @@ export type ReportCommand =
     }
   | ({ readonly type: 'Complete' } & ReportEventData<'ReportRunCompleted'>)
   | ({ readonly type: 'Fail' } & ReportEventData<'ReportRunFailed'>)
-  /** Of a client that is archived or erased. What is about another one meanwhile goes on. */
+  /** For a client that was archived or erased. A report that is about another client by now keeps its schedule. */
   | { readonly type: 'EndSchedule'; readonly clientId: string }
   | { readonly type: 'Remove' };
 
@@ -89,7 +92,7 @@ const decide = (command: ReportCommand, state: ReportState): readonly ReportEven
     case 'RequestRun': {
       const { runId, at, timezone, by, formats } = command;
       if (state.status !== 'live') {
-        // It was removed while its schedule was being carried out.
+        // The report was removed while the scheduler requested this run.
         if (by === 'schedule') return [];
         throw missing();
       }

@@ -1,7 +1,10 @@
 import { type Scope, scopes } from '#schemas/apikey.ts';
 import type { Role } from '#schemas/common.ts';
 
-/** The most that a role may do. A key's power is its scopes ∩ its member's role at the time of the call. */
+/**
+ * The scopes that a role may have at most. A key may use its own scopes that its member's role also has at the time of
+ * the call.
+ */
 
 /** Scopes of spec 4 that only read; `events.read` is beyond the spec and the Owner's alone. */
 const reading = scopes.filter((scope) => scope.endsWith('.read') && scope !== 'events.read');

@@ -8,9 +8,9 @@ import { targetIdOf } from './ids.ts';
 import { capabilities } from './platforms/registry.ts';
 import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from './zones.ts';
 
-/** From a selection of accounts and a schedule to a plan: which target is due when, and why. */
+/** Turns a selection of accounts and a schedule into a plan: the due time of each target, and the reason for it. */
 
-/** An account that was selected, with the zones its wall-clock times may be meant in. */
+/** A selected account, with the zones in which its wall-clock times may be read. */
 export interface Destination {
   readonly accountId: string;
   readonly clientId: string;
@@ -30,7 +30,7 @@ export interface PlanInput {
   readonly now: string;
 }
 
-/** How far in the past a time may lie and still be meant as "now". */
+/** How far in the past a time may lie and still mean "now". */
 const pastToleranceMs = 60_000;
 const horizonMonths = 18;
 
@@ -39,7 +39,7 @@ interface Issue {
   readonly message: string;
 }
 
-/** What is wrong with a schedule in itself, whichever accounts it is for. Paths are relative to the body. */
+/** The faults of a schedule that do not depend on its accounts. Paths are relative to the body. */
 export const scheduleIssues = (schedule: Schedule, timezone: string): readonly Issue[] => {
   const issues: Issue[] = [];
   if (!isTimezone(timezone)) issues.push({ path: '/timezone', message: 'must be an IANA timezone' });
@@ -66,7 +66,7 @@ export const jitterOf = (postId: string, accountId: string, spreadMinutes: numbe
   return hash % (spreadMinutes * 60 + 1);
 };
 
-/** One target moved by itself. @throws Rejection `schedule_in_past`, `schedule_too_far` */
+/** Checks the new time of a single target. @throws Rejection `schedule_in_past`, `schedule_too_far` */
 export const checkDue = (dueAt: string, now: string, path: string): void => {
   const errors = (what: string) => ({ errors: [{ path, message: `${dueAt} ${what}` }] });
   if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) {
@@ -84,7 +84,7 @@ export const checkDue = (dueAt: string, now: string, path: string): void => {
 const zoneOf = (destination: Destination, timezone: string): string =>
   destination.accountTimezone ?? destination.clientTimezone ?? timezone;
 
-/** The wished instant of destination `index` of `count`, before jitter. */
+/** The requested instant of destination `index` of `count`, before jitter. */
 const wishedAt = (input: PlanInput, destination: Destination, index: number, count: number): string => {
   const { schedule, now } = input;
   if (schedule.type === 'now') return now;
@@ -99,7 +99,7 @@ const wishedAt = (input: PlanInput, destination: Destination, index: number, cou
   return new Date(Math.round(from + step)).toISOString();
 };
 
-/** Native hand-over is not offered yet; the target says why it got managed instead. */
+/** Native hand-over is not supported yet. The target shows why it is managed instead. */
 const modeReason = (input: PlanInput, platform: Platform): string | null => {
   if (input.scheduleMode === 'managed') return null;
   return capabilities(platform).native ? 'native_not_available' : 'platform_has_no_scheduler';

@@ -9,9 +9,9 @@ import { initial, type TargetState } from './target/state.ts';
 
 /**
  * One destination of a post. Its law: at most one boundary is crossed per attempt, only by the worker whose claim
- * (attempt, takeover) is the newest; an outcome that nobody knows afterwards is recorded as unknown. In a thread each
- * segment has a boundary of its own, which opens when the segment before it is out; a segment that is out stays out
- * through every later attempt.
+ * (attempt, takeover) is the newest; an outcome that stays unknown after the call is recorded as unknown. In a thread
+ * each segment has a boundary of its own, which opens when the segment before it is out; a segment that is out stays
+ * out through every later attempt.
  */
 
 export type { RetryPolicy } from './target/outcome.ts';

@@ -11,7 +11,7 @@ export interface WebhookSecret {
   readonly generation: number;
   readonly keyVersion: string;
   readonly createdAt: string;
-  /** Until when it signs; null for the newest. */
+  /** When the secret stops signing; null for the newest. */
   readonly expiresAt: string | null;
 }
 
@@ -31,7 +31,7 @@ export type WebhookState =
       readonly disabled: { readonly by: 'user' | 'service'; readonly reason: DisableReason } | null;
       /** Newest first; those that expired before the last rotation are gone. */
       readonly secrets: readonly WebhookSecret[];
-      /** Revision of the newest event that says where it is or that it is on: failures from before it say nothing. */
+      /** Revision of the newest event that set the URL or turned the endpoint on. Earlier failures do not count. */
       readonly changedRevision: number;
       readonly replays: Readonly<Record<string, Replay>>;
       /** Commands carried out, the newest thousand: a repeat of one yields nothing. */
@@ -69,7 +69,7 @@ export type WebhookCommand =
   | { readonly type: 'CancelReplay'; readonly replayId: string };
 
 export const maxSecrets = 5;
-/** How long the secret before goes on signing after a rotation. */
+/** How long the former secret goes on signing after a rotation. */
 export const overlapMs = 24 * 3_600_000;
 const rememberedCommands = 1_000;
 
@@ -77,7 +77,7 @@ const rememberedCommands = 1_000;
 export const liveSecrets = (secrets: readonly WebhookSecret[], now: string): readonly WebhookSecret[] =>
   secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
 
-/** Secrets after a rotation at this instant: the newest first, and those that still sign with their end. */
+/** Secrets after a rotation at this instant: the newest first, then those that still sign, each with its end. */
 export const rotated = (
   secrets: readonly WebhookSecret[],
   { generation, keyVersion, previousExpiresAt }: Extract<WebhookEvent, { type: 'WebhookSecretRotated' }>['data'],

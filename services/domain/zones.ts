@@ -29,7 +29,7 @@ export const instantOf = (local: string, timezone: string): string =>
 export const monthsAfter = (instant: string, months: number): string =>
   new Date(Temporal.Instant.from(instant).toZonedDateTimeISO('UTC').add({ months }).epochMilliseconds).toISOString();
 
-/** False for a form that fits the pattern and is no date: 31 February, 25 o'clock. */
+/** False for a text that fits the pattern and is no date: 31 February, 25 o'clock. */
 export const isLocalDateTime = (local: string): boolean => {
   try {
     Temporal.PlainDateTime.from(local, { overflow: 'reject' });

@@ -8,10 +8,10 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 
 /**
- * Brings the targets of a post to what its stream says: its plan, then each intent in order. The post's stream is the
- * plan and the targets' streams are its effects, so this may be run by anybody, any number of times, after any death:
- * the events' ids follow from the post's events, and what is done already yields nothing. A target's first event tells
- * who planned it and when, not who carried the plan out.
+ * Applies the stream of a post to its targets: first the plan, then each intent in order. Any process may run this any
+ * number of times, also after a crash: the events' ids follow from the post's events, and a step that is done already
+ * yields no event. A target's first event names the actor and the time of the plan, not of the process that carried it
+ * out.
  */
 
 /** Appends under way at once for one post: they share the store's group commits. */
@@ -19,7 +19,7 @@ const width = 50;
 
 export interface FannedOut {
   readonly post: Loaded<PostState>;
-  /** By target id: its events, where this run wrote or read them. */
+  /** By target id: the targets whose events this run wrote or read. */
   readonly targets: ReadonlyMap<string, Loaded<TargetState>>;
 }
 
@@ -33,7 +33,7 @@ export const fanOut = async (
   context: CommandContext,
   options: {
     readonly positions?: Positions;
-    /** The post as the caller has just written it: where the plan is its last event no target is there yet. */
+    /** The post as the caller has just written it. If the plan is its last event, no target exists yet. */
     readonly loaded?: Loaded<PostState>;
   } = {},
 ): Promise<FannedOut> => {
@@ -42,7 +42,8 @@ export const fanOut = async (
   if (loaded.state.status !== 'live') return { post: loaded, targets };
   const live = loaded.state;
   const given = options.positions === undefined ? {} : { positions: options.positions };
-  // Then `none` is tried before anything is read; where a target is there after all, it is shown as it was born.
+  // For a fresh plan the append expects no stream and reads nothing first. If the target exists after all, its first
+  // event gives the state that the caller sees.
   const fresh = options.loaded !== undefined && loaded.revision === live.planRevision;
   const plan = loaded.events.find(({ id }) => id === live.planEventId);
   const caused = { causeEventId: live.planEventId, causationId: live.planEventId };
@@ -134,7 +135,7 @@ const applyIntent = async (
       type: 'RecordSkipped',
       intentRevision: intent.revision,
       targetIds,
-      reason: 'The target was publishing or settled, or a part of its thread was out.',
+      reason: 'The target was publishing or settled, or a segment of its thread was published.',
     },
     { ...context, causationId: intent.eventId },
     { partitionKey: postId, ...given },

@@ -5,9 +5,9 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
- * Whole addresses of imports whose file is not here yet. The query of an address often is a credential, and an event
- * cannot be taken back: the event has the address without it, and this table the whole of it, encrypted, until the
- * download has ended. A row that no event names, because its caller died, is found by its age.
+ * Whole addresses of imports whose file is not stored yet. The query of an address is often a credential, and an event
+ * cannot be deleted. So the event has the address without the query, and this table keeps the whole address, encrypted,
+ * until the download has ended. A row that no event names, because its caller crashed, is found by its age.
  */
 
 export const migrateImportUrls = (pool: Pool): Promise<void> =>
@@ -15,7 +15,7 @@ export const migrateImportUrls = (pool: Pool): Promise<void> =>
     await tx.query(`
       create schema if not exists ops;
       create table if not exists ops.media_imports (
-        -- Named by the event. Of two calls under one key each has its own, and one of them wins.
+        -- Named by the event. Two calls under one key make one row each, and the event names only one of them.
         id uuid primary key,
         asset_id uuid not null,
         key_version text not null,
@@ -36,7 +36,9 @@ export class ImportUrls {
     this.#secrets = secrets;
   }
 
-  /** Before the event that names it: a worker that sees the event finds the address. */
+  /**
+   * Runs before the append of the event that names the row, so that a worker which sees the event finds the address.
+   */
   async keep(id: string, assetId: string, url: string): Promise<void> {
     const version = this.#secrets.current;
     const nonce = randomBytes(12);
@@ -48,7 +50,7 @@ export class ImportUrls {
     await this.#pool.query(sql, [id, assetId, version, sealed]);
   }
 
-  /** Null: it was destroyed. @throws MissingKey */
+  /** Null: the address was destroyed. @throws MissingKey */
   async find(id: string): Promise<string | null> {
     const { rows } = await this.#pool.query<{ assetId: string; version: string; sealed: Buffer }>(
       'select asset_id::text as "assetId", key_version as version, sealed from ops.media_imports where id = $1',
@@ -72,7 +74,7 @@ export class ImportUrls {
     await this.#pool.query('delete from ops.media_imports where asset_id = $1', [assetId]);
   }
 
-  /** Kept for longer than a call lasts, the oldest first. */
+  /** Rows that are older than any call lasts, the oldest first. */
   async old(hours: number, limit: number): Promise<readonly { readonly id: string; readonly assetId: string }[]> {
     const { rows } = await this.#pool.query<{ id: string; assetId: string }>(
       `select id::text, asset_id::text as "assetId" from ops.media_imports
@@ -86,7 +88,7 @@ export class ImportUrls {
     await this.#pool.query('delete from ops.media_imports where id = any($1::uuid[])', [ids]);
   }
 
-  /** Looked at, and still needed. */
+  /** Marks a row as checked and still needed. */
   async putBack(ids: readonly string[]): Promise<void> {
     await this.#pool.query('update ops.media_imports set noted_at = now() where id = any($1::uuid[])', [ids]);
   }

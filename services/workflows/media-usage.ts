@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
- * Bytes of media that each customer has, a workspace and its sandbox twin together. What an upload will take is counted
- * before its address is handed out, under the customer's lock, so that uploads side by side cannot pass the quota; what
- * there really is, renditions included, is counted when the work on an asset has ended. Each asset's count is set, never
- * added to: a repeat after a death changes nothing.
+ * Counts the bytes of media of each customer: a workspace and its sandbox twin together. The api counts the announced
+ * bytes of an upload before it hands out the address, under the customer's lock, so that concurrent uploads cannot pass
+ * the quota. The media worker counts the real bytes, renditions included, when its work on an asset has ended. Each
+ * call sets the count of an asset and never adds to it, so that a repeat after a crash changes nothing.
  */
 
 export const migrateMediaUsage = (pool: Pool): Promise<void> =>
@@ -96,16 +96,16 @@ export class MediaUsage {
   readonly #pool: Pool;
   readonly #quota: number;
 
-  /** @param quota bytes of a customer of whom nothing else is set */
+  /** @param quota bytes of a customer without a quota of its own */
   constructor(pool: Pool, quota: number) {
     this.#pool = pool;
     this.#quota = quota;
   }
 
   /**
-   * Sets what an asset counts for, unless that passes the quota: then nothing changes, and the answer is false. What an
-   * asset counted for already is never refused.
-   * @param until when to look whether what it is reserved for has come; null: it has
+   * Sets the bytes that an asset counts for. If the sum would pass the quota, nothing changes and the answer is false.
+   * A count that is not higher than before is never refused.
+   * @param until when a worker checks whether the reserved file has arrived; null: the file is here
    */
   async reserve(assetId: string, customer: string, bytes: number, until: Date | null): Promise<boolean> {
     const { rows } = await this.#pool.query<{ ok: boolean }>('select ops.use_media($1, $2, $3, $4, $5, false) as ok', [
@@ -118,12 +118,15 @@ export class MediaUsage {
     return rows[0]?.ok === true;
   }
 
-  /** What is there is counted whatever the quota is; 0: it is gone. */
+  /** Sets the count of a stored asset without regard to the quota; 0: the asset is gone. */
   async set(assetId: string, customer: string, bytes: number): Promise<void> {
     await this.#pool.query('select ops.use_media($1, $2, $3, 0, null, true)', [assetId, customer, bytes]);
   }
 
-  /** Bytes that these assets are counted with; `reserved`: somebody looks later what has come. Others are not counted. */
+  /**
+   * Bytes that these assets count for; `reserved`: a worker checks later which file has arrived. Assets without an
+   * entry are not counted.
+   */
   async counts(assetIds: readonly string[]): Promise<ReadonlyMap<string, number | 'reserved'>> {
     const { rows } = await this.#pool.query<{ id: string; bytes: string; reserved: boolean }>(
       `select asset_id::text as id, bytes, reserved_until is not null as reserved
@@ -133,7 +136,7 @@ export class MediaUsage {
     return new Map(rows.map(({ id, bytes, reserved }) => [id, reserved ? 'reserved' : Number(bytes)]));
   }
 
-  /** @param seen what `counts` told before the asset was read; null: it was not counted */
+  /** @param seen the result of `counts` before the asset was read; null: the asset was not counted */
   async correct(assetId: string, customer: string, seen: number | null, bytes: number): Promise<void> {
     await this.#pool.query('select ops.correct_media($1, $2, $3, $4)', [assetId, customer, seen, bytes]);
   }
@@ -166,7 +169,7 @@ export class MediaUsage {
     return rows;
   }
 
-  /** As `set`, unless room was taken for it anew meanwhile: its address was handed out again. */
+  /** As `set`, unless the room was reserved again meanwhile, because the address was handed out again. */
   async settle(assetId: string, customer: string, bytes: number): Promise<void> {
     await this.#pool.query(
       `select ops.use_media($1, $2, $3, 0, null, true) from ops.media_usage
@@ -175,7 +178,10 @@ export class MediaUsage {
     );
   }
 
-  /** It has come, or may: somebody looks again after so many hours; null: nobody needs to. */
+  /**
+   * Keeps the count of an upload that has arrived or may arrive: a worker checks again after so many hours; null: no
+   * further check.
+   */
   async keep(assetId: string, hours: number | null): Promise<void> {
     await this.#pool.query(
       `update ops.media_usage set reserved_until = now() + $2 * interval '1 hour' where asset_id = $1`,

@@ -37,8 +37,8 @@ export interface NewWorkspace {
 }
 
 /**
- * A workspace with its Owner and its sandbox twin. If we die between the two the twin is missing: `ensureTwin` makes it
- * whenever a test key is made. @throws Rejection validation_failed for a zone that is none.
+ * Creates a workspace with its Owner, then its sandbox twin. If we die in between, the twin is missing: `ensureTwin`
+ * creates it with the next test key. @throws Rejection validation_failed for an unknown zone.
  */
 export const createWorkspace = async (
   operator: Operator,
@@ -76,7 +76,7 @@ const ensureTwin = async (operator: Operator, workspaceId: string): Promise<void
 };
 
 export interface MintedKey {
-  /** Shown once and kept nowhere. */
+  /** Shown once and not stored. */
   readonly secret: string;
   readonly hash: string;
   readonly prefix: string;
@@ -123,7 +123,7 @@ const ofWorkspace =
       throw new Rejection('not_found', 'There is no such key.');
   };
 
-/** The former secret works 24 hours more, at most to the key's own expiry. */
+/** The former secret works for another 24 hours, at most until the key expires. */
 export const rotateApiKey = async (
   operator: Operator,
   workspaceId: string,

@@ -22,7 +22,7 @@ export const failureCodes = {
   processing_timeout: 'The network is still processing the post; nothing is visible yet.',
   content_changed:
     'The text changed after a call that may already have published the earlier text: compose a new post.',
-  outcome_unknown: 'The network was asked to publish and did not say whether it did.',
+  outcome_unknown: 'The network was called to publish, and the service does not know whether it published.',
 } as const;
 
 export type FailureCode = keyof typeof failureCodes;

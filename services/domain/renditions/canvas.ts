@@ -6,14 +6,14 @@ export interface Canvas {
   readonly fit: 'scale' | 'pad';
 }
 
-/** A size to stay inside where the rules allow it. */
+/** A size that the rendition stays inside of where the rules allow it. */
 export interface Box {
   readonly long: number;
   readonly short: number;
   readonly width: number;
 }
 
-/** A picture enlarged more than this is a blur. */
+/** A picture that is enlarged more than this is blurred. */
 const maxEnlargement = 4;
 
 const limits = (rules: SizeRules) => {
@@ -69,8 +69,8 @@ const rounded = (
 };
 
 /**
- * The size of a rendition: the whole picture, never cropped, with bars where its ratio is not taken; not enlarged but to
- * reach a minimum. Null when that would take more than four times its size. `step` 2: sides are even.
+ * The size of a rendition: the whole picture, never cropped, with bars where the network does not take its ratio, and
+ * enlarged only to reach a minimum. Null when that would take more than four times its size. `step` 2: sides are even.
  */
 export const canvasOf = (
   rules: SizeRules,

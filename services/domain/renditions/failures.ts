@@ -2,7 +2,7 @@ import { lazy } from '#domain/lazy.ts';
 import { rulesOf } from '#domain/platforms/registry.ts';
 import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 
-/** Why a file cannot go to a network: a sentence with the network, its limit and the file's value. */
+/** Failures of a file for a network. Each message names the network, its limit and the file's value. */
 
 export const places: Readonly<Record<MediaUse, string>> = {
   feed: '',

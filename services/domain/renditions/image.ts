@@ -13,7 +13,7 @@ export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, pr
   return 'failure' in made ? made : { spec: { kind: 'image', ...made.jpeg } };
 };
 
-/** A still of a moving picture: the frame that a poster shows. */
+/** A still of a moving picture: the frame of the poster. */
 export const planFrame = (need: MediaNeed, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
   const made = jpegOf(need, rules, probe);
   return 'failure' in made ? made : { spec: { kind: 'frame', ...made.jpeg, atMs: frameAt(probe) } };

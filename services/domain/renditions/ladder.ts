@@ -2,8 +2,8 @@ import type { ImageClass, VideoClass } from '#domain/platforms/media-rules.ts';
 import type { Box } from './canvas.ts';
 
 /**
- * The house's few sizes and rates. All networks share them, so that one rendition serves several: a network names a class,
- * and its limits decide how far down the ladder the rendition starts.
+ * The sizes and rates of renditions. All networks share these few, so that one rendition serves several networks: a
+ * network names a class, and its limits decide how far down the ladder the rendition starts.
  */
 
 export interface Rung {
@@ -23,7 +23,7 @@ const hd = box(1280, 720);
 const sd = box(854, 480);
 const small = box(640, 360);
 
-/** From the best down. Below the last one a video can neither be seen nor heard. */
+/** From the best down. Below the last rung a video is too coarse to watch or to listen to. */
 const rungs: readonly Rung[] = [
   // What YouTube advises for these at 30 pictures a second.
   rung(uhd, 40_000, 128),
@@ -48,8 +48,8 @@ const holds = ({ long, short }: Box, width: number, height: number): boolean =>
   Math.max(width, height) <= long && Math.min(width, height) <= short;
 
 /**
- * The rungs that one source may be made at for one class, each cheaper than the one before. A source that is smaller
- * than the class begins at the smallest box that holds it: more bits would show nothing more.
+ * The rungs at which one source may be encoded for one class, each cheaper than the one before. A source that is
+ * smaller than the class begins at the smallest box that holds it, because more bits would add no detail.
  */
 export const rungsFor = (target: VideoClass, width: number, height: number): readonly Rung[] => {
   const start =
@@ -70,7 +70,7 @@ export const imageShapes: Readonly<Record<ImageClass, ImageShape>> = {
   thumbnail: { box: box(1280, 1280), quality: 85, maxBytes: 1_000_000 },
 };
 
-/** Pictures a second that players are made for. */
+/** Frame rates that players are made for, pictures a second. */
 const houseRates = [24, 25, 30, 50, 60] as const;
 
 /**
@@ -85,6 +85,6 @@ export const rateFor = (fps: number | null, steady: boolean): number | null => {
   return houseRates.reduce<number>((best, rate) => (Math.abs(rate - fps) < Math.abs(best - fps) ? rate : best), 30);
 };
 
-/** A ceiling of what a file of this length comes to: rates overshoot a little, and the first seconds a lot. */
+/** An upper bound of the size of a file of this length: rates overshoot a little, and in the first seconds a lot. */
 export const heaviest = (videoKbps: number, audioKbps: number, durationMs: number): number =>
   Math.ceil(((videoKbps * 1.1 + audioKbps * 1.05) * durationMs) / 8 + videoKbps * 250 + 65_536);

@@ -9,7 +9,10 @@ import type { RenditionPlan } from './plan.ts';
 
 type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
 
-/** What moves and is wanted as a video: a video, or a gif that is shown as one. Its length is never cut. */
+/**
+ * Plans the rendition of a moving picture that a network needs as a video: a video, or a gif shown as one. Its length
+ * is never cut.
+ */
 export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, probe: MediaProbe): RenditionPlan => {
   const { kind, width, height, durationMs } = probe;
   if (width === null || height === null || durationMs === null) return { failure: unknownFacts(need, kind) };
@@ -30,7 +33,10 @@ export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, pr
 const tailMs = 50;
 const maxRounds = 500;
 
-/** How often a gif is shown so that a network does not find it too short: it goes round anyway. Of what is too long, once. */
+/**
+ * How often a gif is repeated so that a network does not find it too short; a gif loops anyway. A gif that is too long
+ * is shown once.
+ */
 const roundsFor = ({ durationMs: { min, max } }: VideoRules, durationMs: number): number => {
   if (durationMs >= min) return 1;
   const rounds = Math.ceil((min + tailMs) / Math.max(1, durationMs));
@@ -40,7 +46,7 @@ const roundsFor = ({ durationMs: { min, max } }: VideoRules, durationMs: number)
 /** Streams that players know inside an MP4 (mp4ra.org, "Codecs"; no network documents any other there). */
 const carried: readonly string[] = ['h264', 'hevc', 'vp9', 'av1', 'mpeg4', 'aac', 'mp3', 'ac3', 'eac3', 'opus', 'alac'];
 
-/** What a network that names no rate is given, and one that does at most. */
+/** The rate for a network that names none, and the highest rate for one that does. */
 const soundOf = ({ maxKbps }: VideoRules['audio']): NonNullable<VideoSpec['audio']> => ({
   kbps: Math.min(128, maxKbps ?? 128),
   sampleRate: 48_000,
@@ -48,8 +54,9 @@ const soundOf = ({ maxKbps }: VideoRules['audio']): NonNullable<VideoSpec['audio
 });
 
 /**
- * The pictures as they are in another wrapping, and the sound where that is not what keeps the file from the network. May
- * be a little larger than what it replaces; null where that could be too large, or cannot hold the pictures.
+ * Copies the pictures into another container, and the sound too unless the sound is what the network refuses. The copy
+ * may be a little larger than the source; null where it could be too large, or where the container cannot hold the
+ * pictures.
  */
 const remuxOf = (rules: VideoRules, probe: MediaProbe, found: readonly Violation[]): VideoSpec | null => {
   const { video, audio, width, height, bytes, durationMs } = probe;
@@ -83,7 +90,7 @@ const remuxOf = (rules: VideoRules, probe: MediaProbe, found: readonly Violation
   };
 };
 
-/** What is not said of a spec is not in it: those made before there was a choice keep their names. */
+/** A spec lacks members that have no value, so that specs from before a member existed keep their ids. */
 const rangeOf = (rules: VideoRules, { video }: MediaProbe): Pick<VideoSpec, 'range'> =>
   rules.hdr && video?.hdr ? { range: 'hdr' } : {};
 
@@ -125,7 +132,8 @@ const specAt = (
     audio: sound ? { kbps: audioKbps, sampleRate: 48_000, channels: 2 } : null,
     ...rangeOf(rules, probe),
     ...(rounds > 1 ? { rounds } : {}),
-    // What the rung comes to, not what the network allows: the same rung is then the same file for all.
+    // The size that the rung gives, not the size that the network allows, so that the same rung is the same file for
+    // all networks.
     maxBytes: heaviest(ceiling, sound ? audioKbps : 0, probe.durationMs),
   };
 };

@@ -28,7 +28,8 @@ export const changeClient = async (
     const before = await by.store.load(client, id);
     guard(before);
     if (client.decide({ type: 'Update', changes }, before.state).length === 0) return before.events;
-    // Asked before the claim, so that a refused rename leaves no claim. The append at this very revision keeps it true.
+    // The guard runs before the claim, so that a refused rename leaves no claim. The append at the same revision keeps
+    // the check valid.
     requireRoom(before.events);
     const { name } = changes;
     const renames =
