@@ -104,7 +104,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     await pool?.end();
   });
 
-  t('says what it can do, and what was not understood', async () => {
+  t('lists its commands, and names an argument that it does not understand', async () => {
     for (const args of ['', 'key --help']) {
       const { code, output } = await typed(args);
       assert.equal(code, 0);
@@ -267,7 +267,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.match((await admin(`session ${randomUUID()}`)).output, /member list shows them/);
   });
 
-  t('erases what is personal of a client, in every read', async () => {
+  t('erases the personal data of a client from every read', async () => {
     const { secret = '' } = await did('key create --mode test');
     await answers(secret, 200);
     const http = caller(secret);

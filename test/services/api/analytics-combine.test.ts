@@ -19,21 +19,28 @@ const rowOf = (figures: PostFiguresRow['figures']): PostFiguresRow => ({
 const together = (...rows: PostFiguresRow['figures'][]) => combined(rows.map(rowOf));
 
 suite('a post of several targets', (t) => {
-  t('nobody looked: no member at all; one target: its own figures', () => {
+  t('without observations no member is shown; a single target shows its own figures', () => {
     assert.deepEqual(combined([]), {});
     assert.deepEqual(together({ likes: 0, saves: null }), {
       ...{ likes: 0, saves: null, platformRemovedAt: null, engagementRate: 0.5 },
     });
   });
 
-  t('absent in all is absent, null where nobody tells, else the sum of what is told', () => {
-    const found = together({ likes: 0, saves: null, reach: 5 }, { likes: null, saves: null }, { reach: 7, quotes: 0 });
-    assert.deepEqual(found, {
-      ...{ reach: 12, likes: 0, saves: null, quotes: 0, platformRemovedAt: null, engagementRate: null },
-    });
-  });
+  t(
+    'a figure that all targets lack is absent; one that no network reports is null; else it is the sum of the reported values',
+    () => {
+      const found = together(
+        { likes: 0, saves: null, reach: 5 },
+        { likes: null, saves: null },
+        { reach: 7, quotes: 0 },
+      );
+      assert.deepEqual(found, {
+        ...{ reach: 12, likes: 0, saves: null, quotes: 0, platformRemovedAt: null, engagementRate: null },
+      });
+    },
+  );
 
-  t('kinds add up kind by kind; what does not add up is there where one alone tells it', () => {
+  t('kinds add up kind by kind; a figure that cannot be summed is shown where only one target has it', () => {
     const found = together(
       {
         reactionsByType: { like: 3, love: null },
@@ -53,7 +60,7 @@ suite('a post of several targets', (t) => {
     assert.equal('audienceRetention' in found, false);
   });
 
-  t('the rate is of those sums alone that are known on both sides', () => {
+  t('the rate uses only the targets whose figures are known on both sides', () => {
     assert.equal(together({ likes: 10, impressions: 100 }, { likes: 500 }, { impressions: 900 }).engagementRate, 0.1);
     assert.equal(
       together({ likes: 10, impressions: 100 }, { totalInteractions: 20, likes: 8, impressions: 100 }).engagementRate,
@@ -66,7 +73,7 @@ suite('a post of several targets', (t) => {
     assert.equal(together({ likes: 10, impressions: 0 }, { likes: 1 }).engagementRate, null);
   });
 
-  t('it is gone once it is gone from everywhere', () => {
+  t('the post is removed once every network has removed it', () => {
     const [first, last] = ['2026-05-01T00:00:00.000Z', '2026-05-02T00:00:00.000Z'];
     assert.equal(together({ platformRemovedAt: first }, {}).platformRemovedAt, null);
     assert.equal(together({ platformRemovedAt: last }, { platformRemovedAt: first }).platformRemovedAt, last);

@@ -37,7 +37,7 @@ suite('a refresh over HTTP', (t) => {
   });
   t.after(() => world.close());
 
-  t('is for the console: a key is refused, whatever it may do', async () => {
+  t('is for the console: a key is refused, whatever its scopes are', async () => {
     const answer = await given(world, []).request('POST', path, { body: {} }).then(403, []);
     assert.equal(answer.body.code, 'first_party_only');
     assert.equal((await world.anonymous.post(path, {})).status, 401);
@@ -59,7 +59,7 @@ suite('a refresh over HTTP', (t) => {
     assert.ok((last?.position ?? 0n) > position);
   });
 
-  t('without names it is of all that are connected', async () => {
+  t('without named accounts it takes all connected accounts', async () => {
     const other = connected(clientId);
     await given(world, history(other), console).request('GET', '/agency').then(200, []);
     await world.settled();
@@ -77,7 +77,7 @@ suite('a refresh over HTTP', (t) => {
     assert.equal((await world.store.readStream(`workspace-${world.workspaceId}`)).length, before.length);
   });
 
-  t('of a workspace without accounts it is complete at once', async () => {
+  t('is complete at once for a workspace without accounts', async () => {
     const own = await world.agency('Empty');
     const caller = await session(own.workspaceId, own.memberId);
     const made = await caller.post(path, {});
@@ -98,7 +98,7 @@ suite('a refresh over HTTP', (t) => {
     assert.equal(other.body.code, 'idempotency_key_reused');
   });
 
-  t('unknown ids and those of another workspace are told in the same words, by their place', async () => {
+  t('unknown ids and ids of another workspace get the same message, each with its place', async () => {
     const mine = connected(clientId);
     await given(world, history(mine), console).request('GET', '/agency').then(200, []);
     const position = await world.head();

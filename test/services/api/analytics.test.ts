@@ -403,65 +403,68 @@ suite('analytics over HTTP', (t) => {
     },
   );
 
-  t('figures are as fresh as the account that was looked at least lately; who missed a night is counted', async () => {
-    const now = Date.now();
-    const look = (platform: Platform, hoursAgo: number) => {
-      const at = new Date(now - hoursAgo * 3_600_000).toISOString();
-      return {
-        ...{ workspace_id: workspaceId, account_id: acme.accounts[platform], client_id: acme.clientId, platform },
-        ...{ day: at.slice(0, 10), follower_count: 5, demographics: '', version: 1 },
-        observed_at: at.replace('T', ' ').replace('Z', ''),
+  t(
+    'figures are as fresh as the account with the oldest last observation; accounts that missed a night are counted',
+    async () => {
+      const now = Date.now();
+      const look = (platform: Platform, hoursAgo: number) => {
+        const at = new Date(now - hoursAgo * 3_600_000).toISOString();
+        return {
+          ...{ workspace_id: workspaceId, account_id: acme.accounts[platform], client_id: acme.clientId, platform },
+          ...{ day: at.slice(0, 10), follower_count: 5, demographics: '', version: 1 },
+          observed_at: at.replace('T', ' ').replace('Z', ''),
+        };
       };
-    };
-    const [fresh, stale] = [look('x', 1), look('instagram', 48)];
-    await write('account_figures_days', fresh, stale);
-    const freshness = async (query: string) => {
-      const { data, text } = await caller.get(`/analytics/overview${query}`);
-      assert.ok(data !== undefined, text);
-      return [data.asOf, data.staleAccounts];
-    };
-    const iso = ({ observed_at }: { observed_at: string }) => `${observed_at.replace(' ', 'T')}Z`;
-    // Facebook's was connected a moment ago, and has missed no night yet.
-    assert.deepEqual(await freshness(''), [iso(stale), 1]);
-    const change = (set: string, ids: readonly unknown[]) =>
-      world.pool.query(`update read.accounts set ${set} where id = any($1)`, [ids]);
-    await change(`created_at = created_at - interval '3 days'`, Object.values(acme.accounts));
-    // Nobody ever looked at facebook's.
-    assert.deepEqual(await freshness(''), [iso(stale), 2]);
-    assert.deepEqual(await freshness('?platform=x'), [iso(fresh), 0]);
-    assert.deepEqual(await freshness('?platform=facebook'), [null, 1]);
-    assert.deepEqual(await freshness(`?socialAccountId=${acme.accounts.instagram}`), [iso(stale), 1]);
-    assert.deepEqual(await freshness(`?clientId=${randomUUID()}`), [null, 0]);
-    const { data } = await caller.get(`/analytics/clients/${acme.clientId}`);
-    assert.deepEqual([data.asOf, data.staleAccounts], [iso(stale), 2]);
-    assert.equal((await other.get('/analytics/overview')).data.staleAccounts, 0);
-    // One whose authorization ended stands still and is counted; a disconnected one holds nobody back.
-    await change(`status = 'reauth_required'`, [acme.accounts.instagram]);
-    assert.deepEqual(await freshness(''), [iso(stale), 2]);
-    await change(`status = 'disconnected'`, [acme.accounts.instagram]);
-    assert.deepEqual(await freshness(''), [iso(fresh), 1]);
-    await change(`status = 'connected'`, [acme.accounts.instagram]);
-    // A window that begins after the last night still knows of the looks before it.
-    const day = (daysAgo: number) => new Date(now - daysAgo * 86_400_000).toISOString().slice(0, 10);
-    await write('account_figures_days', { ...look('facebook', 30), version: 2 });
-    assert.equal((await freshness(`?from=${day(-1)}&to=${day(-1)}&platform=x,facebook`))[1], 0);
-    assert.deepEqual(await freshness(`?from=${day(-1)}&to=${day(-1)}`), [null, 1]);
-    // No network is asked about an archived client any more: its figures stand still for good and hold nobody back.
-    const closing = await caller.post('/clients', { name: 'Closing', type: 'brand' });
-    const moved = [closing.data.id, acme.accounts.instagram];
-    await world.pool.query('update read.accounts set client_id = $1 where id = $2', moved);
-    await world.settled();
-    assert.deepEqual(await freshness(''), [iso(stale), 1]);
-    await world.pool.query('update read.clients set archived_at = now() where id = $1', [closing.data.id]);
-    assert.deepEqual(await freshness(''), [iso(look('facebook', 30)), 0]);
-    await world.pool.query('update read.clients set archived_at = null, erased = true where id = $1', [
-      closing.data.id,
-    ]);
-    assert.deepEqual(await freshness(''), [iso(look('facebook', 30)), 0]);
-    await world.pool.query('update read.accounts set client_id = $1 where id = $2', [acme.clientId, moved[1]]);
-  });
+      const [fresh, stale] = [look('x', 1), look('instagram', 48)];
+      await write('account_figures_days', fresh, stale);
+      const freshness = async (query: string) => {
+        const { data, text } = await caller.get(`/analytics/overview${query}`);
+        assert.ok(data !== undefined, text);
+        return [data.asOf, data.staleAccounts];
+      };
+      const iso = ({ observed_at }: { observed_at: string }) => `${observed_at.replace(' ', 'T')}Z`;
+      // Facebook's was connected a moment ago, and has missed no night yet.
+      assert.deepEqual(await freshness(''), [iso(stale), 1]);
+      const change = (set: string, ids: readonly unknown[]) =>
+        world.pool.query(`update read.accounts set ${set} where id = any($1)`, [ids]);
+      await change(`created_at = created_at - interval '3 days'`, Object.values(acme.accounts));
+      // Nobody ever looked at facebook's.
+      assert.deepEqual(await freshness(''), [iso(stale), 2]);
+      assert.deepEqual(await freshness('?platform=x'), [iso(fresh), 0]);
+      assert.deepEqual(await freshness('?platform=facebook'), [null, 1]);
+      assert.deepEqual(await freshness(`?socialAccountId=${acme.accounts.instagram}`), [iso(stale), 1]);
+      assert.deepEqual(await freshness(`?clientId=${randomUUID()}`), [null, 0]);
+      const { data } = await caller.get(`/analytics/clients/${acme.clientId}`);
+      assert.deepEqual([data.asOf, data.staleAccounts], [iso(stale), 2]);
+      assert.equal((await other.get('/analytics/overview')).data.staleAccounts, 0);
+      // One whose authorization ended stands still and is counted; a disconnected one holds nobody back.
+      await change(`status = 'reauth_required'`, [acme.accounts.instagram]);
+      assert.deepEqual(await freshness(''), [iso(stale), 2]);
+      await change(`status = 'disconnected'`, [acme.accounts.instagram]);
+      assert.deepEqual(await freshness(''), [iso(fresh), 1]);
+      await change(`status = 'connected'`, [acme.accounts.instagram]);
+      // A window that begins after the last night still knows of the looks before it.
+      const day = (daysAgo: number) => new Date(now - daysAgo * 86_400_000).toISOString().slice(0, 10);
+      await write('account_figures_days', { ...look('facebook', 30), version: 2 });
+      assert.equal((await freshness(`?from=${day(-1)}&to=${day(-1)}&platform=x,facebook`))[1], 0);
+      assert.deepEqual(await freshness(`?from=${day(-1)}&to=${day(-1)}`), [null, 1]);
+      // No network is asked about an archived client any more: its figures stand still for good and hold nobody back.
+      const closing = await caller.post('/clients', { name: 'Closing', type: 'brand' });
+      const moved = [closing.data.id, acme.accounts.instagram];
+      await world.pool.query('update read.accounts set client_id = $1 where id = $2', moved);
+      await world.settled();
+      assert.deepEqual(await freshness(''), [iso(stale), 1]);
+      await world.pool.query('update read.clients set archived_at = now() where id = $1', [closing.data.id]);
+      assert.deepEqual(await freshness(''), [iso(look('facebook', 30)), 0]);
+      await world.pool.query('update read.clients set archived_at = null, erased = true where id = $1', [
+        closing.data.id,
+      ]);
+      assert.deepEqual(await freshness(''), [iso(look('facebook', 30)), 0]);
+      await world.pool.query('update read.accounts set client_id = $1 where id = $2', [acme.clientId, moved[1]]);
+    },
+  );
 
-  t('days: 30 up to today in the workspace’s zone unless told; what is no window is refused', async () => {
+  t('days: the last 30 up to today in the workspace’s zone by default; an invalid window is refused', async () => {
     // 23:30 in Berlin's summer is the next day there before it is in UTC.
     const shift = Date.parse('2026-07-31T22:30:00.000Z') - Date.now();
     world.clock.shiftMs = shift;
@@ -497,7 +500,7 @@ suite('analytics over HTTP', (t) => {
     }
   });
 
-  t('best times: the slots of the week in the client’s zone, from what went out there', async () => {
+  t('best times: the slots of the week in the client’s zone, from the client’s published posts', async () => {
     const prior = await other.get('/best-times?platform=linkedin');
     assert.equal(prior.status, 200, prior.text);
     assert.equal(prior.rows.length, 168);
@@ -576,7 +579,7 @@ suite('analytics over HTTP', (t) => {
     refused(await caller.get('/best-times?limit=5'), 400, 'invalid_parameter');
   });
 
-  t('the store away: 503 with Retry-After, after the resource was found; everything else goes on', async () => {
+  t('the store unavailable: 503 with Retry-After, after the resource was found; everything else goes on', async () => {
     const nowhere = openAnalytics({ url: 'http://127.0.0.1:9/postline' });
     for (const analytics of [null, nowhere]) {
       const away = await startWorld({ deps: { analytics } });

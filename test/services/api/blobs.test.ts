@@ -108,7 +108,7 @@ suite('presigned URLs of the api', (t) => {
     ok(!logged().includes(new URL(url).searchParams.get('signature') ?? ''));
   });
 
-  t('let pages of any origin use them, and tell them nothing else', async () => {
+  t('let pages of any origin use them, and reveal nothing else', async () => {
     const { url, headers } = await presigned(newKey(), 1);
     const origin = { Origin: 'https://studio.example' };
     const preflight = {
@@ -152,7 +152,7 @@ suite('presigned URLs of the api', (t) => {
     equal(await blobs.head(key), null);
   });
 
-  t('of two uploads to one place the newer one wins, and the older one leaves nothing', async () => {
+  t('the newer of two uploads to one place wins, and the older one leaves no file', async () => {
     const key = newKey();
     const { url, headers } = await presigned(key, 1_000_000);
     const { socket, incoming } = await begun(url, headers);
@@ -164,7 +164,7 @@ suite('presigned URLs of the api', (t) => {
     equal((await blobs.head(key))?.bytes, newer.length);
   });
 
-  t('whoever is refused while still sending gets the answer', async () => {
+  t('a caller that is refused while it still sends gets the answer', async () => {
     const { url, headers } = await presigned(newKey(), 30_000_000);
     const answer = await ask('PUT', `${url}x`, { headers, body: Buffer.alloc(30_000_000) });
     equal(answer.status, 403);
@@ -177,7 +177,7 @@ suite('presigned URLs of the api', (t) => {
     deepEqual([answer.status, JSON.parse(answer.body.toString()).code], [415, 'unsupported_media_type']);
   });
 
-  t('count against the address, apart from what credentials have', async () => {
+  t('count against the address, apart from the allowance of credentials', async () => {
     // A window may end in the midst of a round, and let all of it through.
     const limited = await until('one is refused', async () => {
       const answers = await Promise.all(Array.from({ length: 130 }, () => ask('GET', `${world.origin()}/blobs/x`)));

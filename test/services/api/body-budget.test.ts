@@ -35,7 +35,7 @@ suite('what bodies may hold', (t) => {
     assert.equal(budget.held, 100);
   });
 
-  t('and when others fill the whole, still a small one', () => {
+  t('when others fill the total, a small body still fits', () => {
     const budget = new BodyBudget({ each: 100, total: 200, least: 10 });
     const [a] = [take(budget, 'a', 100), take(budget, 'b', 95)];
     const small = take(budget, 'c', 10);
@@ -86,7 +86,7 @@ suite('bodies over HTTP', (t) => {
   const text = (bytes: number) => `"${'x'.repeat(bytes - 1)}`;
   const body = { name: 'Acme', type: 'brand' };
 
-  t('unfinished ones have a share in bytes of what came, live and test data together, and give it back', async () => {
+  t('unfinished bodies hold the bytes that arrived, live and test data together, and release them', async () => {
     const [live, test] = [world.liveKey.secret, world.testKey.secret];
     for (const length of [1_000_000, null]) {
       const first = begin(live, length);
@@ -108,7 +108,7 @@ suite('bodies over HTTP', (t) => {
     }
   });
 
-  t('what is left of a refused one is dropped, and the next request of its connection is answered', async () => {
+  t('the rest of a refused body is dropped, and the next request of its connection is answered', async () => {
     const live = world.liveKey.secret;
     const first = begin(live, 1_000_000);
     first.send(text(64 * kib));
@@ -124,7 +124,7 @@ suite('bodies over HTTP', (t) => {
     await first.isHeld(0);
   });
 
-  t('refused for what they are, or answered, they hold nothing', async () => {
+  t('refused or answered bodies hold nothing', async () => {
     const owner = caller(world.liveKey.secret);
     assert.equal((await owner.post('/clients', { ...body, name: 'Held no longer' })).status, 200);
     assert.equal((await owner.post('/clients', { ...body, name: 1 })).status, 422);
@@ -161,7 +161,7 @@ suite('bodies over HTTP', (t) => {
     assert.equal(budget.held, 0);
   });
 
-  t('one that comes byte by byte is kept in few pieces', async () => {
+  t('a body that arrives byte by byte is kept in few pieces', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const used = (): number => {

@@ -92,7 +92,7 @@ suite('clients over HTTP', (t) => {
     }
   });
 
-  t('different bodies under one key at once: one wins, all others are told', async () => {
+  t('different bodies under one key at once: one wins, all others are refused', async () => {
     const key = randomUUID();
     const names = Array.from({ length: 10 }, (_none, at) => `Body ${at} ${key.slice(0, 8)}`);
     const answers = await Promise.all(names.map((name) => owner.post('/clients', brand(name), { key })));
@@ -104,7 +104,7 @@ suite('clients over HTTP', (t) => {
     assert.equal((await owner.post('/clients', brand(lost))).data.name, lost);
   });
 
-  t('changes only what is sent; null gives the default back', async () => {
+  t('changes only the members that are sent; null resets a member to its default', async () => {
     const made = await owner.post('/clients', {
       ...brand('Patched'),
       timezone: 'Europe/Berlin',
@@ -125,7 +125,7 @@ suite('clients over HTTP', (t) => {
     assert.deepEqual((await owner.get(`/clients/${id}`)).data, same.data);
   });
 
-  t('a name moves with its client: taken 409, given up free', async () => {
+  t('a name moves with its client: a taken name is 409, a released name is free', async () => {
     const one = await owner.post('/clients', brand('Mover'));
     const two = await owner.post('/clients', brand('Stayer'));
     const taken = await owner.patch(`/clients/${one.data.id}`, { name: 'stayer' });
@@ -146,7 +146,7 @@ suite('clients over HTTP', (t) => {
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
-  t('a claim whose caller died before the birth is born by the next one of that name', async () => {
+  t('if a caller dies between claim and creation, the next caller of that name creates the client', async () => {
     const name = 'Orphan';
     const deadKey = randomUUID();
     const deadId = keyedIdOf(world.workspaceId, 'createClient', deadKey);
@@ -162,7 +162,7 @@ suite('clients over HTTP', (t) => {
     assert.equal(dead.data.id, deadId);
   });
 
-  t('an old claim that its owner does not live up to is broken', async () => {
+  t('an old claim whose owner does not have the name is broken', async () => {
     const made = await owner.post('/clients', brand('Half renamed'));
     const name = 'Never reached';
     const claimedAt = new Date(Date.now() - 60_000).toISOString();
@@ -175,7 +175,7 @@ suite('clients over HTTP', (t) => {
     assert.notEqual(next.data.id, made.data.id);
   });
 
-  t('a rename takes an old claim of a client that was never born', async () => {
+  t('a rename takes an old claim of a client that was never created', async () => {
     const made = await owner.post('/clients', brand('Taker'));
     const name = 'Ghost name';
     const ghost = randomUUID();
@@ -272,7 +272,7 @@ suite('lists over HTTP', (t) => {
     assert.deepEqual(await walk('/clients?type=brand&', [2]), ['Client 5', 'Client 3', 'Client 1']);
   });
 
-  t('a cursor is good for its own list, filters and workspace alone', async () => {
+  t('a cursor is valid for its own list, filters and workspace alone', async () => {
     const next = (await world.owner.get('/clients?limit=2')).body.page?.nextCursor ?? '';
     const other = await world.agency('Other');
     const test = world.tester;
@@ -293,7 +293,7 @@ suite('lists over HTTP', (t) => {
     }
   });
 
-  t('writes between pages skip and repeat nothing', async () => {
+  t('with writes between pages no row is skipped or repeated', async () => {
     const first = await world.owner.get('/clients?limit=3');
     await world.owner.post('/clients', { name: 'In between', type: 'brand' });
     await world.owner.patch(`/clients/${first.rows[0]?.id}`, { approvalRequired: true });
@@ -330,7 +330,7 @@ suite('lists over HTTP', (t) => {
     assert.match(named.text, /limit, cursor, clientId, platform/);
   });
 
-  t('wildcards in a search are letters', async () => {
+  t('wildcards in a search are ordinary letters', async () => {
     assert.deepEqual((await world.owner.get('/clients?search=%25')).rows, []);
     assert.deepEqual((await world.owner.get('/clients?search=_')).rows, []);
   });

@@ -70,7 +70,7 @@ suite('reading one’s own writes', (t) => {
     await repeated(`/clients/${one.clientId}/connect-invites`, { platforms: ['x'] });
   });
 
-  t('what exists is never 404, wherever it is read', async () => {
+  t('an existing resource is never 404, whichever process reads it', async () => {
     for (let round = 0; round < 25; round += 1) {
       const made = await world.owner.post('/clients', { name: `Fresh ${round}`, type: 'brand' });
       const read = await elsewhere.get(`/clients/${made.data.id}`);

@@ -71,7 +71,7 @@ const lint = async (files: readonly string[]): Promise<{ readonly code: number |
 };
 
 suite('contracts', (t) => {
-  t('the committed files are what the table says (make contracts)', async () => {
+  t('the committed files match the table (make contracts)', async () => {
     for (const [name, text] of Object.entries(contractFiles())) {
       assert.equal(await readFile(new URL(name, contractsFolder), 'utf8'), text, `${name} has drifted: make contracts`);
     }

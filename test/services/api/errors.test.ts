@@ -210,7 +210,7 @@ suite('errors over HTTP', { waits: true }, (t) => {
     }
   });
 
-  t('what is known only as a body is read is debt, which outlasts the window', async () => {
+  t('the cost of a body that is known only after reading is debt, which outlasts the window', async () => {
     const small = await startWorld({ rate: { perMinute: 60, burst: 10 } });
     try {
       // Ten thousand values count as 122 requests, of which one second gives back one; a window has ten.
@@ -252,7 +252,7 @@ suite('errors over HTTP', { waits: true }, (t) => {
     }
   });
 
-  t('500 tells nothing and is logged; 503 when a store is away', async () => {
+  t('500 reveals nothing and is logged; 503 when a store is unavailable', async () => {
     const closed = knexFor({
       client: 'pg',
       connection: 'postgres://nobody@127.0.0.1:1/none',

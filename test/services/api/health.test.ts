@@ -32,7 +32,7 @@ suite('health as callers see it', (t) => {
   const notReady = [503, '{"status":"not_ready"}'];
   const ready = [200, '{"status":"ready"}'];
 
-  t('says whether, and no word of why; however many ask, the parts are asked once', async () => {
+  t('answers ready or not, without the reason; however many callers ask, each dependency is checked once', async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<readonly Check[]>();
     checks = () => answered;
     const waiting = Array.from({ length: 50 }, () => get('/readyz'));

@@ -22,7 +22,7 @@ suite('heavy bodies', (t) => {
     return turns.filter((turn) => turn.length > 0);
   };
 
-  t('are looked at one piece a turn, however many come at once, and workspaces take turns', async () => {
+  t('are processed one piece a turn, however many arrive at once, and workspaces take turns', async () => {
     const turns = await turnsOf(new HeavyBodies(), ['a', 'a', 'a', 'a', 'b']);
     ok(turns.every((turn) => turn.length === 1));
     // The second of a has begun to wait before b.
@@ -42,7 +42,7 @@ suite('heavy bodies', (t) => {
     ok(rested >= busyMs - 2, String(rested));
   });
 
-  t('that fail rest as well, and give their turn back', async () => {
+  t('that fail rest as well, and release their turn', async () => {
     const bodies = new HeavyBodies();
     const failing = bodies.run('a', heavy, (piece) =>
       piece(() => {
@@ -54,7 +54,7 @@ suite('heavy bodies', (t) => {
     equal(turns.length, 3);
   });
 
-  t('many small values are heavy too; light bodies wait for nobody', async () => {
+  t('many small values are heavy too; light bodies do not wait', async () => {
     const many = await turnsOf(new HeavyBodies(), ['a', 'a'], { bytes: 20_000, values: 9_000 });
     equal(many.length, 6);
     const light = await turnsOf(new HeavyBodies(), ['a', 'a'], { bytes: 2_000, values: 50 });

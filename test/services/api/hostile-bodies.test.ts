@@ -139,11 +139,11 @@ suite('bodies at their worst', { timeoutMs: 180_000 }, (t) => {
     ok(second.ms <= longest, `${what}: the event loop was held for ${first.ms} and ${second.ms} ms`);
   };
 
-  t('whatever a client is described with', async () => {
+  t('any member of a client', async () => {
     for (const shape of clientShapes) await holds(shape);
   });
 
-  t('whatever a draft is made of', async () => {
+  t('any member of a draft', async () => {
     for (const shape of postShapes(composed)) await holds(shape);
   });
 
@@ -171,7 +171,7 @@ suite('bodies at their worst', { timeoutMs: 180_000 }, (t) => {
     );
   });
 
-  t('of many wrong items twenty are told, each by its place', async () => {
+  t('of many wrong items twenty are reported, each by its place', async () => {
     const answer = await world.tester.request('POST', '/posts', {
       raw: `{"targets":{"mode":"accounts","accountIds":${list('1', 5_000)}}}`,
     });
@@ -199,7 +199,7 @@ suite('bodies at their worst', { timeoutMs: 180_000 }, (t) => {
     ok(answers.includes('"code":"too_many_values"'));
   });
 
-  t('a content type over 200 characters is none', async () => {
+  t('a content type over 200 characters is refused', async () => {
     const hostile = [`application/json${' '.repeat(15_000)}x`, `application/json${';'.repeat(200)}`];
     for (const type of hostile) {
       const asking = () => world.tester.request('POST', '/clients', { raw: '{}', headers: { 'content-type': type } });

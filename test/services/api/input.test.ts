@@ -63,7 +63,7 @@ suite('input over HTTP', (t) => {
     });
   }
 
-  t('what is no HTTP is told in the same form, and the connection ends', async () => {
+  t('bytes that are not HTTP get a problem of the same form, and the connection ends', async () => {
     const { hostname, port } = new URL(world.origin());
     const answerTo = async (sent: string): Promise<string> => {
       const socket = connect(Number(port), hostname);
@@ -94,7 +94,7 @@ suite('input over HTTP', (t) => {
     assert.equal(odd.body.errors?.[0]?.path, '/rules/a~1b~0c');
   });
 
-  t('what is odd and harmless is taken, and kept whole where it is free-form', async () => {
+  t('odd but harmless values are accepted, and free-form values are kept whole', async () => {
     const raw =
       '{"name":"Odd","name":"Odder","type":"brand","__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},' +
       `"rules":{"__proto__":{"polluted":true},"deep":${nested(28)},"big":12345678901234567890,"emoji":"👩‍👩‍👧‍👦\\u2028"},"status":"archived"}`;
@@ -108,7 +108,7 @@ suite('input over HTTP', (t) => {
     assert.match(read.text, /"__proto__":\{"polluted":true\}/);
   });
 
-  t('what is too large to be stored is refused', async () => {
+  t('a body that is too large to store is refused', async () => {
     const before = await world.head();
     const rules = { text: 'x'.repeat(600 * 1024) };
     const answer = await world.owner.post('/clients', { name: 'Heavy', type: 'brand', rules });
@@ -136,7 +136,7 @@ suite('input over HTTP', (t) => {
     );
   });
 
-  t('mass assignment changes nothing that is not the caller’s', async () => {
+  t('mass assignment changes no member that the caller may not set', async () => {
     const body = {
       name: 'Mass',
       type: 'brand',

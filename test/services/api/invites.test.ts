@@ -44,7 +44,7 @@ suite('connect links', (t) => {
     assert.ok(!rows[0].data.includes(String(data.token)));
   });
 
-  t('refuses what it must', async () => {
+  t('refuses unknown and archived clients and invalid bodies', async () => {
     const path = `/clients/${clientId}/connect-invites`;
     for (const body of [
       {},
@@ -174,7 +174,7 @@ suite('connect links', (t) => {
     }
   });
 
-  t('tells the guest what is wrong with the form, and stores nothing', async () => {
+  t('shows the guest the fault of the form, and stores nothing', async () => {
     const { data } = await mint({ platforms: ['x'] });
     const before = await world.head();
     for (const fields of [

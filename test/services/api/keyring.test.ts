@@ -66,7 +66,7 @@ suite('keyring', (t) => {
       (error: { readonly code?: string }) => error.code ?? String(error),
     );
 
-  t('a key is looked up once as long as nothing was applied since, for however long', async () => {
+  t('a key is looked up once while the projection applies nothing new, however long that is', async () => {
     const [token, keyId] = [someToken(), randomUUID()];
     await world.append([created(token, keyId)], workspaceId);
     await until('the row is there', async () => {
@@ -99,7 +99,7 @@ suite('keyring', (t) => {
     assert.ok(performance.now() - began < 1_000);
   });
 
-  t('a key that did not exist a moment ago is found soon, and form alone asks no database', async () => {
+  t('a new key is found soon, and a token without the form of a key costs no query', async () => {
     const [token, keyId] = [someToken(), randomUUID()];
     const { keyring, count } = counted();
     assert.equal(await codeOf(keyring.identify('sk_live_short')), 'invalid_token');
@@ -109,7 +109,7 @@ suite('keyring', (t) => {
     await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known', 5_000);
   });
 
-  t('wrong tokens by the thousand do not have a right one forgotten', async () => {
+  t('thousands of wrong tokens do not make the keyring forget a right one', async () => {
     const [token, keyId] = [someToken(), randomUUID()];
     await world.append([created(token, keyId)], workspaceId);
     const { keyring } = counted();
@@ -119,7 +119,7 @@ suite('keyring', (t) => {
     assert.ok(keyring.hasSeen(token));
   });
 
-  t('what may not be looked up now is looked up soon, in one query with five hundred others at most', async () => {
+  t('a deferred token is looked up soon, in one query with at most five hundred others', async () => {
     const [token, keyId] = [someToken(), randomUUID()];
     await world.append([created(token, keyId)], workspaceId);
     await until('the row is there', async () => {
@@ -143,7 +143,7 @@ suite('keyring', (t) => {
     });
   });
 
-  t('a database that is away is told, and not remembered', async () => {
+  t('an unavailable database is reported, and the keyring does not remember it', async () => {
     const [token, keyId] = [someToken(), randomUUID()];
     await world.append([created(token, keyId)], workspaceId);
     let away = true;

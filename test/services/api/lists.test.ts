@@ -25,18 +25,21 @@ suite('turns of lists', (t) => {
     return { asked, end: () => end() };
   };
 
-  t('two of a workspace at once; the third begins when one ends, and others do not wait for it', async () => {
-    const turns = new Turns({ ...line, each: 2, total: 10, waitMs: 10_000 });
-    const begun: string[] = [];
-    const [first] = ['a', 'a', 'a', 'b'].map((workspace) => open(turns, workspace, begun));
-    assert.deepEqual(begun, ['a', 'a', 'b']);
-    first?.end();
-    await first?.asked;
-    await turn();
-    assert.deepEqual(begun, ['a', 'a', 'b', 'a']);
-  });
+  t(
+    'two lists of a workspace run at once; the third begins when one ends, and other workspaces do not wait for it',
+    async () => {
+      const turns = new Turns({ ...line, each: 2, total: 10, waitMs: 10_000 });
+      const begun: string[] = [];
+      const [first] = ['a', 'a', 'a', 'b'].map((workspace) => open(turns, workspace, begun));
+      assert.deepEqual(begun, ['a', 'a', 'b']);
+      first?.end();
+      await first?.asked;
+      await turn();
+      assert.deepEqual(begun, ['a', 'a', 'b', 'a']);
+    },
+  );
 
-  t('where all are taken the workspaces take turns, however many one asks for', async () => {
+  t('when all slots are taken the workspaces take turns, however many lists one requests', async () => {
     const turns = new Turns({ ...line, each: 2, total: 2, waitMs: 10_000 });
     const begun: string[] = [];
     const works = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b'].map((workspace) => open(turns, workspace, begun));
@@ -50,7 +53,7 @@ suite('turns of lists', (t) => {
     assert.deepEqual(begun, ['a', 'a', 'a', 'b', 'c', 'a']);
   });
 
-  t('who waits too long, or in too long a line, is told to come back, and takes no turn', async () => {
+  t('a caller that waits too long, or in too long a queue, is refused and takes no slot', async () => {
     const turns = new Turns({ ...line, each: 1, total: 1, waitMs: 20 });
     const begun: string[] = [];
     const first = open(turns, 'a', begun);
@@ -75,7 +78,7 @@ suite('turns of lists', (t) => {
     await next.asked;
   });
 
-  t('work that fails gives its turn back', async () => {
+  t('work that fails releases its slot', async () => {
     const turns = new Turns({ ...line, each: 1, total: 1, waitMs: 10_000 });
     await assert.rejects(
       turns.run('a', () => Promise.reject(new Error('no'))),
@@ -163,7 +166,7 @@ suite('lists that take long', (t) => {
 });
 
 suite('reads of a server that falls silent', (t) => {
-  t('end where it does not even greet', async () => {
+  t('end when the server does not even greet', async () => {
     const database = await proxiedDatabase();
     const { url, proxy } = await database.way();
     const lists = new Lists({ url, connections: 2, logger: { debug: () => undefined }, silenceMs: 500 });
@@ -180,7 +183,7 @@ suite('reads of a server that falls silent', (t) => {
     }
   });
 
-  t('keep a connection that only rests: the next burst waits for no new one', async () => {
+  t('keep an idle connection, so that the next burst does not wait for a new one', async () => {
     const database = await proxiedDatabase();
     const { url, proxy } = await database.way();
     const knex = openReadPool({ url, connections: 1, logger: { debug: () => undefined }, silenceMs: 200 });
@@ -199,7 +202,7 @@ suite('reads of a server that falls silent', (t) => {
     }
   });
 
-  t('end for all who wait for a connection, not for one after the other', async () => {
+  t('end at once for all calls that wait for a connection, not for one after the other', async () => {
     const database = await proxiedDatabase();
     const { url, proxy } = await database.way();
     const knex = openReadPool({ url, connections: 1, logger: { debug: () => undefined }, silenceMs: 400 });
@@ -216,7 +219,7 @@ suite('reads of a server that falls silent', (t) => {
     }
   });
 
-  t('end, and give their turn and their connection back', async () => {
+  t('end, and release their slot and their connection', async () => {
     const database = await proxiedDatabase();
     const { url, proxy } = await database.way();
     const lists = new Lists({ url, connections: 2, logger: { debug: () => undefined }, silenceMs: 500 });

@@ -78,7 +78,7 @@ suite('the library as a list', (t) => {
     refused(await owner.get(`/clients?limit=1&cursor=${next}`), 400, 'invalid_cursor');
   });
 
-  t('newest first, by when it was asked for', async () => {
+  t('newest first, by the time of the request', async () => {
     const made: string[] = [];
     for (let n = 0; n < 3; n += 1) {
       made.unshift((await owner.post('/media/import-url', { url, folder: 'Order' })).data.id);
@@ -135,7 +135,7 @@ suite('the library and its tenants', (t) => {
     }
   });
 
-  t('what is connected elsewhere is no network of ours', async () => {
+  t('networks of another workspace’s accounts do not count', async () => {
     const { tester } = await world.agency('Third');
     await composer(world, ['x', 'youtube'], { by: tester, name: 'Of the third' });
     const made = await world.tester.post('/media/import-url', { url });
@@ -158,7 +158,7 @@ suite('the library and its tenants', (t) => {
     assert.equal(sent.status, 403);
   });
 
-  t('scopes: media.read looks, media.manage changes', async () => {
+  t('scopes: media.read reads, media.manage changes', async () => {
     const key = async (scope: string) =>
       (await world.keyOf(world.workspaceId, world.memberId, { scopes: [scope] })).caller;
     const [reader, manager] = [await key('media.read'), await key('media.manage')];

@@ -37,7 +37,7 @@ suite('a place for an upload', (t) => {
   });
   t.after(() => world.close());
 
-  t('is offered with an address that takes the file, and no other', async () => {
+  t('is offered with an address that takes this file and no other', async () => {
     const offer = await given(world, [])
       .request('POST', '/media/presign', { body: presignBody() })
       .then(200, ['MediaUploadOffered']);
@@ -66,7 +66,7 @@ suite('a place for an upload', (t) => {
     assert.deepEqual((await owner.get('/media')).rows, [], 'it is in no list');
   });
 
-  t('of every type that is taken; others, and what is too large, are refused', async () => {
+  t('is offered for every accepted type; other types, and files that are too large, are refused', async () => {
     for (const contentType of [
       'image/PNG',
       'image/heic',
@@ -106,7 +106,7 @@ suite('a place for an upload', (t) => {
     refused(await owner.post('/media/presign', { ...presignBody(), bytes: 0 }), 422, 'validation_failed', ['/bytes']);
   });
 
-  t('a name is its last part, without what no header or folder should meet', async () => {
+  t('a name is the last part of the path, without characters that headers or folders cannot hold', async () => {
     const names: readonly (readonly [sent: string, kept: string])[] = [
       ['../../etc/passwd', 'passwd'],
       ['C:\\photos\\win.jpg', 'win.jpg'],
@@ -148,7 +148,7 @@ suite('a place for an upload', (t) => {
     );
   });
 
-  t('without a key each call is another; 20 callers of one key are one', async () => {
+  t('without a key each call makes an asset; 20 callers of one key make one', async () => {
     const loose = await Promise.all([1, 2].map(() => owner.post('/media/presign', presignBody(), { key: null })));
     assert.equal(new Set(loose.map(({ data }) => data.assetId)).size, 2);
     const key = randomUUID();
@@ -161,7 +161,7 @@ suite('a place for an upload', (t) => {
     assert.deepEqual(await eventsOf(world, ids[0] ?? ''), ['MediaUploadOffered']);
   });
 
-  t('of a client that is unknown, or archived, there is none', async () => {
+  t('is refused for a client that is unknown or archived', async () => {
     const gone = await owner.post('/clients', brand('Gone'));
     const forGone = { ...presignBody(), clientId: gone.data.id };
     assert.equal((await owner.post('/media/presign', forGone)).status, 200);
@@ -181,7 +181,7 @@ suite('registering an upload', (t) => {
   });
   t.after(() => world.close());
 
-  t('sets it going, with what was said, and answers what a later GET answers', async () => {
+  t('starts the work with the given details, and answers what a later GET answers', async () => {
     const offer = await uploaded(owner, { fileName: 'table.jpg', folder: 'Winter' });
     const body = { assetId: offer.data.assetId, altText: 'A table', platforms: ['twitter', 'x', 'tiktok'] };
     const made = await given(world, [])
@@ -213,7 +213,7 @@ suite('registering an upload', (t) => {
     );
   });
 
-  t('what is not known, not there, or not as announced', async () => {
+  t('refuses an unknown asset, a missing upload, and an upload that differs from the announced file', async () => {
     refused(await owner.post('/media', { assetId: randomUUID() }), 422, 'validation_failed', ['/assetId']);
     refused(await owner.post('/media', { assetId: 'nonsense' }), 422, 'validation_failed', ['/assetId']);
     refused(await owner.post('/media', { assetId: randomUUID() }, { key: null }), 400, 'idempotency_key_required');
@@ -238,7 +238,7 @@ suite('registering an upload', (t) => {
     assert.equal(corrected.headers.get('idempotent-replayed'), null);
   });
 
-  t('a repeat answers what was answered; another key the asset as it is', async () => {
+  t('a repeat gives the first answer; another key gets the asset as it is now', async () => {
     const offer = await uploaded(owner);
     const { assetId } = offer.data;
     const key = randomUUID();
@@ -296,7 +296,7 @@ suite('registering an upload', (t) => {
     assert.deepEqual([again.data.name, again.data.revision], ['Accepted', 1]);
   });
 
-  t('the client may be told at either step; it must be one of ours, and live', async () => {
+  t('the client may be given at either step; it must be live and of this workspace', async () => {
     const [one, two] = [await owner.post('/clients', brand('One')), await owner.post('/clients', brand('Two'))];
     const asset = (await uploaded(owner, { clientId: one.data.id })).data.assetId;
     refused(await owner.post('/media', { assetId: asset, clientId: randomUUID() }), 422, 'validation_failed', [
@@ -343,7 +343,7 @@ suite('importing by an address', (t) => {
   t.after(() => world.close());
   const url = 'https://cdn.example.com/photos/Winter%20table.jpg?size=large';
 
-  t('is asked for, and answered as what nobody has looked at yet', async () => {
+  t('is requested, and answered as not processed yet', async () => {
     const made = await given(world, [])
       .request('POST', '/media/import-url', { body: { url, folder: 'Winter' } })
       .then(200, ['MediaImportRequested']);
@@ -465,39 +465,42 @@ suite('room for media', (t) => {
     refused(await ask(1), 422, 'media_quota_exceeded');
   });
 
-  t('is given back by what never came, and by a caller who died before the offer; what came keeps it', async () => {
-    await later();
-    assert.equal(await cleared(), 13);
-    assert.equal(await used(), 0);
-    const body = Buffer.alloc(300);
-    const key = randomUUID();
-    const offer = await ask(300, owner, key);
-    assert.ok((await put(offer, body)).ok);
-    // As a caller leaves it who dies before the append.
-    await usage.reserve(randomUUID(), workspaceId, 200, new Date());
-    const never = await ask(400, owner, key.replace(/^./, 'x'));
-    await later();
-    assert.equal(await cleared(), 2);
-    assert.equal(await used(), 300);
-    // Its address had expired, and is asked for again: room is taken again, as far as there is any.
-    const again = await ask(400, owner, key.replace(/^./, 'x'));
-    assert.deepEqual([again.data.assetId, await used()], [never.data.assetId, 700]);
-    await later(`asset_id = '${String(again.data.assetId)}'`);
-    assert.equal(await cleared(), 1);
-    assert.equal((await ask(600)).status, 200);
-    refused(await ask(400, owner, key.replace(/^./, 'x')), 422, 'media_quota_exceeded');
-    // It came at the last moment of its former address.
-    assert.ok((await put(again, Buffer.alloc(400))).ok);
-    refused(await owner.post('/media', { assetId: again.data.assetId }), 422, 'media_quota_exceeded');
-    const registered = await owner.post('/media', { assetId: offer.data.assetId });
-    assert.equal(registered.status, 200, registered.text);
-    assert.equal(await used(), 900);
-    await later();
-    assert.equal(await cleared(), 1, 'the one that never came');
-    assert.equal(await used(), 300);
-  });
+  t(
+    'is released by an upload that never arrives and by a caller that dies before the offer; an upload that arrived keeps it',
+    async () => {
+      await later();
+      assert.equal(await cleared(), 13);
+      assert.equal(await used(), 0);
+      const body = Buffer.alloc(300);
+      const key = randomUUID();
+      const offer = await ask(300, owner, key);
+      assert.ok((await put(offer, body)).ok);
+      // As a caller leaves it who dies before the append.
+      await usage.reserve(randomUUID(), workspaceId, 200, new Date());
+      const never = await ask(400, owner, key.replace(/^./, 'x'));
+      await later();
+      assert.equal(await cleared(), 2);
+      assert.equal(await used(), 300);
+      // Its address had expired, and is asked for again: room is taken again, as far as there is any.
+      const again = await ask(400, owner, key.replace(/^./, 'x'));
+      assert.deepEqual([again.data.assetId, await used()], [never.data.assetId, 700]);
+      await later(`asset_id = '${String(again.data.assetId)}'`);
+      assert.equal(await cleared(), 1);
+      assert.equal((await ask(600)).status, 200);
+      refused(await ask(400, owner, key.replace(/^./, 'x')), 422, 'media_quota_exceeded');
+      // It came at the last moment of its former address.
+      assert.ok((await put(again, Buffer.alloc(400))).ok);
+      refused(await owner.post('/media', { assetId: again.data.assetId }), 422, 'media_quota_exceeded');
+      const registered = await owner.post('/media', { assetId: offer.data.assetId });
+      assert.equal(registered.status, 200, registered.text);
+      assert.equal(await used(), 900);
+      await later();
+      assert.equal(await cleared(), 1, 'the one that never came');
+      assert.equal(await used(), 300);
+    },
+  );
 
-  t('what a release without a quota put into the library is counted a piece at a time, by one at a time', async () => {
+  t('assets from a release without quotas are counted in pieces, by one worker at a time', async () => {
     const { store, pool, logger } = world;
     const made = await world.agency('Old Hand');
     const twin = testTwinIdOf(made.workspaceId);
@@ -598,7 +601,7 @@ suite('deleting an asset', (t) => {
     refused(await tester.post('/media', { assetId: id }), 422, 'validation_failed', ['/assetId']);
   });
 
-  t('a place that nobody uploaded to goes too, and a repeat of its offer signs no address', async () => {
+  t('deletes an offer without an upload too, and a repeat of the offer signs no address', async () => {
     const key = randomUUID();
     const offer = await tester.post('/media/presign', presignBody(), { key });
     const path = `/media/${offer.data.assetId}`;
@@ -608,7 +611,7 @@ suite('deleting an asset', (t) => {
     refused(await tester.post('/media', { assetId: offer.data.assetId }), 422, 'validation_failed', ['/assetId']);
   });
 
-  t('is refused while a draft, or a post that is not out, names it anywhere', async () => {
+  t('is refused while a draft, or a post that is not published, names the asset anywhere', async () => {
     const segments = (id: string) => [
       { content: 'a', mediaIds: [] },
       { content: 'b', mediaIds: [id] },
@@ -637,22 +640,25 @@ suite('deleting an asset', (t) => {
     }
   });
 
-  t('beside a post that takes it: one is refused, or the post is found to have it', async () => {
-    for (let round = 0; round < 6; round += 1) {
-      const id = await ready();
-      await world.settled();
-      const [made, gone] = await Promise.all([
-        tester.post('/posts', client.body({ mediaIds: [id] })),
-        tester.delete(`/media/${id}`),
-      ]);
-      await world.settled();
-      const holders = await openPostsWith(world.pool, testTwinIdOf(world.workspaceId), id, 10);
-      if (made.status !== 200) refused(made, 422, 'validation_failed', ['/mediaIds/0']);
-      assert.deepEqual(holders, made.status === 200 ? [made.data.id] : []);
-      if (gone.status !== 200) refused(gone, 409, 'media_in_use');
-      assert.ok(made.status === 200 || gone.status === 200);
-    }
-  });
+  t(
+    'at the same time as a post that takes the asset: one of them is refused, or the post keeps the files',
+    async () => {
+      for (let round = 0; round < 6; round += 1) {
+        const id = await ready();
+        await world.settled();
+        const [made, gone] = await Promise.all([
+          tester.post('/posts', client.body({ mediaIds: [id] })),
+          tester.delete(`/media/${id}`),
+        ]);
+        await world.settled();
+        const holders = await openPostsWith(world.pool, testTwinIdOf(world.workspaceId), id, 10);
+        if (made.status !== 200) refused(made, 422, 'validation_failed', ['/mediaIds/0']);
+        assert.deepEqual(holders, made.status === 200 ? [made.data.id] : []);
+        if (gone.status !== 200) refused(gone, 409, 'media_in_use');
+        assert.ok(made.status === 200 || gone.status === 200);
+      }
+    },
+  );
 });
 
 suite('an asset as shown', (t) => {
@@ -699,7 +705,7 @@ suite('an asset as shown', (t) => {
     world.clock.shiftMs = 0;
   });
 
-  t('each need has its word, each network the strongest of its uses', async () => {
+  t('each need has its state, and each network shows the strongest state of its uses', async () => {
     const id = randomUUID();
     const at = `${world.workspaceId}/${id}`;
     const file = { key: `${at}/${rendition}.mp4`, contentType: 'video/mp4', bytes: 700, sha256 };
@@ -758,7 +764,7 @@ suite('an asset as shown', (t) => {
     assert.equal(variants[3]?.url, null);
   });
 
-  t('of what was refused no file is shown, and nothing is under way', async () => {
+  t('a refused asset shows no file and no progress', async () => {
     for (const [end, status] of [
       ['MediaFailed', 'failed'],
       ['MediaQuarantined', 'quarantined'],
@@ -787,7 +793,7 @@ suite('an asset as shown', (t) => {
     }
   });
 
-  t('whatever it fails with is explained', async () => {
+  t('every code of a failure is in the catalogue', async () => {
     for (const code of Object.keys(mediaFailures)) {
       const page = await owner.get(`/errors/${code}`);
       assert.deepEqual([page.status, page.data.code, page.data.status, page.data.category], [200, code, null, 'media']);
@@ -822,7 +828,7 @@ suite('while the blob store is away', (t) => {
     await blobs?.close();
   });
 
-  t('what needs it is told to come back; nothing is stored, and the key stays free', async () => {
+  t('calls that need it get 503; nothing is stored, and the key stays free', async () => {
     const { owner } = world;
     const id = randomUUID();
     const [offered] = assetEvents(world.workspaceId, id, 'image');
@@ -838,7 +844,7 @@ suite('while the blob store is away', (t) => {
     assert.equal((await owner.get(`/media/${id}`)).status, 200, 'it has no file yet');
   });
 
-  t('what does not need it goes on', async () => {
+  t('calls that do not need it go on', async () => {
     const { owner } = world;
     const imported = await owner.post('/media/import-url', { url: 'https://cdn.example.com/a.jpg' });
     assert.equal(imported.status, 200, imported.text);

@@ -75,7 +75,7 @@ suite('posts with media', (t) => {
     refused(await by.post('/posts', acme.body()), 422, 'validation_failed', ['/mediaIds']);
   });
 
-  t('an id that is not known is named where it was written', async () => {
+  t('an unknown id is named at the place where the caller wrote it', async () => {
     const [known, unknown] = [await ready(), randomUUID()];
     const answer = await by.post(
       '/posts',
@@ -96,7 +96,7 @@ suite('posts with media', (t) => {
     refused(draft, 422, 'validation_failed', ['/thread/segments/1/mediaIds/1']);
   });
 
-  t('what is not ready, or never will be, cannot be published', async () => {
+  t('media that are not ready, or have failed, cannot be published', async () => {
     const importing = await by.post('/media/import-url', { url: 'https://cdn.example.com/a.jpg' });
     for (const id of [
       await halfway(1),
@@ -111,7 +111,7 @@ suite('posts with media', (t) => {
     }
   });
 
-  t('what is another client’s cannot be used, whoever the post is of', async () => {
+  t('media of another client cannot be used, whichever client the post belongs to', async () => {
     const [ours, theirs, all] = [
       await ready('image', { clientId: acme.clientId }),
       await ready('image', { clientId: other.clientId }),
@@ -128,7 +128,7 @@ suite('posts with media', (t) => {
     assert.equal((await by.post('/posts', onlyTheirs)).status, 200, 'the target’s client counts');
   });
 
-  t('the network’s own rules: kinds, counts, what cannot be made to fit', async () => {
+  t('the network’s own rules: kinds, counts, files that cannot be made to fit', async () => {
     const [image, video, document] = [await ready(), await ready('video'), await ready('document')];
     const many = await Promise.all(Array.from({ length: 5 }, () => ready()));
     const long = await ready('video', { probe: { durationMs: 10_800_000, bytes: 900_000_000 } });
@@ -146,20 +146,23 @@ suite('posts with media', (t) => {
     assert.equal((await by.post('/posts', toX(late))).status, 200, 'X has no frames to choose');
   });
 
-  t('one thing at a time: unknown, then not ready, then another’s, then the networks', async () => {
-    const [unknown, pending, theirs] = [
-      randomUUID(),
-      await halfway(2),
-      await ready('document', { clientId: other.clientId }),
-    ];
-    const ask = (mediaIds: readonly string[]) => by.post('/posts', toX({ mediaIds }));
-    refused(await ask([theirs, pending, unknown]), 422, 'validation_failed', ['/mediaIds/2']);
-    refused(await ask([theirs, pending]), 422, 'media_not_publishable', ['/mediaIds/1']);
-    refused(await ask([theirs]), 422, 'media_not_in_client', ['/mediaIds/0']);
-    refused(await ask([await ready('document')]), 422, 'validation_failed', ['/mediaIds']);
-  });
+  t(
+    'reports one kind of fault at a time: unknown, then not ready, then another client’s, then the networks’ rules',
+    async () => {
+      const [unknown, pending, theirs] = [
+        randomUUID(),
+        await halfway(2),
+        await ready('document', { clientId: other.clientId }),
+      ];
+      const ask = (mediaIds: readonly string[]) => by.post('/posts', toX({ mediaIds }));
+      refused(await ask([theirs, pending, unknown]), 422, 'validation_failed', ['/mediaIds/2']);
+      refused(await ask([theirs, pending]), 422, 'media_not_publishable', ['/mediaIds/1']);
+      refused(await ask([theirs]), 422, 'media_not_in_client', ['/mediaIds/0']);
+      refused(await ask([await ready('document')]), 422, 'validation_failed', ['/mediaIds']);
+    },
+  );
 
-  t('a draft may name what is not ready; not what is unknown, or another client’s', async () => {
+  t('a draft may name media that are not ready, but not unknown media or another client’s', async () => {
     const draft = (more: object) => by.post('/posts', toX({ saveDraft: true, ...more }));
     refused(await draft({ mediaIds: [randomUUID()] }), 422, 'validation_failed', ['/mediaIds/0']);
     const theirs = await ready('image', { clientId: other.clientId });
@@ -192,7 +195,7 @@ suite('posts with media', (t) => {
     refused(await by.patch(`/posts/${second.data.id}`, unknown), 422, 'validation_failed', ['/mediaIds/0']);
   });
 
-  t('whoever was told that it is ready may compose at once, however far behind the read models are', async () => {
+  t('a caller that received media.ready may compose at once, however far behind the read models are', async () => {
     const lock = await world.pool.connect();
     try {
       await lock.query('begin');
@@ -210,7 +213,7 @@ suite('posts with media', (t) => {
     await world.settled();
   });
 
-  t('a post without media asks nothing of the library', async () => {
+  t('a post without media makes no query of the library', async () => {
     const asked: string[] = [];
     const note = ({ sql }: { readonly sql: string }) => asked.push(sql);
     world.deps.knex.on('query', note);

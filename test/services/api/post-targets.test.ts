@@ -86,27 +86,30 @@ suite('post targets over HTTP', (t) => {
     refused(await world.owner.post(`/post-targets/${id}/reschedule`, { shiftMinutes: 1 }), 404, 'not_found');
   });
 
-  t('If-Match holds against whoever comes in between: of 20 at once one moves it, with a key or without', async () => {
-    const { id } = await made();
-    for (const [revision, key] of [
-      [0, null],
-      [1, undefined],
-    ] as const) {
-      const headers = { 'if-match': `"${revision}"` };
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, (_none, at) =>
-          tester.post(
-            `/post-targets/${id}/reschedule`,
-            { shiftMinutes: at + 1 },
-            { headers, ...(key === null ? { key } : {}) },
+  t(
+    'If-Match holds against concurrent callers: of 20 at once one moves the target, with a key or without',
+    async () => {
+      const { id } = await made();
+      for (const [revision, key] of [
+        [0, null],
+        [1, undefined],
+      ] as const) {
+        const headers = { 'if-match': `"${revision}"` };
+        const answers = await Promise.all(
+          Array.from({ length: 20 }, (_none, at) =>
+            tester.post(
+              `/post-targets/${id}/reschedule`,
+              { shiftMinutes: at + 1 },
+              { headers, ...(key === null ? { key } : {}) },
+            ),
           ),
-        ),
-      );
-      assert.equal(answers.filter(({ status }) => status === 200).length, 1);
-      for (const answer of answers) if (answer.status !== 200) refused(answer, 412, 'revision_mismatch');
-    }
-    assert.equal((await tester.get(`/post-targets/${id}`)).data.revision, 2);
-  });
+        );
+        assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+        for (const answer of answers) if (answer.status !== 200) refused(answer, 412, 'revision_mismatch');
+      }
+      assert.equal((await tester.get(`/post-targets/${id}`)).data.revision, 2);
+    },
+  );
 
   t('a shift under one key moves once, however often it is sent', async () => {
     const { id, scheduledAt } = await made();

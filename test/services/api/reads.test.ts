@@ -123,7 +123,7 @@ suite('reads over HTTP', (t) => {
     }
   });
 
-  t('If-Match on an action brings the target to its plan first; the target then reads as planned', async () => {
+  t('If-Match on an action ensures the fan-out first; the target then reads as planned', async () => {
     const { targetId } = await withoutFanOut();
     const planned = await tester.get(`/post-targets/${targetId}`);
     const move = (revision: number) =>

@@ -54,7 +54,7 @@ suite('reports over HTTP', (t) => {
     key: `${world.workspaceId}/reports/${runId}/report-1.${format}`,
   });
 
-  t('are listed page by page without their runs, the newest first, and none that was removed', async () => {
+  t('are listed page by page without their runs, the newest first, without removed ones', async () => {
     const ids = [await define(), await define({ name: 'Second' }), await define({ name: 'Third', schedule: null })];
     const gone = await define({ name: 'Gone' });
     await command(gone, { type: 'Remove' });
@@ -166,7 +166,7 @@ suite('reports over HTTP', (t) => {
     assert.equal((await world.owner.get(path)).status, 404);
   });
 
-  t('a run that is not shown any more is found, and says what it said', async () => {
+  t('a run that GET /reports/{id} no longer shows is found, and is unchanged', async () => {
     const id = await define();
     const old = await request(id);
     const exports = [file(old, 'pdf', 'application/pdf', Buffer.from('%PDF'))];
@@ -192,7 +192,7 @@ suite('reports over HTTP', (t) => {
     assert.equal((await world.owner.get(`/reports/${id}/exports/${randomUUID()}`)).status, 404);
   });
 
-  t('exports that are too old, or of an erased client, are not there any more', async () => {
+  t('exports that are too old, or of an erased client, are gone', async () => {
     const clientId = randomUUID();
     const fields = {
       ...({ name: `Erased ${clientId}`, type: 'brand', defaultPostMode: 'now', timezone: null } as const),
@@ -254,7 +254,7 @@ suite('reports over HTTP', (t) => {
     }
   });
 
-  t('another tenant’s, and the other mode’s, are unknown; the scope is asked for', async () => {
+  t('reports of another tenant or of the other mode are unknown; the scope is required', async () => {
     const id = await define();
     const runId = await request(id);
     for (const caller of [other, world.tester]) {

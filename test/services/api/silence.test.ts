@@ -90,31 +90,34 @@ suite('callers before silent stores', (t) => {
   };
   const silent = (proxy: TcpProxy): void => proxy.silence(() => 0);
 
-  t('are told 503 in time when Postgres is silent, hundreds at once, and served again when it speaks', async () => {
-    const { proxy, caller } = await api();
-    const keys = await Promise.all(Array.from({ length: 4 }, () => world.keyOf(world.workspaceId, world.memberId)));
-    const acme = await composer(world, ['x']);
-    const post = await world.tester.post('/posts', acme.body({ saveDraft: true }));
-    await world.settled();
-    const owner = caller(world.testKey.secret);
-    const path = `/posts/${post.data.id}`;
-    assert.equal((await owner.get(path)).status, 200);
-    const asked = () => [
-      ...Array.from({ length: 200 }, () => owner.get(path)),
-      ...keys.map(({ secret }) => caller(secret).get('/agency')),
-      owner.post('/clients', { name: 'Later', type: 'brand' }),
-      owner.patch(path, acme.body({ content: 'Another word.' })),
-    ];
-    silent(proxy);
-    await inTime('all connections are silent', asked());
-    await inTime('a moment later', asked());
-    proxy.speak();
-    await until('it is served again', async () => (await owner.get(path)).status === 200);
-    await until(
-      'appends, too',
-      async () => (await owner.post('/clients', { name: 'Again', type: 'brand' })).status === 200,
-    );
-  });
+  t(
+    'get 503 in time when Postgres is silent, hundreds at once, and are served again when Postgres answers',
+    async () => {
+      const { proxy, caller } = await api();
+      const keys = await Promise.all(Array.from({ length: 4 }, () => world.keyOf(world.workspaceId, world.memberId)));
+      const acme = await composer(world, ['x']);
+      const post = await world.tester.post('/posts', acme.body({ saveDraft: true }));
+      await world.settled();
+      const owner = caller(world.testKey.secret);
+      const path = `/posts/${post.data.id}`;
+      assert.equal((await owner.get(path)).status, 200);
+      const asked = () => [
+        ...Array.from({ length: 200 }, () => owner.get(path)),
+        ...keys.map(({ secret }) => caller(secret).get('/agency')),
+        owner.post('/clients', { name: 'Later', type: 'brand' }),
+        owner.patch(path, acme.body({ content: 'Another word.' })),
+      ];
+      silent(proxy);
+      await inTime('all connections are silent', asked());
+      await inTime('a moment later', asked());
+      proxy.speak();
+      await until('it is served again', async () => (await owner.get(path)).status === 200);
+      await until(
+        'appends, too',
+        async () => (await owner.post('/clients', { name: 'Again', type: 'brand' })).status === 200,
+      );
+    },
+  );
 
   t('… wherever in a call the silence begins', async () => {
     const { proxy, caller } = await api();

@@ -29,34 +29,37 @@ suite('things that were changed too often', (t) => {
     await world.settled();
   };
 
-  t('an endpoint: what was accepted before is answered again, and it can be turned off and deleted', async () => {
-    const { data } = await tester.post('/webhooks', { url: 'https://hooks.agency.example/in', events: ['post.*'] });
-    const path = `/webhooks/${data.id}`;
-    const tested = { type: 'WebhookTestRequested', data: { eventType: 'webhook.test' } };
-    await fill(`webhook-${data.id}`, tested, maxOptionalEvents - 1);
-    const last = await tester.post(`${path}/test`, {}, { key: 'last' });
-    assert.equal(last.status, 200, last.text);
-    const before = await world.head();
-    for (const key of ['new', 'new', 'newer'])
-      refused(await tester.post(`${path}/test`, {}, { key }), 409, 'stream_full');
-    const replay = { from: new Date(Date.now() - 3_600_000).toISOString() };
-    refused(await tester.post(`${path}/replays`, replay), 409, 'stream_full');
-    refused(await tester.patch(path, { description: 'mine' }), 409, 'stream_full');
-    refused(await tester.patch(path, { active: false, description: 'mine' }), 409, 'stream_full');
-    assert.equal(await world.head(), before, 'a refused call stored events');
-    const again = await tester.post(`${path}/test`, {}, { key: 'last' });
-    assert.equal(again.headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(again.data, last.data);
-    assert.equal((await tester.patch(path, { events: ['post.*'] })).status, 200, 'nothing changes');
-    const stranger = await world.agency('Stranger');
-    refused(await stranger.tester.post(`${path}/test`, {}), 404, 'not_found');
-    assert.equal((await tester.post(`${path}/rotate-secret`, {})).status, 200);
-    assert.equal((await tester.patch(path, { active: false })).data.active, false);
-    refused(await tester.patch(path, { active: true }), 409, 'stream_full');
-    assert.equal((await tester.delete(path)).status, 200);
-    const page = await tester.get('/errors/stream_full');
-    assert.match(page.text, /Create a new one/);
-  });
+  t(
+    'an endpoint: a repeat of an accepted call gets its answer, and the endpoint can be turned off and deleted',
+    async () => {
+      const { data } = await tester.post('/webhooks', { url: 'https://hooks.agency.example/in', events: ['post.*'] });
+      const path = `/webhooks/${data.id}`;
+      const tested = { type: 'WebhookTestRequested', data: { eventType: 'webhook.test' } };
+      await fill(`webhook-${data.id}`, tested, maxOptionalEvents - 1);
+      const last = await tester.post(`${path}/test`, {}, { key: 'last' });
+      assert.equal(last.status, 200, last.text);
+      const before = await world.head();
+      for (const key of ['new', 'new', 'newer'])
+        refused(await tester.post(`${path}/test`, {}, { key }), 409, 'stream_full');
+      const replay = { from: new Date(Date.now() - 3_600_000).toISOString() };
+      refused(await tester.post(`${path}/replays`, replay), 409, 'stream_full');
+      refused(await tester.patch(path, { description: 'mine' }), 409, 'stream_full');
+      refused(await tester.patch(path, { active: false, description: 'mine' }), 409, 'stream_full');
+      assert.equal(await world.head(), before, 'a refused call stored events');
+      const again = await tester.post(`${path}/test`, {}, { key: 'last' });
+      assert.equal(again.headers.get('idempotent-replayed'), 'true');
+      assert.deepEqual(again.data, last.data);
+      assert.equal((await tester.patch(path, { events: ['post.*'] })).status, 200, 'nothing changes');
+      const stranger = await world.agency('Stranger');
+      refused(await stranger.tester.post(`${path}/test`, {}), 404, 'not_found');
+      assert.equal((await tester.post(`${path}/rotate-secret`, {})).status, 200);
+      assert.equal((await tester.patch(path, { active: false })).data.active, false);
+      refused(await tester.patch(path, { active: true }), 409, 'stream_full');
+      assert.equal((await tester.delete(path)).status, 200);
+      const page = await tester.get('/errors/stream_full');
+      assert.match(page.text, /Create a new one/);
+    },
+  );
 
   t('a draft: its content goes on in a new post, and it can be published', async () => {
     const drafted = await tester.post('/posts', one.body({ saveDraft: true }));

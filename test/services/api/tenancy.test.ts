@@ -71,7 +71,7 @@ suite('tenants and modes over HTTP', (t) => {
     assert.equal(live.data.id, world.workspaceId);
   });
 
-  t('another’s consistency token and a forged one are no harm', async () => {
+  t('a consistency token of another tenant, or a forged one, does no harm', async () => {
     const made = await world.owner.post('/clients', { name: 'Token', type: 'brand' });
     const token = made.headers.get('x-consistency-token') ?? '';
     for (const sent of [token, `${token}x`, 'nonsense', '']) {
@@ -107,7 +107,7 @@ suite('role × operation', (t) => {
     });
   }
 
-  t('without the scope nobody; with that scope alone, only that', async () => {
+  t('without its scope no operation is allowed; with one scope alone, only its operations', async () => {
     for (const { id, method, path, scope, example } of operations) {
       if (scope === null) continue;
       const ask = example.body === undefined ? {} : { body: example.body };

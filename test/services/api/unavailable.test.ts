@@ -27,7 +27,7 @@ suite('a database that goes away', (t) => {
       (error: unknown) => error,
     );
 
-  t('in the middle of a query, without a word, and when it is asked again', async () => {
+  t('in the middle of a query, in silence, and at the next query', async () => {
     await knex.raw('select 1');
     let error: unknown;
     const asking = failure(knex.raw('select pg_sleep(30)').then()).then((one) => {
@@ -48,7 +48,7 @@ suite('a database that goes away', (t) => {
     assert.equal((await knex.raw('select 1 as one')).rows[0].one, 1);
   });
 
-  t('… and a query that is wrong stays our fault', async () => {
+  t('… and a wrong query stays a fault of the service', async () => {
     const wrong = await failure(knex.raw(`select 'Connection terminated' from nothing_there`).then());
     assert.equal(toProblem(wrong).code, 'internal', String(wrong));
   });

@@ -7,7 +7,7 @@ import { silentServer } from '#test/support/silent-server.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('warnings beside an answer', (t) => {
-  t('a database that says nothing holds no answer, and is not asked again for a while', async () => {
+  t('a silent database delays no answer, and is not queried again for a while', async () => {
     const silent = await silentServer();
     const url = `postgres://postline@127.0.0.1:${silent.port}/postline`;
     const pool = openPool({ url, connectTimeoutMs: 20_000 });

@@ -47,7 +47,7 @@ suite('webhook deliveries', (t) => {
       )
     ).rows[0];
 
-  t('a test is queued for the endpoint whatever that hears, and read back at once', async () => {
+  t('a test is queued whichever types the endpoint subscribes to, and can be read at once', async () => {
     const id = await register(world);
     const { data } = await given(world, [])
       .request('POST', `/webhooks/${id}/test`)
@@ -80,7 +80,7 @@ suite('webhook deliveries', (t) => {
     assert.equal((await queueOf(data.id)).trigger, 'test');
   });
 
-  t('a test says any type there is, also to an endpoint that is off, and no other', async () => {
+  t('a test takes any known type and no other, also for an endpoint that is off', async () => {
     const id = await register(world);
     await world.owner.patch(`/webhooks/${id}`, { active: false });
     const { data } = await test(id, { eventType: 'media.ready' });
@@ -113,7 +113,7 @@ suite('webhook deliveries', (t) => {
     assert.equal(guarded.body.code, 'revision_mismatch');
   });
 
-  t('what the caller’s own writes made is in the list', async () => {
+  t('the list has the deliveries of the caller’s own writes', async () => {
     const id = await register(world, ['client.*']);
     for (let round = 0; round < 5; round += 1) {
       const client = await world.owner.post('/clients', { name: `Told ${round} ${id}`, type: 'brand' });
@@ -127,7 +127,7 @@ suite('webhook deliveries', (t) => {
     }
   });
 
-  t('shows its attempts, and when the next one is; settled, there is none', async () => {
+  t('shows its attempts and the time of the next one; a settled delivery has no next attempt', async () => {
     const id = await register(world);
     const delivery = (await test(id)).data.id;
     const path = `/webhooks/${id}/deliveries/${delivery}`;
@@ -214,7 +214,7 @@ suite('webhook deliveries', (t) => {
     }
   });
 
-  t('is sent again, whatever became of it: due now, its schedule anew', async () => {
+  t('is sent again, whatever its outcome was: due now, with a new schedule of retries', async () => {
     const id = await register(world);
     const delivery = (await test(id)).data.id;
     const path = `/webhooks/${id}/deliveries/${delivery}`;
@@ -272,7 +272,7 @@ suite('webhook deliveries', (t) => {
     }
   });
 
-  t('one whose time is over is gone, though the stream names it', async () => {
+  t('a delivery past its retention is gone, although the stream names it', async () => {
     const id = await register(world);
     const delivery = (await test(id)).data.id;
     await dispatcher.settled();
@@ -289,7 +289,7 @@ suite('webhook deliveries, while nobody dispatches', (t) => {
   });
   t.after(() => world?.close());
 
-  t('a delivery that was asked for is never 404: 503 until it is minted', async () => {
+  t('a requested delivery is never 404: 503 until it is minted', async () => {
     const id = await register(world);
     const { data } = await world.owner.post(`/webhooks/${id}/test`);
     const path = `/webhooks/${id}/deliveries/${data.id}`;

@@ -58,7 +58,7 @@ suite('webhook replays, while nobody dispatches', (t) => {
     assert.equal(other.body.code, 'idempotency_key_reused');
   });
 
-  t('reads to now where nothing else, or a later time, is said; offsets are read as UTC', async () => {
+  t('reads up to now when the end is absent or in the future; offsets are read as UTC', async () => {
     const id = await register(world);
     const before = Date.now();
     const first = await replay(id, { from: '2026-01-31T08:00:00+02:00' });
@@ -71,7 +71,7 @@ suite('webhook replays, while nobody dispatches', (t) => {
     }
   });
 
-  t('refuses a stretch that is none, and types that are none', async () => {
+  t('refuses an empty time range, and unknown types', async () => {
     const id = await register(world);
     const bodies: readonly (readonly [object, string, string])[] = [
       [{}, 'validation_failed', '/from'],
@@ -106,7 +106,7 @@ suite('webhook replays, while nobody dispatches', (t) => {
     assert.equal((await replay(id)).status, 409);
   });
 
-  t('one that was asked for is never 404: 503 until the dispatcher knows it; it can be canceled at once', async () => {
+  t('a requested replay is never 404: 503 until the dispatcher knows it; it can be canceled at once', async () => {
     const id = await register(world);
     const { data } = await replay(id);
     const path = `/webhooks/${id}/replays/${data.id}`;
@@ -141,7 +141,7 @@ suite('webhook replays', (t) => {
   });
   t.after(() => world?.close());
 
-  t('shows how far it is until it is complete; what happened before the endpoint was is delivered', async () => {
+  t('shows its progress until it is complete; events from before the endpoint existed are delivered', async () => {
     const names = [1, 2, 3].map((n) => `Before ${n}`);
     for (const name of names) await world.owner.post('/clients', { name, type: 'brand' });
     const id = await register(world);
@@ -174,7 +174,7 @@ suite('webhook replays', (t) => {
     }
   });
 
-  t('tells its progress by the time it has read to', async () => {
+  t('computes its progress from the time up to which it has read', async () => {
     const id = await register(world);
     const row = async (status: string, readTo: string | null): Promise<Answered['data']> => {
       const replayId = randomUUID();

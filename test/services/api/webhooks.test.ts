@@ -153,47 +153,51 @@ suite('webhook endpoints', (t) => {
     assert.equal((await caller.post('/webhooks', body)).status, 200);
   });
 
-  t('places are counted across processes; whose taker died before the append lapse after a minute', async () => {
-    const { workspaceId } = await world.agency();
-    const [alive = ''] = await registered(workspaceId, 1);
-    const ask = (webhookId: string = randomUUID()) =>
-      requireRoom(
-        // As another process has it: nothing in common but the database.
-        {
-          deps: { ...world.deps, pool: Object.create(world.pool), webhooksPerWorkspace: 4 },
-          workspaceId,
-          behind: async () => false,
-        },
-        webhookId,
-      ).then(
-        () => 'taken',
-        ({ code }: { readonly code: string }) => code,
+  t(
+    'places are counted across processes; a place whose caller died before the append lapses after a minute',
+    async () => {
+      const { workspaceId } = await world.agency();
+      const [alive = ''] = await registered(workspaceId, 1);
+      const ask = (webhookId: string = randomUUID()) =>
+        requireRoom(
+          // As another process has it: nothing in common but the database.
+          {
+            deps: { ...world.deps, pool: Object.create(world.pool), webhooksPerWorkspace: 4 },
+            workspaceId,
+            behind: async () => false,
+          },
+          webhookId,
+        ).then(
+          () => 'taken',
+          ({ code }: { readonly code: string }) => code,
+        );
+      const asked = await Promise.all(Array.from({ length: 7 }, () => ask()));
+      assert.deepEqual(asked.sort(), [
+        'taken',
+        'taken',
+        'taken',
+        ...Array.from({ length: 4 }, () => 'too_many_webhooks'),
+      ]);
+      const { rows } = await world.pool.query(
+        'select webhook_id as id from ops.webhook_places where workspace_id = $1',
+        [workspaceId],
       );
-    const asked = await Promise.all(Array.from({ length: 7 }, () => ask()));
-    assert.deepEqual(asked.sort(), [
-      'taken',
-      'taken',
-      'taken',
-      ...Array.from({ length: 4 }, () => 'too_many_webhooks'),
-    ]);
-    const { rows } = await world.pool.query('select webhook_id as id from ops.webhook_places where workspace_id = $1', [
-      workspaceId,
-    ]);
-    assert.deepEqual([await ask(rows[0].id), await ask(alive), await ask()], ['taken', 'taken', 'too_many_webhooks']);
-    // Two died before their append; a third was born, and the read model does not show it for as long.
-    await world.pool.query('delete from read.webhooks where id = $1', [alive]);
-    await world.pool.query('insert into ops.webhook_places (webhook_id, workspace_id) values ($1, $2)', [
-      alive,
-      workspaceId,
-    ]);
-    await world.pool.query(
-      "update ops.webhook_places set taken_at = now() - interval '61 seconds' where webhook_id = any($1)",
-      [[alive, ...rows.slice(0, 2).map(({ id }) => id)]],
-    );
-    assert.deepEqual([await ask(), await ask(), await ask()], ['taken', 'taken', 'too_many_webhooks']);
-  });
+      assert.deepEqual([await ask(rows[0].id), await ask(alive), await ask()], ['taken', 'taken', 'too_many_webhooks']);
+      // Two died before their append; a third was born, and the read model does not show it for as long.
+      await world.pool.query('delete from read.webhooks where id = $1', [alive]);
+      await world.pool.query('insert into ops.webhook_places (webhook_id, workspace_id) values ($1, $2)', [
+        alive,
+        workspaceId,
+      ]);
+      await world.pool.query(
+        "update ops.webhook_places set taken_at = now() - interval '61 seconds' where webhook_id = any($1)",
+        [[alive, ...rows.slice(0, 2).map(({ id }) => id)]],
+      );
+      assert.deepEqual([await ask(), await ask(), await ask()], ['taken', 'taken', 'too_many_webhooks']);
+    },
+  );
 
-  t('refuses what is no endpoint, naming the member', async () => {
+  t('refuses an invalid endpoint and names the member', async () => {
     const tooMany = Array.from({ length: 101 }, () => '*');
     const bodies: readonly (readonly [object, string])[] = [
       [{ events: ['*'] }, '/url'],
@@ -215,7 +219,7 @@ suite('webhook endpoints', (t) => {
     assert.equal(keyless.body.code, 'idempotency_key_required');
   });
 
-  t('refuses types that are none, each by its place, and writes nothing', async () => {
+  t('refuses unknown types, each by its place, and writes nothing', async () => {
     const events = ['post.*', '*', 'post.vanished', 'target.published', 'posts.*', 'POST.*', 'post', 'post*', '**'];
     const { body } = await given(world, [], owner)
       .request('POST', '/webhooks', { body: { url, events } })
@@ -230,7 +234,7 @@ suite('webhook endpoints', (t) => {
     }
   });
 
-  t('refuses every url that leads inside, in words that tell nothing of what it leads to', async () => {
+  t('refuses every url that leads into the private network, with a message that reveals nothing about it', async () => {
     const stray = `stray-${randomUUID()}`;
     const urls = [
       'http://hooks.agency.example/',
@@ -258,7 +262,7 @@ suite('webhook endpoints', (t) => {
     assert.ok(!world.lines.join('').includes(stray));
   });
 
-  t('a name is asked for its addresses: one that is private refuses it, none is no reason', async () => {
+  t('a name is resolved: one private address refuses it, no address does not', async () => {
     const key = randomUUID();
     const body = { url: 'https://mixed.example/', events: ['*'] };
     addresses.now = async () => ['93.184.215.14', '10.1.2.3'];
@@ -280,7 +284,7 @@ suite('webhook endpoints', (t) => {
     assert.equal((await owner.patch(`/webhooks/${made.data.id}`, { url: 'https://moved.example/' })).status, 200);
   });
 
-  t('is changed member by member; what is as it was is not written', async () => {
+  t('is changed member by member; unchanged members are not written', async () => {
     const { data } = await register({ description: 'first' });
     const path = `/webhooks/${data.id}`;
     const patch = (body: object, types: readonly string[], ask: Ask = {}) =>
@@ -318,7 +322,7 @@ suite('webhook endpoints', (t) => {
     await patch({ active: false }, ['WebhookDisabled'], { headers: { 'if-match': `"${revision}"` } });
   });
 
-  t('one that we disabled says why, until it is turned on again', async () => {
+  t('an endpoint that the service disabled shows why, until it is turned on again', async () => {
     const { data } = await register();
     const context = contextOf(world.operator, world.workspaceId);
     await execute(world.store, webhook, data.id, { type: 'Disable', reason: 'gone', seenRevision: 0 }, context);
@@ -461,7 +465,7 @@ suite('rotation of webhook secrets', (t) => {
     assert.equal(allowed.headers.get('idempotent-replayed'), null);
   });
 
-  t('of two at once under one key one rotates; If-Match lets the first through only', async () => {
+  t('of two calls at once under one key one rotates; If-Match accepts only the first', async () => {
     const { id } = await endpoint();
     const path = `/webhooks/${id}/rotate-secret`;
     const key = randomUUID();

@@ -46,7 +46,7 @@ suite('account', (t) => {
     },
   );
 
-  t('takes what a new grant says, whichever part of it changed', () => {
+  t('takes a new grant, whichever part of it changed', () => {
     for (const over of [
       { username: 'acme2' },
       { displayName: 'Acme Two' },

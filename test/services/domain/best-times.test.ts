@@ -111,7 +111,7 @@ suite('best times', (t) => {
     assert.ok(found >= 190, `found ${found} of 200`);
   });
 
-  t('it says what brute force over all posts says', () => {
+  t('gives the result of brute force over all posts', () => {
     const from = seeded('reference');
     const young = (publishedAt: string, kind: PostKind) => ({ ...seen(publishedAt, from.int(10, 60)), kind });
     for (let one = 0; one < 20; one += 1) {
@@ -244,7 +244,7 @@ suite('best times', (t) => {
     }
   });
 
-  t('the size of an account says nothing: all figures of one times a thousand move no slot', () => {
+  t('the size of an account does not count: multiplying its figures by a thousand moves no slot', () => {
     const { seed } = seeded('size');
     for (let one = 0; one < 50; one += 1) {
       const from = random((seed + one) >>> 0);
@@ -272,7 +272,7 @@ suite('best times', (t) => {
     assert.equal(slots[placeOf(slots, tuesday18)]?.basis, 'observed');
   });
 
-  t('one like is chance where nothing is usual', () => {
+  t('one like is chance where an account usually gets none', () => {
     const times = weeks.flatMap((week) => usualHours.map((hour) => on(hour, week, 0)));
     const liked = [0, 1, 2, 3, 4, 5].map((week) => on(24 + 3, week, 1));
     const slots = bestTimes([...times, ...liked], instagram);
@@ -280,15 +280,18 @@ suite('best times', (t) => {
     assert.ok(slots.every(({ lift }) => lift > 0.3 && lift < 1.6));
   });
 
-  t('a look at a post before its second day is over tells nothing; at a story, before its twentieth hour', () => {
-    const looked = (kind: PostKind, age: number) => on(tuesday18, 0, 9, { ...seen(at(tuesday18, 0), age), kind });
-    const told = (kind: PostKind, age: number) =>
-      bestTimes([looked(kind, age)], instagram)[placeOf(prior, tuesday18)]?.sampleSize;
-    for (const kind of ['feed', 'reel'] as const) assert.deepEqual([told(kind, 47), told(kind, 48)], [0, 1]);
-    assert.deepEqual([told('story', 19), told('story', 20)], [0, 1]);
-  });
+  t(
+    'an observation of a post before the end of its second day does not count; of a story, before its twentieth hour',
+    () => {
+      const looked = (kind: PostKind, age: number) => on(tuesday18, 0, 9, { ...seen(at(tuesday18, 0), age), kind });
+      const told = (kind: PostKind, age: number) =>
+        bestTimes([looked(kind, age)], instagram)[placeOf(prior, tuesday18)]?.sampleSize;
+      for (const kind of ['feed', 'reel'] as const) assert.deepEqual([told(kind, 47), told(kind, 48)], [0, 1]);
+      assert.deepEqual([told('story', 19), told('story', 20)], [0, 1]);
+    },
+  );
 
-  t('without any data: the prior of the network, and it says so', () => {
+  t('without any data the slots are the prior of the network, and their basis says so', () => {
     for (const platform of platforms) {
       const slots = bestTimes([], { timezone: 'UTC', platforms: [platform] });
       assert.equal(slots.length, 168);

@@ -49,7 +49,7 @@ suite('client', (t) => {
     given([created, archived]).when({ type: 'Erase' }).then([erased]);
   });
 
-  t('lets a claimed name lapse every time it is told: each one moves the revision a pending write expects', () => {
+  t('appends a lapse at every command, because each one moves the revision that a pending write expects', () => {
     const lapse = { type: 'LapseNameClaim', name: 'Acme' } as const;
     given([])
       .when(lapse)
@@ -59,7 +59,7 @@ suite('client', (t) => {
       .then([lapsed], { again: [lapsed] });
   });
 
-  t('may be born after its claim lapsed', () =>
+  t('may be created after its claim lapsed', () =>
     given([lapsed]).when({ type: 'Create', fields: clientFields }).then([created]),
   );
 

@@ -17,7 +17,7 @@ const claim = (clientId: string, now = early, evicts: string | null = null) =>
 const releasedBy = (clientId: string): ClientNameEvent => ({ type: 'NameReleased', data: { clientId } });
 
 suite('clientname', (t) => {
-  t('is claimed by whoever comes first', () =>
+  t('is claimed by the first caller', () =>
     given([])
       .when(claim('a'))
       .then([claimedBy('a')]),
@@ -35,7 +35,7 @@ suite('clientname', (t) => {
       .then([claimedBy('b', late)]),
   );
 
-  t('does not pass on when somebody else than the one shown holds it by now', () =>
+  t('does not pass on when another client than the evicted owner holds it by now', () =>
     given([claimedBy('a'), claimedBy('c', late)])
       .when(claim('b', late, 'a'))
       .refused('name_claimed'),
@@ -47,7 +47,7 @@ suite('clientname', (t) => {
       .refused('name_claimed'),
   );
 
-  t('counts a later claim of the same client as a new one, so that whoever acted on the older one loses', () =>
+  t('counts a later claim of the same client as a new one, so that a caller that acts on the older claim loses', () =>
     given([claimedBy('a')])
       .when(claim('a', late))
       .then([claimedBy('a', late)]),

@@ -5,7 +5,7 @@ import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('engagement', (t) => {
-  t('is the sum of the parts that are known, whatever total the network tells, and stops telling', () => {
+  t('is the sum of the known parts, whatever total the network reports or stops reporting', () => {
     equal(interactionsOf({ totalInteractions: 700, likes: 100 }), 100);
     equal(interactionsOf({ totalInteractions: null, likes: 100 }), 100);
     equal(interactionsOf({ totalInteractions: null, likes: 3, comments: null, shares: 4 }), 7);

@@ -34,7 +34,7 @@ const observe = <T>(observation: T) => ({ type: 'Observe', observation }) as con
 suite('target metrics', (t) => {
   const { given, state } = deciding(targetmetrics);
 
-  t('keep what a network tells, fewer than before and nothing too', () => {
+  t('keep the figures that a network reports, also when they are lower or absent', () => {
     given([])
       .when(observe(ofPost(at(1), 3)))
       .then([told(ofPost(at(1), 3))]);
@@ -46,7 +46,7 @@ suite('target metrics', (t) => {
       .then([told(ofPost(at(2), null))]);
   });
 
-  t('keep the same figures of a later look: it says that they still hold', () =>
+  t('keep the same figures of a later observation, which shows that they still hold', () =>
     given([told(ofPost(at(1), 3))])
       .when(observe(ofPost(at(2), 3)))
       .then([told(ofPost(at(2), 3))]),
@@ -103,7 +103,7 @@ const heard = (observation: AccountObservation): AccountMetricsEvent => ({
 suite('account metrics', (t) => {
   const { given, state } = deciding(accountmetrics);
 
-  t('keep what a network tells, fewer followers too', () => {
+  t('keep the figures that a network reports, fewer followers too', () => {
     given([])
       .when(observe(ofAccount(at(1), 100)))
       .then([heard(ofAccount(at(1), 100))]);
@@ -132,7 +132,7 @@ suite('account metrics', (t) => {
   const look = (observation: AccountObservation, ...earlier: readonly AccountObservation[]) =>
     ({ type: 'Observe', observation, earlier }) as const;
 
-  t('write down the days before that are new or revised, oldest first, and the newest day last', () => {
+  t('record earlier days that are new or revised, oldest first, and the newest day last', () => {
     const known = ofDay(1, '2026-01-03', { videoViews: 7, profileViews: 1 });
     const [same, old, newest] = [
       ofDay(2, '2026-01-03', { videoViews: 7 }),
@@ -155,13 +155,13 @@ suite('account metrics', (t) => {
       .then([]);
   });
 
-  t('keep of the newest day, too, what a second look at it does not tell', () => {
+  t('keep the figures of the newest day that its second observation lacks', () => {
     given([heard(ofDay(1, '2026-01-05', { videoViews: 9, profileViews: 3 }))])
       .when(look(ofDay(2, '2026-01-05', { videoViews: 10 })))
       .then([heard(ofDay(2, '2026-01-05', { videoViews: 10, profileViews: 3 }))]);
   });
 
-  t('write down a day once that a list names twice, as the first of the two tells it', () => {
+  t('record a day once that a list names twice, with the figures of the first entry', () => {
     const twice = [6, 7].map((videoViews) => ofDay(2, '2026-01-03', { videoViews }));
     const newest = ofDay(2, '2026-01-05', { videoViews: 9 });
     given([])

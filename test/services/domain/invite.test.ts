@@ -64,7 +64,7 @@ suite('invite', (t) => {
       .refused('validation_failed'),
   );
 
-  t('says one and the same of an unknown, a revoked and an expired one, at the very instant too', () => {
+  t('refuses an unknown, a revoked and an expired link in the same words, at the very instant too', () => {
     given([]).when(use).refused('not_found');
     given([created, revoked]).when(use).refused('not_found');
     deepEqual(state([created, revoked]), { ...state([created]), status: 'revoked' });

@@ -113,7 +113,7 @@ suite('media: how it begins', (t) => {
     equal(nextStep(state([offered])), null);
   });
 
-  t('an upload is registered once, with what was said first', () => {
+  t('an upload is registered once, with the details of the first call', () => {
     given([])
       .when({ type: 'Register', ...details })
       .refused('not_found');
@@ -154,7 +154,7 @@ suite('media: how it begins', (t) => {
 });
 
 suite('media: step by step', (t) => {
-  t('each step is done once, in its turn; a step that died is the next one again', () => {
+  t('each step is done once, in its turn; after a crash the same step is the next one again', () => {
     const steps: readonly (readonly [
       step: ReturnType<typeof nextStep>,
       events: readonly MediaEvent[],
@@ -184,7 +184,7 @@ suite('media: step by step', (t) => {
     equal(nextStep(state([...shared, ready(x, one), ready(tiktok, one), transcoded])), null);
   });
 
-  t('a file that cannot be taken is refused once, with the reason, and no step is left', () => {
+  t('a file that cannot be used is refused once, with the reason, and no step is left', () => {
     for (const [command, then, status] of [
       [{ type: 'RecordFailed', failure }, failed, 'failed'],
       [{ type: 'RecordQuarantined', failure }, quarantined, 'quarantined'],
@@ -201,7 +201,7 @@ suite('media: step by step', (t) => {
     }
   });
 
-  t('out of turn nothing is said', () => {
+  t('a result out of turn gives no event', () => {
     given(begun).when({ type: 'RecordProbed', probe }).then([]);
     given([...begun, stored])
       .when({ type: 'Plan', initial: true, needs: [] })
@@ -213,7 +213,7 @@ suite('media: step by step', (t) => {
     given([]).when({ type: 'RecordFailed', failure }).then([]);
   });
 
-  t('what a second worker finds is not said again, however it differs', () => {
+  t('the result of a second worker gives no event, however it differs', () => {
     given([...begun, stored])
       .when({ type: 'RecordStored', ...file, bytes: 2, kind: 'image' })
       .then([]);
@@ -231,7 +231,7 @@ suite('media: step by step', (t) => {
 });
 
 suite('media: needs', (t) => {
-  t('fits, made or failed: each is told; one that failed harms no other', () => {
+  t('fits, made or failed: each is recorded; a failed rendition does not affect others', () => {
     given(looked)
       .when({
         type: 'Plan',
@@ -250,7 +250,7 @@ suite('media: needs', (t) => {
     equal(nextStep(state(events)), 'finish', 'it is ready for those that take it');
   });
 
-  t('died between a plan and what it says failed: the plan is made again for what is open', () => {
+  t('after a crash between a plan and its failures, the plan is made again for the open needs', () => {
     // An append is whole, so only a plan of another round can leave a need open.
     const requested: MediaEvent = {
       type: 'MediaRenditionsRequested',
@@ -263,7 +263,7 @@ suite('media: needs', (t) => {
     deepEqual(statusesOf(events), { 'x/feed': 'wanted' });
   });
 
-  t('nothing to make is a plan too', () => {
+  t('a plan without renditions is a plan too', () => {
     given(looked)
       .when({ type: 'Plan', initial: true, needs: [] })
       .then([plannedAs([])]);
@@ -280,11 +280,11 @@ suite('media: needs', (t) => {
     equal(nextStep(state([...shared, lost(x, one), lost(tiktok, one)])), 'finish');
   });
 
-  t('a rendition that nobody planned is not told', () => {
+  t('a rendition that nobody planned gives no event', () => {
     given(shared).when({ type: 'RecordRendition', rendition: two, file: made }).then([]);
   });
 
-  t('on demand: asked for once, planned, made, while the asset stays publishable', () => {
+  t('on demand: requested once, planned, made, while the asset stays publishable', () => {
     const done = [...shared, ready(x, one), ready(tiktok, one), transcoded];
     const why = { kind: 'target' as const, id: '22222222-2222-4222-8222-222222222222' };
     const asked: MediaEvent = { type: 'MediaRenditionsRequested', data: { needs: [reel], for: why } };
@@ -308,7 +308,7 @@ suite('media: needs', (t) => {
     given(filling).when({ type: 'RecordFailed', failure }).then([]);
   });
 
-  t('asked for before it was looked at: part of the first plan', () => {
+  t('a need that is requested before the probe is part of the first plan', () => {
     const why = { kind: 'post' as const, id: '33333333-3333-4333-8333-333333333333' };
     const events: readonly MediaEvent[] = [
       ...begun,
@@ -336,7 +336,7 @@ suite('media: every outcome once', (t) => {
   ];
   const whole = [...shared, ready(x, one), ready(tiktok, one)];
 
-  t('after one end no other is told', () => {
+  t('after one final outcome no other is recorded', () => {
     for (const end of [transcoded, failed, quarantined]) {
       for (const command of ends) {
         given([...whole, end])
@@ -346,7 +346,7 @@ suite('media: every outcome once', (t) => {
     }
   });
 
-  t('of what was refused nothing more is said', () => {
+  t('a refused asset gets no more events', () => {
     const more: readonly MediaCommand[] = [
       { type: 'RecordStored', ...file, kind: 'video' },
       { type: 'RecordProbed', probe },
@@ -368,7 +368,7 @@ suite('media: every outcome once', (t) => {
     deepEqual(asset([...begun, failed]).failure, failure);
   });
 
-  t('any order of all that workers may say: one end, one outcome for each need', () => {
+  t('any results of workers in any order: one final outcome, and one outcome for each need', () => {
     const commands: readonly MediaCommand[] = [
       { type: 'Register', ...details },
       { type: 'RecordStored', ...file, kind: 'video' },
@@ -409,7 +409,7 @@ suite('media: how it is deleted', (t) => {
   const removed: MediaEvent = { type: 'MediaFilesRemoved', data: {} };
   const usable = [...shared, ready(x, one), ready(tiktok, one), transcoded];
 
-  t('once, whatever has become of it; its files go after it, once', () => {
+  t('is deleted once, in any state; its files are removed after it, once', () => {
     given([]).when({ type: 'Delete' }).refused('not_found');
     for (const before of [[offered], begun, shared, usable, [...begun, failed], [...begun, quarantined]]) {
       given(before).when({ type: 'Delete' }).then([deleted]);
@@ -435,20 +435,23 @@ suite('media: how it is deleted', (t) => {
       .then([]);
   });
 
-  t('what nobody could use is removed at once; what a post may have taken is still made first', () => {
-    for (const before of [begun, looked, shared, [...begun, failed], [...begun, quarantined]])
-      equal(nextStep(state([...before, deleted])), 'remove');
-    equal(nextStep(state([...usable, deleted])), 'remove');
-    const wanted: MediaEvent = {
-      type: 'MediaRenditionsRequested',
-      data: { needs: [reel], for: { kind: 'post', id: 'p' } },
-    };
-    given([...usable, deleted])
-      .when({ type: 'RequestRenditions', ...wanted.data })
-      .then([wanted]);
-    equal(nextStep(state([...usable, deleted, wanted])), 'plan');
-    equal(nextStep(state([...usable, deleted, removed])), null);
-  });
+  t(
+    'an asset that no post could use is removed at once; renditions for a post that took it are still made first',
+    () => {
+      for (const before of [begun, looked, shared, [...begun, failed], [...begun, quarantined]])
+        equal(nextStep(state([...before, deleted])), 'remove');
+      equal(nextStep(state([...usable, deleted])), 'remove');
+      const wanted: MediaEvent = {
+        type: 'MediaRenditionsRequested',
+        data: { needs: [reel], for: { kind: 'post', id: 'p' } },
+      };
+      given([...usable, deleted])
+        .when({ type: 'RequestRenditions', ...wanted.data })
+        .then([wanted]);
+      equal(nextStep(state([...usable, deleted, wanted])), 'plan');
+      equal(nextStep(state([...usable, deleted, removed])), null);
+    },
+  );
 
   t('its files count until they are removed, and the last state names each of them', () => {
     equal(bytesOf(state([...usable, deleted])), 1_700);

@@ -78,7 +78,7 @@ suite('post', (t) => {
       .refused('revision_mismatch');
   });
 
-  t('says the whole when the last target is settled, and not before', () => {
+  t('records the outcome of the whole when the last target is settled, and not before', () => {
     given([scheduled])
       .when(record('a', 'published'))
       .then([settled('a', 'published')]);
@@ -102,7 +102,7 @@ suite('post', (t) => {
       .then([settled('c', 'canceled'), saidCanceled]);
   });
 
-  t('what it shows follows from its targets', () => {
+  t('its state follows from its targets', () => {
     const shown = (...events: readonly PostEvent[]) => statusOf(state([scheduled, ...events]));
     equal(statusOf(state([])), null);
     equal(statusOf(state([drafted])), 'draft');
@@ -117,7 +117,7 @@ suite('post', (t) => {
     equal(publishedAtOf(state([scheduled, settled('b', 'failed')])), null);
   });
 
-  t('news that is old, of a target it does not know, or of no plan is nothing', () => {
+  t('an outcome that is old, of an unknown target, or without a plan gives no event', () => {
     given([scheduled, settled('a', 'failed', 5)])
       .when(record('a', 'published', 5))
       .then([]);
@@ -143,7 +143,7 @@ suite('post', (t) => {
       .then([]);
   });
 
-  t('partial and canceled are said at most once; published or failed may follow a retry', () => {
+  t('partial and canceled are recorded at most once; published or failed may follow a retry', () => {
     const partial = [
       scheduled,
       settled('a', 'published'),
@@ -188,7 +188,7 @@ suite('post', (t) => {
       .then([]);
   });
 
-  t('a target that an intent met too late may be meant anew when it is open again', () => {
+  t('a target for which an intent came too late may be named by a new intent when it is open again', () => {
     const skipped: PostEvent = {
       type: 'PostTargetsSkipped',
       data: { intentRevision: 1, targetIds: ['a'], reason: 'late' },

@@ -61,7 +61,7 @@ suite('report', (t) => {
     given([defined, removed]).when({ type: 'Define', definition: renamed }).refused('not_found');
   });
 
-  t('a definition that means nothing is refused, and says where', () => {
+  t('an invalid definition is refused with the place of the fault', () => {
     const at = { hour: 6, weekday: null, dayOfMonth: null };
     const wrong: readonly (readonly [string, Partial<ReportDefinition>])[] = [
       ['/filters/clientId', { kind: 'client' }],
@@ -87,7 +87,7 @@ suite('report', (t) => {
     }
   });
 
-  t('a run has its days and formats from the definition as it is when it is asked for, once', () => {
+  t('a run takes its days and formats from the definition at the time of the request, once', () => {
     given([defined]).when(run).then([requested]);
     given([defined])
       .when({ ...run, formats: ['json', 'json'], timezone: 'UTC' })
@@ -100,7 +100,7 @@ suite('report', (t) => {
       .then([]);
   });
 
-  t('what became of a run is said once, and never of one that is not there or not open', () => {
+  t('the outcome of a run is recorded once, and never for an unknown run or one that is not open', () => {
     given([defined, requested])
       .when({ ...complete, asOf: '2026-03-03T01:00:00.000Z' })
       .then([completed]);
@@ -118,7 +118,7 @@ suite('report', (t) => {
     }
   });
 
-  t('a run is open until it is told what became of it, and then says that', () => {
+  t('a run is open until its outcome is recorded, and then shows the outcome', () => {
     const runAfter = (...events: readonly ReportEvent[]) => {
       const now = state([defined, requested, ...events]);
       return now.status === 'live' ? now.runs.get(runId) : undefined;
@@ -142,7 +142,7 @@ suite('report', (t) => {
     equal(exportsEndAt('2026-01-01T00:00:00.000Z'), '2027-02-05T00:00:00.000Z'),
   );
 
-  t('of a report or a run that is not there nothing is known, whatever is in the stream', () => {
+  t('an unknown report or run stays unknown, whatever events the stream has', () => {
     for (const event of [requested, completed, failed, removed]) deepEqual(state([event]), report.initial);
     for (const event of [completed, failed]) deepEqual(state([defined, event]), state([defined]));
   });
@@ -153,7 +153,7 @@ suite('report', (t) => {
     deepEqual(state([defined, requested, completed, again, failed, requested]), before);
   });
 
-  t('a run is about what the report was when it was asked for', () => {
+  t('a run keeps the definition of the report at the time of the request', () => {
     const other = { ...definition, name: 'Other', kind: 'client', filters: { ...everything, clientId } } as const;
     const redefined: ReportEvent = { type: 'ReportDefined', data: { definition: other } };
     const next: ReportEvent = { ...requested, data: { ...requested.data, runId: otherRun } };

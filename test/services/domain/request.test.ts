@@ -14,7 +14,7 @@ const refused: RequestEvent = { type: 'RequestCompleted', data: { outcome: 'refu
 const commandId = 'event-0';
 
 suite('request', (t) => {
-  t('accepts what comes first, and the same again for ever', () => {
+  t('accepts the first request, and the same request again for ever', () => {
     given([])
       .when({ type: 'Accept', ...asked })
       .then([accepted]);
@@ -50,7 +50,7 @@ suite('request', (t) => {
     given([accepted, done]).when({ type: 'Refuse', commandId }).then([]);
   });
 
-  t('does not heed a latecomer of an earlier acceptance', () => {
+  t('ignores a late result of an earlier acceptance', () => {
     const again = [accepted, refused, accepted];
     given(again).when({ type: 'Complete', commandId, result: 'late' }).then([]);
     given(again).when({ type: 'Refuse', commandId }).then([]);
@@ -59,7 +59,7 @@ suite('request', (t) => {
       .then([done]);
   });
 
-  t('folds to what was decided and what came of it', () => {
+  t('folds to the accepted values and their result', () => {
     deepEqual(state([{ ...accepted, at: '2026-03-01T00:00:00.000Z' }]), {
       status: 'accepted',
       commandId,

@@ -196,7 +196,7 @@ suite('scheduling', (t) => {
     assert.deepEqual(modes('managed'), Array(3).fill(['managed', null]));
   });
 
-  t('a schedule that cannot be meant is named', () => {
+  t('an impossible schedule gives a named issue', () => {
     const issues = (schedule: Partial<PlanInput['schedule']>, zone = 'UTC') =>
       scheduleIssues(input(schedule).schedule, zone).map((one) => `${one.path} ${one.message}`);
     assert.deepEqual(issues({ type: 'at' }), ['/schedule/scheduledAt is required, or scheduledLocal, when type is at']);
@@ -214,7 +214,7 @@ suite('scheduling', (t) => {
     assert.equal(isTimezone('+02:00'), false);
   });
 
-  t('a schedule that says enough has no issues, whatever it need not have said', () => {
+  t('a complete schedule has no issues, whatever further members it has', () => {
     const issues = (schedule: Partial<PlanInput['schedule']>) => scheduleIssues(input(schedule).schedule, 'UTC');
     assert.deepEqual(issues({ type: 'now', scheduledLocal: '2026-02-31T09:00', from: now, to: now }), []);
     assert.deepEqual(issues({ type: 'at', scheduledAt: now }), []);

@@ -97,7 +97,7 @@ suite('target that is a thread', (t) => {
       .refused('segment_out_of_turn');
   });
 
-  t('what is out stays out through every later attempt', () => {
+  t('a published segment stays published through every later attempt', () => {
     const limited: TargetEvent = { type: 'TargetRateLimited', data: { ...claim, retryAt: at(60), failure } };
     const requeued: TargetEvent = { type: 'TargetRequeued', data: { by: 'schedule', dueAt: at(60) } };
     const second = { attempt: 2, takeover: 0 };
@@ -111,7 +111,7 @@ suite('target that is a thread', (t) => {
       .refused('segment_out_of_turn');
   });
 
-  t('a failure says what is out, a deferral between two segments is possible', () => {
+  t('a failure names the published segments; a deferral between two segments is possible', () => {
     given(oneOut)
       .when({ ...claim, type: 'RecordFailed', failure })
       .then([failed(`Segment 1 of the thread is out; of segment 2: ${failure.message}`)], { again: 'claim_lost' });
@@ -194,7 +194,7 @@ suite('target that is a thread', (t) => {
     });
   });
 
-  t('the sentence about what is out fits the field of a failure, and cuts no character in two', () => {
+  t('the sentence about published segments fits the field of a failure, and cuts no character in two', () => {
     // The sentence is one character longer than the field, and its last one takes two places.
     const sentence = 'Segment 1 of the thread is out; of segment 2: ';
     const message = `${'m'.repeat(1_999 - sentence.length)}\u{1f600}`;
@@ -231,7 +231,7 @@ suite('target that is a thread', (t) => {
       );
   });
 
-  t('whatever is asked of it in whatever order: each segment once and in turn, never two boundaries open', () => {
+  t('any commands in any order: each segment once and in turn, never two boundaries open', () => {
     const { seed } = seeded('thread commands');
     const small = fc.integer({ min: 0, max: 3 });
     const ofClaim = fc.tuple(small, small, small, fc.nat(6)).map(([attempt, takeover, index, which]): TargetCommand => {

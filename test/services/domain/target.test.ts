@@ -94,7 +94,7 @@ suite('target', (t) => {
     });
   });
 
-  t('every situation is what its name says', () => {
+  t('every situation has the status that its name says', () => {
     for (const [name, events] of Object.entries(situations)) equal(state(events).status, name);
     deepEqual(
       except().map((events) => isOpen(state(events))),
@@ -138,7 +138,7 @@ suite('target', (t) => {
       .refused('invalid_checkpoint');
   });
 
-  t('a taker-over begins with an append, after which the worker before writes nothing', () => {
+  t('a takeover begins with an append, after which the former worker can write nothing', () => {
     given(claimed)
       .when({ type: 'TakeOver', ...claim })
       .then([takenOver], { again: 'claim_lost' });
@@ -263,7 +263,7 @@ suite('target', (t) => {
       .then([{ type: 'TargetFailed', data: { ...once, failure } }], { again: 'claim_lost' });
   });
 
-  t('a person retries what failed or waits, and the counts begin anew', () => {
+  t('a person retries a failed or waiting target, and the counts begin anew', () => {
     const retry = { type: 'Retry', commandId: 'r1', now: at(150) } as const;
     given([...claimed, failed])
       .when(retry)
@@ -334,7 +334,7 @@ suite('target', (t) => {
       .then([]);
   });
 
-  t('is canceled while it is open; what is publishing or over is not', () => {
+  t('is canceled while it is open, and not while it is publishing or when it is settled', () => {
     const command = { type: 'Cancel', reason: 'requested', postRevision: null } as const;
     given([scheduled]).when(command).then([canceled]);
     given([...claimed, limited()])
@@ -438,7 +438,7 @@ suite('target', (t) => {
     ]);
   });
 
-  t('is seen to be gone from its network once, and only where it was published', () => {
+  t('is recorded once as removed from its network, and only if it was published', () => {
     const removed: TargetEvent = { type: 'TargetRemovedOnPlatform', data: { observedAt: at(900) } };
     const settled: TargetEvent = {
       type: 'TargetOutcomeSettled',
@@ -461,7 +461,7 @@ suite('target', (t) => {
     }
   });
 
-  t('whatever is asked of it in whatever order: one boundary an attempt, no way out of an end but a retry', () => {
+  t('any commands in any order: one boundary an attempt, and only a retry leaves a final state', () => {
     const seed = seeded('target commands').seed;
     const number = fc.integer({ min: 0, max: 3 });
     const commands: fc.Arbitrary<TargetCommand> = fc.oneof(

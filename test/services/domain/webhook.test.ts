@@ -72,7 +72,7 @@ suite('webhook', (t) => {
     deepEqual(live([registered, off('service', 'gone'), on]).disabled, null);
   });
 
-  t('a service turns it off for what it saw, never against a newer word of a person', () => {
+  t('the sender turns it off for failures, never against a newer decision of a person', () => {
     const disable = (seenRevision: number): WebhookCommand => ({ type: 'Disable', reason: 'failing', seenRevision });
     given([registered])
       .when(disable(0))
@@ -131,7 +131,7 @@ suite('webhook', (t) => {
     equal(live([...five, rotated(6, 100)]).secrets.length, 2, 'those that had expired are forgotten');
   });
 
-  t('what a caller asks for under one command happens once', () => {
+  t('a request under one command id happens once', () => {
     given([registered])
       .when({ type: 'RequestTest', commandId: 'c', eventType: 'webhook.test' })
       .then([{ type: 'WebhookTestRequested', data: { eventType: 'webhook.test' } }]);
@@ -182,7 +182,7 @@ suite('webhook', (t) => {
     deepEqual([status, active], ['deleted', false]);
   });
 
-  t('events that came before the birth are ignored', () => {
+  t('events before the creation are ignored', () => {
     for (const event of [updated({ description: 'x' }), rotated(2, 1), off('user', 'requested'), on, deleted]) {
       deepEqual(state([event]), webhook.initial);
     }

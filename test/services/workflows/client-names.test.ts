@@ -49,7 +49,7 @@ const fieldsOf = (name: string) => ({
 });
 
 suite('the claim on a name', (t) => {
-  t('whoever races and whoever dies: no two live clients bear one name, and a free name can be taken', async () => {
+  t('with any races and crashes no two live clients have one name, and a free name can be taken', async () => {
     const random = seeded('claims');
     for (let round = 0; round < 800; round += 1) {
       const log = new MemoryEventLog();

@@ -59,7 +59,7 @@ const published: TargetCommand = {
 };
 
 suite('fan-out', (t) => {
-  t('brings each target of the plan to life, ordered by its post', async () => {
+  t('creates each target of the plan, partitioned by its post', async () => {
     const { store, postId, ids, context, loaded, statuses, all } = await scheduled(10);
     const positions = new Map<string, bigint>();
     const fanned = await fanOut(store, postId, context, { loaded, positions });
@@ -76,7 +76,7 @@ suite('fan-out', (t) => {
     }
   });
 
-  t('twice is nothing new, whoever does it', async () => {
+  t('a second run appends nothing, whichever process runs it', async () => {
     const { store, postId, context, loaded, all } = await scheduled(10);
     await fanOut(store, postId, context, { loaded });
     const before = await all();
@@ -85,7 +85,7 @@ suite('fan-out', (t) => {
     deepEqual(await all(), before);
   });
 
-  t('makes each target but once when twenty do it at once', async () => {
+  t('creates each target once when twenty processes run at once', async () => {
     const { store, postId, loaded, all } = await scheduled(10);
     await Promise.all(
       Array.from({ length: 20 }, (_, n) => fanOut(store, postId, commandContext(), n % 2 ? { loaded } : {})),
@@ -93,7 +93,7 @@ suite('fan-out', (t) => {
     equal((await all()).length, 11);
   });
 
-  t('writes the same events whoever carries the plan out, and whenever', async () => {
+  t('writes the same events whichever process carries the plan out, and at any time', async () => {
     const one = await scheduled(3);
     await fanOut(one.store, one.postId, one.context, { loaded: one.loaded });
     const written = (await one.all()).slice(1);
@@ -110,7 +110,7 @@ suite('fan-out', (t) => {
     deepEqual(facts(swept), facts(written));
   });
 
-  t('shows a target as it is by now, not as it was born', async () => {
+  t('shows the present state of a target, not its first state', async () => {
     const { store, postId, context, loaded, ids, on } = await scheduled(2);
     await fanOut(store, postId, context, { loaded });
     const [first = '', second = ''] = ids;
@@ -122,7 +122,7 @@ suite('fan-out', (t) => {
     equal(targets.get(second)?.state.status, 'pending');
   });
 
-  t('completes what somebody died over', async () => {
+  t('completes a fan-out that a crash interrupted', async () => {
     const { store, postId, ids, context, loaded, statuses, events, all } = await scheduled(5);
     for (let n = 0; n < 5 * 6; n += 1) events.failNext('unavailable');
     await fanOut(store, postId, context, { loaded }).catch(() => undefined);
@@ -141,7 +141,7 @@ suite('fan-out', (t) => {
     ok(events.asked.length - before <= 2 * 4, String(events.asked.length - before));
   });
 
-  t('does nothing for a draft or a post that never was', async () => {
+  t('does nothing for a draft or an unknown post', async () => {
     const { store } = openDomain();
     const { targets } = await fanOut(store, randomUUID(), commandContext());
     equal(targets.size, 0);
@@ -175,7 +175,7 @@ suite('intents', (t) => {
     deepEqual(await all(), before);
   });
 
-  t('find targets that were not born yet', async () => {
+  t('create targets that do not exist yet', async () => {
     const { store, postId, ids, statuses, cancel } = await scheduled(3);
     await cancel(ids);
     await fanOut(store, postId, commandContext());

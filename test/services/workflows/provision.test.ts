@@ -72,7 +72,7 @@ suite('workspaces', (t) => {
     await rejects(loadWorkspace(operator, randomUUID()), { code: 'not_found' });
   });
 
-  t('get their twin with the first test key, where somebody died before it was made', async () => {
+  t('get their twin with the first test key, if a crash prevented its creation', async () => {
     const { operator, events, keys } = world();
     class DiesAtTheTwin extends RecordingEventStore {
       override append(...asked: Parameters<RecordingEventStore['append']>) {
@@ -125,7 +125,7 @@ suite('keys', (t) => {
     equal((await store.readStream(`apikey-${id}`))[0]?.metadata.workspaceId, workspaceId);
   });
 
-  t('are for members of a workspace that is there', async () => {
+  t('are for members of an existing workspace', async () => {
     const { operator, workspaceId, memberId } = await made();
     await rejects(createApiKey(operator, keyOf(workspaceId, randomUUID())), { code: 'not_found' });
     await rejects(createApiKey(operator, keyOf(randomUUID(), memberId)), { code: 'not_found' });
