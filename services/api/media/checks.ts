@@ -19,7 +19,7 @@ export const requireTakenType = (contentType: string, bytes: number): string => 
 
 const longest = 255;
 
-/** Without control characters, which split headers, and direction marks, which show another ending than there is. */
+/** Removes control characters, which split headers, and direction marks, which make a name show a false extension. */
 const cleanName = (text: string): string =>
   text
     .toWellFormed()
@@ -53,7 +53,7 @@ export const fileNameOfUrl = ({ pathname, hostname }: URL): string => {
   try {
     name = decodeURIComponent(last);
   } catch {
-    // Not UTF-8: the name as it is written.
+    // The name is not UTF-8: it stays as it is written.
   }
   return fileNameOf(name === '' ? hostname : name);
 };

@@ -12,8 +12,8 @@ import { ownStreamToDelete } from '../rows.ts';
 const maxNamed = 10;
 
 /**
- * The deletion's append is the whole of it: if we die before, nothing happened; after it, the media worker removes the
- * files. A post that took the asset beside it, which this call cannot see, keeps them until it is out.
+ * The append is the deletion: if we die before it, nothing has happened; after it, the media worker removes the files.
+ * A post that takes the asset at the same time, which this call cannot see, keeps the files until it is published.
  */
 export const deleteMedia = operation({
   id: 'deleteMedia',

@@ -31,7 +31,7 @@ export const getClientAnalytics = operation({
     const asked = await questionOf(call);
     const question = { ...asked, filters: { ...asked.filters, clientId } };
     const reader = readerOf(call);
-    // Of another client there is nothing in this one.
+    // A filter for another client matches nothing within this client.
     const fits = (asked.filters.clientId ?? clientId) === clientId;
     const board = await boardOf(
       call,

@@ -26,7 +26,7 @@ export const getMedia = operation({
   handle: async (call) => {
     const { deps, workspaceId } = call;
     const row = await readRow(call, 'media', ['media'], (id) => queryMedia(deps.knex, workspaceId, id));
-    // One that was deleted is read no more.
+    // A deleted asset can no longer be read.
     if (row.status === 'deleted' || row.status === 'removed') throw notFound('media');
     const progress = await progressOfRows(call, [row]);
     return { data: await showMedia(call, row, progress.get(row.id) ?? null), revision: row.revision };

@@ -9,8 +9,8 @@ import { operation } from '../operation.ts';
 import { requireAllowedUrl } from '../webhooks/checks.ts';
 
 /**
- * The whole address is kept first, then the request appended. If we die before the append the key is free, and what was
- * kept is found by its age and destroyed; after it, the worker fetches the file.
+ * Stores the whole address, then appends the request. If we die before the append, the key is free, and the media
+ * worker finds the stored address by its age and destroys it. If we die after the append, the worker fetches the file.
  */
 export const importMedia = operation({
   id: 'importMedia',
@@ -49,7 +49,8 @@ export const importMedia = operation({
         };
       },
       reserve: async (id) => {
-        // How long it is nobody knows: it is counted when it is here, and not begun where there is no room for a byte.
+        // The length of the file is unknown: the worker counts it when the file is here. The import does not begin
+        // without room for one byte.
         await requireRoom(call, id, 1);
         if (source !== null) await new ImportUrls(deps.pool, deps.secrets).keep(source, id, body.url);
       },

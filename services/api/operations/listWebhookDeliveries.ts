@@ -27,12 +27,12 @@ export const listWebhookDeliveries = operation({
   example: { data: exampleDelivery },
   handle: async (call) => {
     const { deps, workspaceId, principal, query } = call;
-    // Whatever the caller wrote may have made a delivery.
+    // Any write of the caller may have made a delivery.
     await call.behind(topics, 'dispatcher');
     const { active, id: webhookId } = await readWebhook(call);
     const { limit: _limit, cursor: _cursor, status: statuses, ...more } = query;
     const filters: DeliveryFilters = filtersOf({ ...more, statuses });
-    // A cursor is of one endpoint.
+    // A cursor is valid for one endpoint.
     const bound = { ...query, webhookId };
     return listPage(
       'listWebhookDeliveries',

@@ -6,12 +6,13 @@ import { fileNameOf, requireLiveClient, requireRoom, requireTakenType } from '..
 import { presignExample } from '../media/examples.ts';
 import { operation } from '../operation.ts';
 
-/** How long an upload may be begun, milliseconds. */
+/** How long after the offer an upload may begin, milliseconds. */
 const uploadMs = 3_600_000;
 
 /**
- * Room is taken, then the offer appended. If we die before the append the key is free, and the room is given back once the
- * address would have expired; after it, a repeat signs an address for the same place. Longer than most operations: half of it is what it promises.
+ * Reserves room, then appends the offer. If we die before the append, the key is free, and the room is released once
+ * the address would have expired. If we die after the append, a repeat signs an address for the same place. Longer than
+ * most operations: half of it is what it promises.
  */
 export const presignMedia = operation({
   id: 'presignMedia',
@@ -51,10 +52,10 @@ export const presignMedia = operation({
     if (state.status !== 'offered') throw new BrokenInvariant('an asset that was just offered has no offer');
     const { key, contentType, bytes } = state.offer;
     const upload = { object: 'media_upload', assetId: id, key };
-    // An address for what was registered would let a file be changed that has been looked at.
+    // A registered asset gets no new address, because the caller could then replace a file that was already checked.
     const registered = replayed && (await deps.store.load(media, id)).state.status !== 'offered';
     if (registered) return { data: { ...upload, url: null, headers: {}, expiresAt: null }, replayed };
-    // What was kept for it may have been given back when the former address expired.
+    // The room of the offer may have been released when the former address expired.
     if (replayed) await requireRoom(call, id, bytes, expiresAt);
     const { url, headers } = await unavailable(() => deps.blobs.presignPut(key, { contentType, bytes, expiresAt }));
     return { data: { ...upload, url, headers, expiresAt: expiresAt.toISOString() }, replayed };

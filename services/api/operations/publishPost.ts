@@ -24,8 +24,9 @@ interface Decided {
 }
 
 /**
- * Accepted with its plan, so that a repeat after a death publishes the same plan. If we die after acceptance and before
- * the post's append nothing was published and the repeat does it; after it the sweeper carries the plan out.
+ * The call is accepted with its plan, so that a repeat after a crash publishes the same plan. If we die between
+ * acceptance and the post's append, nothing was published and the repeat publishes it. If we die after the append, the
+ * sweeper carries the plan out.
  */
 export const publishPost = operation({
   id: 'publishPost',
@@ -73,7 +74,7 @@ export const publishPost = operation({
         return { revision: loaded.revision, schedule, plan };
       },
       async ({ revision, schedule, plan }, context) => {
-        // What another call has accepted may be a newer draft than the one this call saw.
+        // Another call may have accepted a newer draft than the one this call saw.
         const loaded = held.accepted?.revision === revision ? held.accepted : await loadPost(call, id);
         const { clientId, createdBy, body } = loaded.state;
         const done = await execute(

@@ -7,7 +7,9 @@ import type { RefreshEvent } from '#schemas/refresh.ts';
 import { type Call, operation } from '../operation.ts';
 import { invalid, Refusal } from '../refusal.ts';
 
-/** A refresh is a stream of its own, born with its request: whoever repeats the call under its key finds it there. */
+/**
+ * A refresh is a stream of its own that begins with the request, so that a repeat of the call under its key finds it.
+ */
 export const refreshAnalytics = operation({
   id: 'refreshAnalytics',
   method: 'POST',
@@ -21,7 +23,8 @@ export const refreshAnalytics = operation({
   idempotent: 'accepted',
   cost: 10,
   bodyOptional: true,
-  // The schema refuses a list that is too long, and names it; this limit must not refuse it before.
+  // The schema refuses a list that is too long and names the member. This limit is higher, so that it does not refuse
+  // the body first.
   valueLimit: 2 * maxRefreshed,
   body: AnalyticsRefresh,
   answer: AnalyticsRefreshing,
@@ -36,7 +39,7 @@ export const refreshAnalytics = operation({
   },
 });
 
-/** Each once. Named ones that the read model does not know yet are looked up in their streams. */
+/** The accounts of the refresh, each once. A named account that the read model lacks is looked up in its stream. */
 const accountsOf = async (call: Call, sent: readonly string[] | undefined): Promise<readonly string[]> => {
   const { deps, workspaceId } = call;
   await call.behind(['workspace']);
@@ -52,7 +55,7 @@ const accountsOf = async (call: Call, sent: readonly string[] | undefined): Prom
     if (known.has(id)) continue;
     const { events } = await deps.store.load(account, id);
     if (events[0]?.metadata.workspaceId !== workspaceId) unknown.push(id);
-    // Each takes a read of its own: of a list that is wrong throughout the first ones say it.
+    // Each unknown id costs a read of its own, so the answer names only the first of them.
     if (unknown.length >= 20) break;
   }
   if (unknown.length === 0) return ids;

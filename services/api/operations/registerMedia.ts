@@ -12,14 +12,15 @@ import { type Call, operation } from '../operation.ts';
 import { invalid, Refusal } from '../refusal.ts';
 
 type Details = Extract<MediaEvent, { type: 'MediaRegistered' }>['data'];
-/** Null: it was registered before, and is answered as it is. */
+/** Null: the asset was registered before, and the answer shows its present state. */
 interface Decided {
   readonly details: Details | null;
 }
 
 /**
- * Accepted with all it says, so that a repeat after a death registers the same. If we die before the append the repeat
- * makes it; after, the decider finds it registered. Longer than most operations: accept and effects are read together.
+ * The call is accepted with all its values, so that a repeat after a crash registers the same. If we die before the
+ * append, the repeat appends; after it, the decider finds the asset registered. Longer than most operations: accept and
+ * effects are read together.
  */
 export const registerMedia = operation({
   id: 'registerMedia',
@@ -50,7 +51,8 @@ export const registerMedia = operation({
         held.loaded = loaded;
         if (state.status !== 'offered') return { details: null };
         await requireUploaded(call, state.offer);
-        // It was counted when it was offered, unless it came so late that its room had been given back.
+        // The bytes were counted at the offer. An upload that arrived very late may have lost its room, so the call
+        // reserves it again.
         await requireRoom(call, assetId, state.offer.bytes);
         const clientId = body.clientId ?? state.offer.clientId;
         await requireLiveClient(call, clientId);
@@ -81,7 +83,10 @@ export const registerMedia = operation({
   },
 });
 
-/** The store took nothing but this type and length; it is looked at all the same. @throws Refusal 422 */
+/**
+ * Checks the type and length of the uploaded file, although the presigned address allowed no others. @throws Refusal
+ * 422
+ */
 const requireUploaded = async ({ deps }: Pick<Call, 'deps'>, offer: Offer): Promise<void> => {
   const found = await unavailable(() => deps.blobs.head(offer.key));
   if (found === null) throw new Refusal('media_not_uploaded', 'Nothing was uploaded for this asset.');

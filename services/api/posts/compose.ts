@@ -29,7 +29,7 @@ const refuseTooLarge = (stored: unknown): number => {
   return bytes;
 };
 
-/** From so many bytes on, texts are counted for one network in each turn of the event loop. */
+/** For texts of at least this many bytes, the gate counts for one network in each turn of the event loop. */
 const slowToCount = 32 * 1024;
 
 /** @throws Rejection `validation_failed` */

@@ -71,7 +71,7 @@ export const assetsOf = async (call: Asking, body: PostBody): Promise<PostAssets
     if (row?.status === 'transcoded') found.set(id, ofRow(row));
     else others.push(id);
   }
-  // A draft may name a thousand: its call must not delay the reads of other calls.
+  // A draft may name a thousand assets; this call must not delay the reads of other calls.
   for (let at = 0; at < others.length; at += readAtOnce) {
     await Promise.all(
       others.slice(at, at + readAtOnce).map(async (id) => {

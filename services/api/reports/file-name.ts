@@ -1,7 +1,7 @@
 import type { RunRow } from '#projections/reports.ts';
 import type { ReportFormat } from '#schemas/report.ts';
 
-/** Of the report's name, so that the days and the ending are never cut off with it. */
+/** The longest part of the report's name in a file name, so that the days and the extension are never cut off. */
 const maxOfName = 150;
 
 /** The file name of a downloaded export. */

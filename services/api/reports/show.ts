@@ -43,7 +43,10 @@ export const readRun = async ({ deps }: Pick<Call, 'deps'>, row: ReportRow, runI
 /** When the exports of a run are deleted, ISO 8601. Null: the run has none, or none any more. */
 export type KeptUntil = (run: RunRow) => string | null;
 
-/** For runs of one workspace: it follows from their age and their clients, whether or not the files are deleted yet. */
+/**
+ * The end of the exports for runs of one workspace. It follows from their age and their clients, whether or not the
+ * files are deleted yet.
+ */
 export const keptUntil = async (
   { deps, workspaceId, now }: Pick<Call, 'deps' | 'workspaceId' | 'now'>,
   runs: readonly RunRow[],
