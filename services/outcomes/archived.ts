@@ -9,12 +9,13 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 
 /**
- * Cancels the open targets of an archived client and revokes its open invites. The read models name them, and may be
- * behind: the sweeper searches again, and the publisher cancels a target that both have missed at its claim. After a crash
- * between intent and fan-out the post's stream has the intent, and the post's row says that it is behind.
+ * Cancels the open targets of an archived client and revokes its open invites. The read models that name them may be
+ * behind: so the sweeper searches again, and at the claim the publisher cancels a target that both missed. After a
+ * crash between intent and fan-out the post's stream has the intent, and the post's row shows that its targets are
+ * behind.
  */
 
-/** Before every id. */
+/** Sorts before every id. */
 const lowest = '00000000-0000-0000-0000-000000000000';
 
 export interface Archived {

@@ -3,7 +3,7 @@ import { countPostsBehind } from '#projections/posts-behind.ts';
 import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { SweptKind } from './sweeper.ts';
 
-/** Counting stops here: an operator needs no larger number to act. */
+/** The count stops at this number, because an operator needs no larger one to act. */
 const maxCounted = 10_000;
 
 /** Registers the metrics of the sweep. @returns counts one failure of it */

@@ -14,14 +14,15 @@ import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
- * Draws the consequences that no caller asks for: it records the outcomes of targets in their posts, ends the posts and
- * invites of archived clients, and resumes work interrupted by a crash. Its effects are appends, so its groups are never
- * replayed. After a crash between append and position the consumer repeats the command, and the decider yields no event.
+ * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, ends the posts
+ * and invites of archived clients, and resumes work interrupted by a crash. Its effects are appends, so its groups are
+ * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
+ * event.
  */
 
 export interface OutcomesDeps {
   readonly log: Log;
-  /** The consumers read on from here where the log lost records. */
+  /** If the log has lost records, the consumers read them from this store. */
   readonly eventStore: EventStore;
   readonly store: DomainStore;
   readonly codec: EventCodec;
@@ -30,9 +31,9 @@ export interface OutcomesDeps {
   readonly config: Pick<Config, 'sweepIntervalMs' | 'leaseTtlMs'>;
   readonly logger: Logger;
   readonly metrics?: ConsumeMetrics;
-  /** Milliseconds since the epoch, by the database's clock, so that all processes have one time. Default `Date.now`. */
+  /** Milliseconds since the epoch by the database's clock, which all processes share. Default `Date.now`. */
   readonly now?: () => number;
-  /** While the clock has a fault the sweeper takes no lease. Default: it has none. */
+  /** While the clock has a fault, the sweeper takes no lease. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
   /** Called for each post or client that a sweep could not finish. */
   readonly onFailure?: SweeperDeps['onFailure'] & {};

@@ -10,9 +10,9 @@ import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 
 /**
- * Records in each post what became of its targets. Nothing else settles or reopens targets in a post's stream, so the
- * facts about the whole post are recorded once. The post's fold keeps the highest revision it has seen of each target: an
- * outcome that comes twice, late, or from a process that slept yields no event.
+ * Records the outcomes of targets in their posts. Nothing else settles or reopens targets in a post's stream, so the
+ * facts about the whole post are recorded once. The post's fold keeps the highest revision it has seen of each target:
+ * an outcome that arrives twice, late, or from a process that slept yields no event.
  */
 
 interface Outcome {
@@ -76,8 +76,8 @@ const inOrder: Decider<PostState, readonly PostCommand[], PostEvent> = {
 
 /**
  * Records outcomes in one post. Conflicts are retried without limit: no other process would record them. The event ids
- * follow from the first cause that the post has not recorded, so a repeated append has the same ids, and no two different
- * appends share one.
+ * follow from the first cause that the post has not recorded, so a repeated append has the same ids, and no two
+ * different appends share one.
  */
 const recordInPost = async (
   store: DomainStore,
@@ -107,7 +107,7 @@ const recordInPost = async (
   }
 };
 
-/** Posts written at once. */
+/** Posts that are written concurrently. */
 const postsAtOnce = 32;
 
 /** Records the outcomes among these events in their posts; those of one post in one append. */

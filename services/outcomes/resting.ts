@@ -1,10 +1,10 @@
 import { backOff } from '#runtime/work/back-off.ts';
 
-/** The sweep passes over a subject that failed: after each failure for twice as long. */
+/** The sweep passes over a failed subject, after each failure for twice as long. */
 
 const firstMs = 60_000;
 const maxMs = 3_600_000;
-/** Subjects remembered at most. The sweep tries a forgotten one at once, which costs one failure. */
+/** Failed subjects kept in memory. The sweep retries a forgotten one at once, which costs one more failure. */
 const maxSubjects = 10_000;
 
 interface Rest {

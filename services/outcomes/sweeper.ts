@@ -14,12 +14,12 @@ import { cleanUpArchived } from './archived.ts';
 import { Resting } from './resting.ts';
 
 /**
- * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets do not, and
- * cleans up clients that were archived while a post for them was being created. No caller waits for either, so it runs
- * beside the outcomes, and not in the publisher, whose thread must keep to the times of posts.
+ * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack, and
+ * cleans up clients that were archived while a post for them was being created. No caller waits for this work, so the
+ * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
  */
 
-/** Milliseconds after which the read models show every command that raced an archive; later commands see the archive. */
+/** Milliseconds until the read models show every command that raced an archive; later commands see the archive. */
 const raceMs = 3_600_000;
 
 export interface SweeperDeps {
@@ -36,7 +36,7 @@ export interface SweeperDeps {
 
 export type SweptKind = 'post' | 'client';
 
-/** Brings one post's targets to its plan. False: the post has no stream. */
+/** Applies one post's plan to its targets. False: the post has no stream. */
 const applyPlan = async (store: DomainStore, id: string, now: () => number): Promise<boolean> => {
   const loaded = await store.load(post, id);
   const last = loaded.events.at(-1);
@@ -46,10 +46,10 @@ const applyPlan = async (store: DomainStore, id: string, now: () => number): Pro
 };
 
 /**
- * Sweeps once. A post or client that fails is counted and rests, so that it delays no other. When two sweeps in a row end
- * at the same one, it rests as well.
+ * Sweeps once. A post or client that fails is counted and rests, so that it delays no other. If a dependency stops two
+ * sweeps in a row at the same subject, that subject rests as well.
  * @returns how many posts it swept
- * @throws when a dependency is unavailable: every later post would fail the same way, and rest for nothing
+ * @throws when a dependency is unavailable, because every later post would fail the same way and rest without need
  */
 export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSignal): Promise<number> => {
   const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure } = deps;
@@ -109,7 +109,7 @@ export const runSweeper = async (given: SweeperDeps, signal: AbortSignal): Promi
           try {
             await sweep(deps, AbortSignal.any([signal, lease.signal]));
           } finally {
-            // Rests half of the interval, or each process would sweep once per interval.
+            // The lease rests for half of the interval, or each process would sweep once per interval.
             lease.release({ notBeforeMs: config.sweepIntervalMs / 2 });
           }
         }

@@ -1,10 +1,10 @@
-/** How long to wait between tries, milliseconds. */
+/** Waits between tries, in milliseconds. */
 export interface BackOff {
   readonly firstMs: number;
   readonly maxMs: number;
 }
 
-/** Far more doublings than any `maxMs` leaves room for; without this bound the product could become infinite. */
+/** More doublings than any `maxMs` allows; without this bound the product could become infinite. */
 const maxDoublings = 40;
 
 /**

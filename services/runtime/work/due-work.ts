@@ -1,30 +1,30 @@
 /** SQL for finding due rows of a table. A kind of work declares its table; the table's own laws stay with the kind. */
 
-/** NOTE: `where` and `due` are written as the table's index has them, or a look reads the whole table. */
+/** NOTE: `where` and `due` must repeat the expressions of the table's index, or a search reads the whole table. */
 export interface WorkTable {
   readonly name: string;
-  /** Column that leases are named by. */
+  /** Column whose value is the lease id. */
   readonly id: string;
-  /** From when on a row may be worked on. */
+  /** SQL of the instant from which a row is due. */
   readonly due: string;
-  /** Rows that are looked at. */
+  /** SQL condition of the rows that wait for work. */
   readonly where: string;
-  /** What is answered of a row `j`. */
+  /** SQL of the columns to return for a row `j`. */
   readonly columns: string;
 }
 
 /**
- * Rows that nobody holds and that do not rest. NOTE: `not in` over a subquery is always hashed; Postgres would plan an
- * anti join by the statistics of the lease table, which never keep up.
+ * Condition of rows that no worker holds and that do not rest. NOTE: Postgres always hashes `not in` over a subquery.
+ * It would plan an anti join by the statistics of the lease table, which are always out of date.
  * @param kind placeholder of the lease kind
  */
 export const notLeased = (id: string, kind: string): string => `${id}::text not in (
   select l.id from ops.work_leases l where l.kind = ${kind} and (l.until > now() or l.not_before > now()))`;
 
 /**
- * A recursive query named `keys` that steps from one value of a column to the next by an index: it costs two searches of
- * the index for each value, however many rows a value has. The last row is null.
- * @param after placeholder of the value to start behind
+ * A recursive query named `keys` that steps through the distinct values of a column by an index: two index searches for
+ * each value, however many rows have it. The last row is null.
+ * @param after placeholder of the value after which the scan starts
  */
 export const skipScan = (
   { name, where }: Pick<WorkTable, 'name' | 'where'>,
@@ -39,8 +39,9 @@ export const skipScan = (
 )`;
 
 /**
- * The longest due rows of each workspace: `$2` of each and `$3` of all. The first of each come before the second of any,
- * so a workspace with a million rows costs no more than any other and fills no answer. `$1`: lease kind.
+ * The longest due rows: at most `$2` of each workspace and `$3` in all. The first row of each workspace comes before
+ * the second of any, so that a workspace with a million rows neither slows the search nor fills the result. `$1`: lease
+ * kind.
  */
 export const dueSql = ({ name, id, due, where, columns }: WorkTable): string => `
 with recursive ${skipScan({ name, where }, 'workspace_id')}

@@ -41,15 +41,16 @@ export class RunningCounts {
 export interface FairRules<Job> {
   /** Jobs that may run at once. */
   readonly slots: number;
-  /** What a job counts against, the most important key first: its workspace, then perhaps its network. */
+  /** The keys that a job counts against, the most important first: its workspace, then perhaps its network. */
   readonly keysOf: (job: Job) => readonly string[];
-  /** A slot goes to a job within the first share; where no job is, to one within the second; and so on. */
+  /** A slot goes to a job within the first share; if no job is within it, to one within the second; and so on. */
   readonly shares: readonly ((job: Job, running: RunningCounts) => boolean)[];
 }
 
 /**
- * The jobs that get the free slots. A job whose workspace has the fewest running jobs goes first; among equals its second
- * key decides, then its place among the candidates. The time grows with candidates × picks, so the search bounds both.
+ * The jobs that get the free slots. A job whose workspace has the fewest running jobs goes first; among equals its
+ * second key decides, then its place among the candidates. The time grows with candidates × picks, so the search bounds
+ * both.
  */
 export const pickFairly = <Job>(
   candidates: Iterable<Job>,

@@ -9,29 +9,29 @@ export interface LeasedWorkOptions<Job> {
   readonly pool: Pool;
   readonly leaseKind: string;
   readonly leaseTtlMs: number;
-  /** While it has a fault nothing is leased. */
+  /** While the clock has a fault, the worker takes no lease. */
   readonly clock?: Pick<Clock, 'fault'> | undefined;
   readonly logger: Logger;
-  /** Milliseconds between two looks when nothing wakes the loop. */
+  /** Milliseconds between two searches when no signal wakes the loop. */
   readonly pollMs: number;
-  /** Poll intervals that an idle loop waits at most. Default 4. */
+  /** Longest wait of an idle loop, in poll intervals. Default 4. */
   readonly maxPolls?: number;
-  /** A loop that has not looked for so many poll intervals is not well. */
+  /** Poll intervals without a search after which the worker is not ready. */
   readonly stalePolls: number;
   readonly wakeSignal: WakeSignal;
-  /** Ends the loop; jobs that run see it too. */
+  /** Ends the loop and aborts running jobs. */
   readonly signal: AbortSignal;
   readonly idOf: (job: Job) => string;
   /**
-   * Works on one job and settles what failed of it. `signal` aborts when the lease is lost or the loop ends.
-   * @returns milliseconds in which nobody is to take the job, or null
+   * Works on one job and records its failure. `signal` aborts when the lease is lost or the loop ends.
+   * @returns milliseconds in which no worker may take the job, or null
    */
   readonly work: (job: Job, lease: Lease, signal: AbortSignal) => Promise<number | null>;
 }
 
 /**
- * The loop of a worker: it looks for due jobs, leases those that it can begin, and holds each lease while it works. If the
- * process dies its leases lapse, and another process finds the same rows; what it does then follows from the streams.
+ * The loop of a worker: it searches for due jobs, leases the jobs that it can begin, and holds each lease during the
+ * work. If the process dies, its leases lapse, and another process finds the same rows and continues from the streams.
  */
 export class LeasedWork<Job> {
   readonly liveness: Liveness;
@@ -48,7 +48,7 @@ export class LeasedWork<Job> {
       kind: leaseKind,
       ttlMs: leaseTtlMs,
       ...(clock === undefined ? {} : { clock }),
-      onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
+      onError: (error) => logger.warn({ err: error }, 'could not renew or release leases; retrying'),
     });
   }
 
@@ -60,7 +60,7 @@ export class LeasedWork<Job> {
     return this.#running.size;
   }
 
-  /** Begins with those of the jobs that no other process holds, and answers them. */
+  /** Begins the jobs that no other process holds, and returns them. */
   async begin(jobs: readonly Job[]): Promise<readonly Job[]> {
     const byId = new Map(jobs.map((job) => [this.#options.idOf(job), job]));
     const begun: Job[] = [];
@@ -83,9 +83,9 @@ export class LeasedWork<Job> {
   }
 
   /**
-   * Until the signal aborts and every job has ended.
-   * @param look begins what is due; true: it has worked on something, so there may be more
-   * @param sought what the log says a failed look was for
+   * Runs until the signal aborts and every job has ended.
+   * @param look searches and begins due jobs; true: it found work, so there may be more
+   * @param sought names the work in the log line of a failed search
    */
   async run(look: () => Promise<boolean>, sought: string): Promise<void> {
     const { pollMs, maxPolls, wakeSignal, signal } = this.#options;
@@ -108,7 +108,7 @@ export class LeasedWork<Job> {
 
   async #look(look: () => Promise<boolean>, sought: string): Promise<boolean> {
     try {
-      // A lease that was given back and is not written yet would hide its job from the look.
+      // A released lease that is not yet written would hide its job from the search.
       await this.#leases.flush();
       return await look();
     } catch (error) {

@@ -5,8 +5,8 @@ import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
- * Rows on database time that say who works on what for a while. A lease only keeps workers out of each other's way: a stale
- * worker is harmless because it appends to its stream at a revision that has passed. If a holder dies its rows lapse.
+ * Rows on database time: each gives one worker one subject for a while. A lease only avoids duplicate work. A stale
+ * worker is harmless because the revision at which it appends has passed. The rows of a dead holder lapse.
  */
 
 export const migrateLeases = (pool: Pool): Promise<void> =>
@@ -25,8 +25,9 @@ export const migrateLeases = (pool: Pool): Promise<void> =>
         not_before timestamptz,
         primary key (kind, id)
       ) with (fillfactor = 50)`);
-    // Finds resting rows by the end of their rest. Renewals change none of its columns. Asked for first: even where the
-    // index exists, creating it would wait for every writer.
+    // The index finds resting rows by the end of their rest; renewals change none of its columns. The check comes
+    // first,
+    // because `create index if not exists` waits for every writer even if the index exists.
     const { rows } = await tx.query(`select to_regclass('ops.work_leases_resting') is null as missing`);
     if (rows[0]?.missing === true) {
       await tx.query(`
@@ -43,7 +44,7 @@ on conflict (kind, id) do update
   where work_leases.until <= now() and (work_leases.not_before is null or work_leases.not_before <= now())
 returning id, epoch::text`;
 
-/** Every statement here locks rows in the order of their ids, so that two of them never wait for each other. */
+/** Every statement here locks rows in the order of their ids, so that two statements never deadlock. */
 const renewSql = `
 with mine as (
   select l.id from ops.work_leases l join unnest($2::text[], $3::bigint[]) as held (id, epoch) using (id, epoch)
@@ -63,7 +64,7 @@ with gone as (
 )
 delete from ops.work_leases l using gone where gone.wait is null and l.kind = $1 and l.id = gone.id`;
 
-/** The last of so many rows from an id on; no row: there are fewer. */
+/** The row `$3` places after an id; no row: fewer remain. */
 const cleanToSql = `
 select id from ops.work_leases where kind >= $1 and (kind, id) > ($1, $2) and kind <= $1
 order by kind, id offset $3 limit 1`;
@@ -76,19 +77,22 @@ delete from ops.work_leases l using (
   order by id for update skip locked
 ) old where l.kind = $1 and l.id = old.id`;
 
-/** One cleaning looks at so many rows and the next at those behind them, because a million rows may rest. */
+/** A cleaning reads this many rows and the next one continues behind them, because a million rows may rest. */
 const defaultCleaning = { rows: 10_000, everyMs: 60_000 };
-/** Milliseconds in which releases are gathered into one statement. */
+/** Milliseconds for which releases wait to share one statement. */
 const gatherMs = 10;
 
 export interface Lease {
   readonly id: string;
   readonly epoch: bigint;
-  /** Aborts when the lease is lost: not renewed in time, or taken by another. */
+  /** Aborts when the lease is lost: it was not renewed in time, or another worker has it. */
   readonly signal: AbortSignal;
-  /** Ask it right before an effect: true only while no other worker can have taken it, also right after the machine slept. */
+  /**
+   * True only while no other worker can have the lease, even right after the machine slept. Check it right before an
+   * effect.
+   */
   isHeld(): boolean;
-  /** Gives it back; a second call does nothing. `notBeforeMs`: milliseconds from now in which nobody may take it. */
+  /** Gives the lease back; a second call does nothing. For `notBeforeMs` milliseconds no worker may take it. */
   release(options?: { readonly notBeforeMs?: number }): void;
 }
 
@@ -96,18 +100,18 @@ interface LeaseRecord {
   readonly id: string;
   readonly epoch: bigint;
   readonly lost: AbortController;
-  /** Monotonic milliseconds from before the statement was sent: never later than the row's own `until`. */
+  /** Monotonic milliseconds, counted from before the statement was sent: never later than the row's `until`. */
   deadline: number;
 }
 
 export interface LeasesOptions {
   readonly pool: Pool;
   readonly kind: string;
-  /** Milliseconds. Renewed every third of it. */
+  /** Milliseconds. A lease is renewed every third of this time. */
   readonly ttlMs: number;
-  /** While it has a fault no lease is taken; held ones are kept. Default: it has none. */
+  /** While the clock has a fault, no lease is taken and held leases stay. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
-  /** How many rows a cleaning looks at, and the time between two. Default 10,000 a minute. */
+  /** Rows read by one cleaning, and the time between two cleanings. Default 10,000 a minute. */
   readonly cleaning?: { readonly rows: number; readonly everyMs: number };
   /** Called when a renewal fails; the leases hold until they lapse. */
   readonly onError?: (error: unknown) => void;
@@ -131,7 +135,7 @@ export class Leases {
   #watching: NodeJS.Timeout | null = null;
   #renewal: Promise<void> | null = null;
   #cleanedAt = Number.NEGATIVE_INFINITY;
-  /** Where the next cleaning goes on. */
+  /** Id from which the next cleaning continues. */
   #cleanedTo = '';
 
   constructor(options: LeasesOptions) {
@@ -142,7 +146,7 @@ export class Leases {
     return this.#records.size;
   }
 
-  /** Takes those that are free in one statement; the others are held or rest. */
+  /** Takes the free leases among these ids in one statement; the other ids are held or rest. */
   async acquire(ids: readonly string[]): Promise<readonly Lease[]> {
     const { kind, ttlMs, clock } = this.#options;
     if (ids.length === 0 || (clock !== undefined && clock.fault() !== null)) return [];
@@ -161,7 +165,7 @@ export class Leases {
     });
   }
 
-  /** Gives back all leases and stops. Holders see their signals abort. */
+  /** Gives back all leases and stops; the signal of each lease aborts. */
   async close(): Promise<void> {
     for (const record of [...this.#records.values()]) {
       this.#leave(record, null);
@@ -265,7 +269,7 @@ export class Leases {
   }
 
   async #query<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    // A connection that hangs must not hold up the next renewal. pg takes this limit per query, though its types do not have it.
+    // A connection that hangs must not delay the next renewal. pg accepts this limit per query, but its types lack it.
     const limited = { text, values: [...values], query_timeout: Math.max(250, this.#options.ttlMs / 3) };
     return (await this.#options.pool.query(limited)).rows as Row[];
   }

@@ -1,12 +1,12 @@
 /**
- * When a worker looked for work last, for /readyz: a loop that hangs reports no error by itself, and only the missing
- * look shows it.
+ * When a worker last searched for work, for /readyz. A loop that hangs throws no error, so only a search that is too
+ * old shows the fault.
  */
 export class Liveness {
   readonly #limitMs: number;
   #lookedAt = performance.now();
 
-  /** @param limitMs a worker that has not looked for so long is not well */
+  /** @param limitMs age of the last search from which the worker is not ready */
   constructor(limitMs: number) {
     this.#limitMs = limitMs;
   }
@@ -22,8 +22,8 @@ export class Liveness {
 
   /**
    * The line for /readyz.
-   * @param detail what else the worker says of itself, such as how much is under way
-   * @throws when the last look is too old
+   * @param detail further figures of the worker, such as its running jobs
+   * @throws when the last search is too old
    */
   check(detail?: string): string {
     const ageMs = performance.now() - this.#lookedAt;

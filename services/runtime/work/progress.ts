@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
- * How far long work has come, for callers who wait for it. It is worth nothing once the work is over, so the table is
- * unlogged: after a crash of Postgres it is empty, and the next report fills it.
+ * The progress of long work, for callers who wait. Progress is worthless once the work has ended, so the table is
+ * unlogged: after a crash of Postgres the table is empty, and the next report of a worker fills it.
  */
 
 export const migrateProgress = (pool: Pool): Promise<void> =>
@@ -18,7 +18,7 @@ export const migrateProgress = (pool: Pool): Promise<void> =>
       ) with (fillfactor = 50)`);
   });
 
-/** The worker behind an older report has died, milliseconds. */
+/** Milliseconds after which a report is too old: its worker has died. */
 const freshMs = 60_000;
 
 /** @param done 0–1 */
@@ -35,7 +35,7 @@ export const endProgress = async (pool: Pool, id: string): Promise<void> => {
   await pool.query('delete from ops.progress where id = $1', [id]);
 };
 
-/** Of work that a worker is at now; 0–1. */
+/** The progress of running work, 0–1. */
 export const progressOf = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, number>> => {
   if (ids.length === 0) return new Map();
   const { rows } = await pool.query<{ id: string; done: number }>({

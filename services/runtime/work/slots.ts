@@ -1,8 +1,9 @@
 import { pickFairly, RunningCounts } from './fair-pick.ts';
 
 /**
- * Slots of one kind of work in this process, shared out among customers: a workspace and its sandbox twin are one. No
- * customer gets more than a share, so many files of one, or slow ones, do not hold up the one file of another.
+ * Slots of one kind of work in this process, shared between customers; a workspace and its sandbox twin are one
+ * customer. No customer gets more than its share, so that many or slow files of one do not delay the only file of
+ * another.
  */
 export class Slots {
   readonly #total: number;
@@ -35,7 +36,9 @@ export class Slots {
     this.#counts.remove([customer]);
   }
 
-  /** Those that there is room for: customers with the fewest slots go first, of one the first named. */
+  /**
+   * The jobs that get a slot. Customers with the fewest slots go first, and the jobs of one customer go in their order.
+   */
   fairly<T extends { readonly customer: string }>(wanted: readonly T[]): readonly T[] {
     return pickFairly(wanted, this.#counts, {
       slots: this.#total,

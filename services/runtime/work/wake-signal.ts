@@ -1,4 +1,4 @@
-/** Ends a loop's wait early. A signal that comes while nobody waits ends the next wait at once. */
+/** Ends a loop's wait early. A signal that arrives between two waits ends the next wait at once. */
 export class WakeSignal {
   #woken = false;
   #end: () => void = () => undefined;
@@ -8,13 +8,13 @@ export class WakeSignal {
     this.#end();
   }
 
-  /** Until the next signal or the end of the time; returns at once when `holds`. */
+  /** Waits until the next signal or the end of the time; returns at once if `holds` is true. */
   async wait(ms: number, holds: () => boolean): Promise<void> {
     if (!this.#woken && !holds()) await this.#sleep(ms);
     this.#woken = false;
   }
 
-  /** Until `holds` or the end of the time: signals only make it ask `holds` again. */
+  /** Waits until `holds` is true or the time ends; a signal only causes another check of `holds`. */
   async waitUntil(ms: number, holds: () => boolean): Promise<void> {
     const end = performance.now() + ms;
     for (let left = ms; left > 0 && !holds(); left = end - performance.now()) await this.#sleep(left);
@@ -33,12 +33,12 @@ export class WakeSignal {
   }
 }
 
-/** Poll intervals that a loop waits at most between two looks that find nothing. */
+/** Longest wait between two searches that find nothing, in poll intervals. */
 const usualMaxPolls = 4;
 
 /**
- * How long a loop waits for its signal: longer after each look that found nothing, because the next look finds something
- * only where a signal was lost or a time has come.
+ * How long a loop waits for its signal: longer after each search that found nothing, because the next search finds work
+ * only if a signal was lost or a due time has come.
  */
 export class Rest {
   readonly #pollMs: number;
@@ -50,7 +50,7 @@ export class Rest {
     this.#maxMs = maxPolls * pollMs;
   }
 
-  /** The wait that was answered last. */
+  /** The last wait returned. */
   get ms(): number {
     return this.#ms;
   }
@@ -60,7 +60,7 @@ export class Rest {
     this.#ms = this.#pollMs;
   }
 
-  /** Milliseconds until the next look. */
+  /** Milliseconds until the next search. */
   after(busy: boolean): number {
     this.#ms = busy ? this.#pollMs : Math.min(Math.max(2 * this.#ms, this.#pollMs), this.#maxMs);
     return this.#ms;
