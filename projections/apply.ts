@@ -159,10 +159,12 @@ export class Projector {
         else children.set(owner, [row]);
       }
     }
-    const { countCreated: born } = recount;
+    const { countCreated } = recount;
     return [...own.created].flatMap((id) => {
       const row = own.rows.get(id);
-      return row === undefined || older.has(id) ? [] : [born(row, children.get(id) ?? []) as Row<object> & Written];
+      return row === undefined || older.has(id)
+        ? []
+        : [countCreated(row, children.get(id) ?? []) as Row<object> & Written];
     });
   }
 

@@ -23,7 +23,7 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
         asset_id uuid primary key,
         customer_id uuid not null,
         bytes int8 not null,
-        -- Of an upload that may never come: from then on somebody looks whether it has. Null: it has come.
+        -- For an upload that may never arrive: from then on a worker checks it. Null: it has arrived.
         reserved_until timestamptz
       );
       create index if not exists media_usage_reserved on ops.media_usage (reserved_until) where reserved_until is not null;

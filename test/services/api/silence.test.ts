@@ -161,7 +161,7 @@ suite('callers before silent stores', (t) => {
   const reason = (): string =>
     world.lines.map((line) => JSON.parse(line)).findLast(({ msg }) => msg === 'a store is unavailable')?.err.message;
 
-  t('are told in time when appends are, by the one that gives up, and it is repeated no longer', async () => {
+  t('get 503 in time when appends are silent, and the append is not repeated', async () => {
     let times = 0;
     const append = (): Promise<never> => {
       times += 1;

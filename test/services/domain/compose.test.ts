@@ -52,7 +52,7 @@ suite('a body against itself', (t) => {
     deepEqual(bodyPaths({ targetSelection: selection({ clientId: 'other' }) }), ['/targets/clientId']);
   });
 
-  t('names the accounts where they are what is selected', () => {
+  t('names the accounts where the mode selects accounts', () => {
     for (const mode of ['accounts', 'selection'] as const) {
       for (const accountIds of [null, []]) {
         deepEqual(bodyPaths({ targetSelection: selection({ mode, accountIds }) }), ['/targets/accountIds']);

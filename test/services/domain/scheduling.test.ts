@@ -118,7 +118,7 @@ suite('scheduling', (t) => {
     assert.deepEqual([Math.min(...seconds), Math.max(...seconds)], [0, 60]);
   });
 
-  t('jitter moves a target to a later time, by the seconds that the target tells', () => {
+  t('jitter moves a target to a later time, by the seconds that the target shows', () => {
     const wished = '2026-12-01T09:00:00.000Z';
     const destinations = Array.from({ length: 50 }, (_, n) => account(n));
     const { targets } = planOf(input({ type: 'at', scheduledAt: wished, spreadMinutes: 30 }, { destinations }));

@@ -57,7 +57,7 @@ suite('workspaces', (t) => {
     ok(operator.positions.size > 0);
   });
 
-  t('are refused a zone that is none', async () => {
+  t('are refused an unknown zone', async () => {
     const { operator, events } = world();
     for (const timezone of ['Mars/Olympus', '+02:00', '']) {
       await rejects(createWorkspace(operator, { ...north, timezone }), { code: 'validation_failed' });

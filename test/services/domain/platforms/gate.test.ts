@@ -79,7 +79,7 @@ suite('gate and publish check', (t) => {
     deepEqual(errors('telegram', {}, `<b>${'a'.repeat(4096)}</b>`), ['/content text_too_long']);
   });
 
-  t('a refused text or override is told in words: what the network counts, its limit, and what there is', () => {
+  t('a refusal of a text or override names the counted unit, the limit and the count', () => {
     const say = (platform: Platform, content: string, overrides: Overrides = {}) =>
       gate({ platform, content, overrides, media }).map(({ message }) => message);
     const numbered = (sign: string) => Array.from({ length: 31 }, (_, n) => `${sign}a${n}`).join(' ');

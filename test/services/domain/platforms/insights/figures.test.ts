@@ -64,15 +64,18 @@ suite('figures of posts', (t) => {
     ok(account.kind === 'figures' && !('profileViews' in account.figures));
   });
 
-  t('shares that Facebook leaves out are 0 where it told of the post; statistics LinkedIn leaves out are 0', () => {
-    equal(figuresOf('facebook', 'feed', { post: { id: '1_2' } }).shares, 0);
-    ok(!('shares' in figuresOf('facebook', 'feed', {})));
-    const unseen = figuresOf('linkedin', 'feed', { organizationalEntityShareStatistics: { elements: [] } });
-    deepEqual([unseen.impressions, unseen.reach, unseen.clicks, unseen.saves], [0, 0, 0, null]);
-    const half = { elements: [{ totalShareStatistics: { likeCount: 1 } }] };
-    const listed = figuresOf('linkedin', 'feed', { organizationalEntityShareStatistics: half });
-    ok(listed.likes === 1 && !('impressions' in listed));
-  });
+  t(
+    'shares that Facebook leaves out are 0 where it reported the post; statistics that LinkedIn leaves out are 0',
+    () => {
+      equal(figuresOf('facebook', 'feed', { post: { id: '1_2' } }).shares, 0);
+      ok(!('shares' in figuresOf('facebook', 'feed', {})));
+      const unseen = figuresOf('linkedin', 'feed', { organizationalEntityShareStatistics: { elements: [] } });
+      deepEqual([unseen.impressions, unseen.reach, unseen.clicks, unseen.saves], [0, 0, 0, null]);
+      const half = { elements: [{ totalShareStatistics: { likeCount: 1 } }] };
+      const listed = figuresOf('linkedin', 'feed', { organizationalEntityShareStatistics: half });
+      ok(listed.likes === 1 && !('impressions' in listed));
+    },
+  );
 
   t('members nobody knows are ignored', () => {
     const raw = { data: { public_metrics: { like_count: 1, hearts: -1 }, new: { a: [{}] } }, errors: 'x' };
@@ -90,7 +93,7 @@ suite('figures of accounts', (t) => {
     });
   }
 
-  t('demographics: absent where nobody asked, null where they were asked for in vain or are never told', () => {
+  t('demographics: absent where they were not requested, null where the network did not or never reports them', () => {
     const of = (...args: Parameters<typeof accountFiguresOf>) => accountFiguresOf(...args);
     ok(!('demographics' in of('instagram', {})));
     deepEqual(of('instagram', {}, { fields: ['demographics'] }), { ...of('instagram', {}), demographics: null });

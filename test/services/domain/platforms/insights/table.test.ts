@@ -140,7 +140,7 @@ const held = (
 };
 
 suite('metrics tables and the spec', (t) => {
-  t('each figure of a post is told by whom the spec says, and by whom else is said here with its reason', () => {
+  t('each figure of a post has the networks of the spec, and further ones listed here with the reason', () => {
     deepEqual(Object.keys(spec), Object.keys(PostFigures.properties));
     for (const [field, wanted] of Object.entries(spec) as [PostField, (typeof spec)[PostField]][]) {
       held(
@@ -160,7 +160,7 @@ suite('metrics tables and the spec', (t) => {
     }
   });
 
-  t('impressions are told by all but those whose network has none', () => {
+  t('all networks that have impressions report them', () => {
     deepEqual(
       platforms.filter((platform) => !tells(platform, 'impressions')),
       ['tiktok', 'youtube', 'bluesky', 'telegram'],
