@@ -161,7 +161,7 @@ suite('callers before silent stores', (t) => {
   const reason = (): string =>
     world.lines.map((line) => JSON.parse(line)).findLast(({ msg }) => msg === 'a store is unavailable')?.err.message;
 
-  t('get 503 in time when appends are silent, and the append is not repeated', async () => {
+  t('get 503 in time when an append falls silent, and the append is not repeated after that', async () => {
     let times = 0;
     const append = (): Promise<never> => {
       times += 1;
