@@ -11,14 +11,14 @@ import { maxParkedStreams, reasonOf, TooManyParked } from './parking.ts';
 import { applied, applyInPieces, over, type PieceOutcome } from './pieces.ts';
 import { Fenced, fenceTries, type Reached } from './positions.ts';
 
-/** A piece that takes too long so often is too much for the database, not just unlucky. */
+/** Time-outs of one piece after which its size or an event is the cause, and not chance. */
 const maxTimeouts = 2;
 
-/** Streams that are to be parked. */
+/** Number of streams that these judgements park. */
 const parkedAmong = (records: readonly StoredBytes[], left: ReadonlyMap<string, FailureAction>): number =>
   new Set(records.filter(({ id }) => left.get(id)?.action === 'park').map(({ stream }) => stream)).size;
 
-/** Tries records until they are applied, or the event to blame is found and judged, or the lane is stopped. */
+/** Tries records until they are applied, the bad event is found and judged, or the lane stops. */
 export class Attempts<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #lanes: Lanes<E>;
@@ -32,7 +32,10 @@ export class Attempts<E extends Shaped> {
     this.#effects = effects;
   }
 
-  /** All at once as a rule. Where that fails for good, in pieces, until the event to blame stands alone and is parked. */
+  /**
+   * Applies all records at once. If this fails for good, it tries pieces until the bad event stands alone, and parks
+   * it.
+   */
   async inPieces(
     lane: Lane,
     laneState: LaneState<E>,
@@ -43,7 +46,7 @@ export class Attempts<E extends Shaped> {
     const { metrics, logger } = this.#options;
     const left = new Map<string, Judgement>();
     let gotOn = false;
-    /** By stream: the event that was blamed. A blame may be taken back. */
+    /** Stream → blamed event. A blame may be withdrawn. */
     const blamed = new Map<string, string>();
     const judged = ({ id, stream }: StoredBytes): boolean => left.has(id) || left.has(blamed.get(stream) ?? '');
     await applyInPieces({
@@ -51,18 +54,19 @@ export class Attempts<E extends Shaped> {
       judged,
       attempt: async (piece, whole) => {
         if (whole && !gotOn && blamed.size > 1 && piece.every(judged)) {
-          // All fail, of several streams: no event is to blame.
+          // All events of several streams fail, so no single event is the cause.
           this.#lanes.stoppedBy(lane, laneState, new Error([...left.values()][0]?.reason));
           return over;
         }
-        // A record does not tell its offset: a piece moves the position alone, and a log that repeats records is put up with.
+        // Records carry no offset, so a piece moves only the position. The log may then repeat records.
         const last = newest(laneState.position, piece.at(-1)?.position ?? null);
         const reached = whole ? end : { nextOffset: laneState.nextOffset, position: last };
         const attempt = () => this.#attempt(lane, laneState, piece, reached, left, ready);
         let outcome = await attempt();
         const isAlone = piece.filter((one) => !judged(one)).length === 1;
-        // Two processes may have met at a unique key: in a new transaction it sees what the other one wrote. One that was
-        // too slow was tried twice.
+        // Two processes may have conflicted at a unique key; a new transaction sees the row of the other process. An
+        // event
+        // that was too slow has already had two tries.
         if (outcome.kind === 'failed' && isAlone && !isTimeout(outcome.error)) outcome = await attempt();
         gotOn ||= outcome.kind === 'applied' && !piece.every(judged);
         return outcome;
@@ -85,7 +89,7 @@ export class Attempts<E extends Shaped> {
     });
   }
 
-  /** One piece, until it is applied, the lane stopped, or it failed for good. */
+  /** Tries one piece until it is applied, the lane stops, or the piece fails for good. */
   async #attempt(
     lane: Lane,
     laneState: LaneState<E>,
@@ -120,13 +124,13 @@ export class Attempts<E extends Shaped> {
         } else if (isInstallationFault(error)) {
           this.#lanes.stoppedBy(lane, laneState, error);
         } else {
-          // A time-out says something of the events only where the database answers others.
+          // A time-out counts against the events only if the database answers another query.
           const slow = isTimeout(error) && (await this.#answers());
           if (slow) timeouts += 1;
           if (stopsLane(error)) return { kind: 'failed', error };
           if (timeouts >= maxTimeouts && (await this.#isUndone(lane, laneState, reached)))
             return { kind: 'failed', error };
-          // What was blamed for being slow is innocent where the database fails in other ways, too.
+          // If the database also fails in other ways, the slow events are not the cause, and their blame is withdrawn.
           if (!slow) for (const [id, { doubtful }] of left) if (doubtful === true) left.delete(id);
           await this.#lanes.waitFor(laneState, error, tries);
         }
@@ -136,9 +140,9 @@ export class Attempts<E extends Shaped> {
   }
 
   /**
-   * Whether the tries whose answers did not come have left nothing. They are fenced first: one that is still under way on
-   * the server would do again what the pieces do, and move the position past theirs. False also where nobody says: the
-   * same is tried again, and the position tells.
+   * Whether the tries without an answer left no effect. This fences them first: a try that still runs on the server
+   * would repeat the effects of the pieces and move the position past theirs. False also if the database does not
+   * answer: the consumer then repeats the same try, and the position shows the result.
    */
   async #isUndone(lane: Lane, laneState: LaneState<E>, reached: Reached): Promise<boolean> {
     const { pool, group } = this.#options;

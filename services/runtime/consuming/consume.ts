@@ -14,19 +14,19 @@ import { asPosition, Fenced, takeLanes } from './positions.ts';
 import { idsOf, otherHistory } from './same-history.ts';
 
 /**
- * A consumer of the log. Its law: the position moves in the transaction of the effect, behind an epoch that every
- * assignment bumps. So a death in between leaves neither, a repeat finds both, and a former owner writes nothing.
+ * A consumer of the log. Its law: the position moves in the transaction of the effect, fenced by an epoch that every
+ * assignment raises. So a crash leaves both or neither, a repeat finds both, and a former owner writes nothing.
  */
 
 export interface Consumer {
-  /** Resolves when the signal ended it; rejects with what the log could not recover from. */
+  /** Resolves after the signal aborts; rejects with the error from which the log cannot recover. */
   readonly done: Promise<void>;
   readonly group: string;
-  /** Lanes held now or stopped here. */
+  /** Lanes that this member holds, including stopped ones. */
   status(): ReadonlyMap<Lane, LaneStatus>;
 }
 
-/** Those that lie further than all before them: a log that repeats itself may do so inside of one batch, too. */
+/** Keeps records that lie further than all before them, because a log may repeat records even within one batch. */
 const onward = (records: readonly StoredBytes[], from: bigint | null): readonly StoredBytes[] => {
   let reached = from;
   return records.filter(({ position }) => {
@@ -88,7 +88,7 @@ class Member<E extends Shaped> implements Consumer {
   async #assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]> {
     const rows = await this.#lanes.taking(lanes, async () => {
       const taken = await takeLanes(this.#options.pool, this.group, lanes);
-      // After the epoch: the former owner parks nothing more.
+      // This read comes after the new epoch, so the former owner can park no further event.
       this.#parked.note(await parkedStreams(this.#options.pool, this.group));
       return taken;
     });
@@ -119,7 +119,7 @@ class Member<E extends Shaped> implements Consumer {
     }
   }
 
-  /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
+  /** Applies records and moves the lane. A stopped lane drops its records, so that it does not block other lanes. */
   async #handle(
     lane: Lane,
     laneState: LaneState<E>,
@@ -158,10 +158,13 @@ class Member<E extends Shaped> implements Consumer {
       if (laneState === undefined) throw new Fenced(this.group, lane);
       return { ...one, lane, laneState };
     });
-    // One that is stopped takes nothing until its rest is over; then it is asked for anew.
+    // A stopped lane takes no records during its rest; afterwards the log hands it out again.
     const filled = lanes.filter(({ laneState }) => !isStopped(laneState));
     const names = filled.map(({ lane }) => lane);
-    logger.warn({ group: this.group, lanes: names }, 'the log lost what these lanes read next: reading the store');
+    logger.warn(
+      { group: this.group, lanes: names },
+      'the log lost the next records of these lanes; reading them from the store',
+    );
     const scan = {
       ...{ store, log, topics, lanes: this.#lanes, lost: AbortSignal.any([lost, signal]) },
       handle: this.#handle.bind(this),

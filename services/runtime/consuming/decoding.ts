@@ -5,7 +5,7 @@ import { isInstallationFault, stopsLane } from '#runtime/process/faults.ts';
 import { kindOf } from '#schemas/topics.ts';
 import type { ConsumeOptions, FailureAction, Shaped } from './options.ts';
 
-/** Events decoded ahead in one go: some tenths of a millisecond. */
+/** Events decoded ahead without a pause, which takes some tenths of a millisecond. */
 const decodedAtOnce = 16;
 
 export const asStored = ({ stream, id, type, revision, position, value, metadata }: LogRecord): StoredBytes => ({
@@ -18,7 +18,7 @@ export const asStored = ({ stream, id, type, revision, position, value, metadata
   metadata,
 });
 
-/** Which records a consumer wants, and what it makes of them. */
+/** Selects the records that a consumer wants, and decodes them. */
 export class Decoding<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #kinds: ReadonlySet<string> | null;
@@ -58,15 +58,15 @@ export class Decoding<E extends Shaped> {
   }
 
   /**
-   * While the database works on one batch this process has nothing to do: it decodes the next one, a few at a time so
-   * that an answer of the database is never kept waiting. What fails is left to its own turn.
+   * Decodes the next batch while the database works on this one, a few events at a time, so that an answer of the
+   * database never waits. An event that fails here is decoded again in its own batch, which handles the failure.
    */
   async decodeAhead(
     into: Map<string, E>,
     coming: NonNullable<LaneBatch['next']>,
     turn: { readonly over: boolean },
   ): Promise<void> {
-    // A page that could not be read is read again, in its turn.
+    // The log reads a page that failed again in its own turn.
     const next = await Promise.resolve(coming).then(
       (records) => records.map(asStored),
       () => [],

@@ -11,15 +11,15 @@ import { type Judged, parkedStreams, type SetAside, setAside } from './parking.t
 import { movePosition, NotMoved, type Reached, requireOwn } from './positions.ts';
 import { eventAt } from './same-history.ts';
 
-/** Milliseconds for which what was passed over may stay unstored. */
+/** Milliseconds for which the position behind unwanted records may stay unstored. */
 const passedOverMs = 1_000;
 
-/** `doubtful`: it was only slow, alone. */
+/** `doubtful`: the event only timed out, without other events beside it. */
 export type Judgement = FailureAction & { readonly doubtful?: boolean };
 
 const nothingAside: SetAside = { ids: new Set(), streams: new Set() };
 
-/** The transactions in which effects hold and the lane's position moves, both or neither. */
+/** The transactions that commit effects together with the lane's position. */
 export class Effects<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #lanes: Lanes<E>;
@@ -31,7 +31,7 @@ export class Effects<E extends Shaped> {
     this.#parked = parked;
   }
 
-  /** Position first: it takes the row's lock, so a later owner waits for us and an earlier one is found out at once. */
+  /** Moves the position first: this locks the row, so a later owner waits, and an earlier owner is fenced at once. */
   async transaction(
     lane: Lane,
     laneState: LaneState<E>,
@@ -52,7 +52,7 @@ export class Effects<E extends Shaped> {
     }
     const begin = this.#options.relaxed === true ? `${byKey}; set local synchronous_commit = off` : byKey;
     if (records.length === 0) {
-      // Nothing to apply: the position alone.
+      // Without events only the position moves.
       const move = (tx: PoolClient) => movePosition(tx, this.#options.group, lane, laneState, nextOffset, position);
       await inTransaction(this.#options.pool, async (tx) => ({ commit: await move(tx), result: null }), begin);
       return null;
@@ -64,14 +64,14 @@ export class Effects<E extends Shaped> {
         this.#options.pool,
         async (tx) => {
           if (!(await movePosition(tx, this.#options.group, lane, laneState, nextOffset, position))) {
-            // A try before it was carried out and its answer lost: what that one parked is parked.
+            // An earlier try was committed, but its answer was lost. So the streams that it parked are parked.
             aside = new Set(await parkedStreams(tx, this.#options.group));
             return { commit: false, result: null };
           }
           const { ids, streams } = parks
             ? await setAside(tx, this.#options.group, records, judged, { doubtMs })
             : nothingAside;
-          // Before the commit: after it nothing of such a stream may take the short way.
+          // This must precede the commit: afterwards no event of a parked stream may skip the check for parked events.
           this.#parked.note([...streams]);
           aside = streams;
           const events = ids.size === 0 ? decoded : decoded.filter((one) => !ids.has(one.id));
@@ -93,7 +93,9 @@ export class Effects<E extends Shaped> {
     }
   }
 
-  /** False when it takes a transaction. If we die before the statement nothing is there, after it effect and position are. */
+  /**
+   * False: these events need a transaction. A crash before the statement leaves nothing; after it, effect and position.
+   */
   async #applyInOneStatement(
     atOnce: NonNullable<ConsumeOptions<E>['applyInOneStatement']>,
     lane: Lane,
@@ -127,9 +129,9 @@ export class Effects<E extends Shaped> {
   }
 
   /**
-   * A consumer that wants few of its topics' events would pay a write, and its wait for the disk, for batch after batch
-   * in which there is nothing for it. It stores that it passed them over once in a while; after a death in between it
-   * passes over the same ones again. A relaxed consumer waits for no disk and stores each: readers wait for its position.
+   * Passes over a batch without wanted events, and stores the position a little later: a write for each such batch
+   * would wait for the disk each time. After a crash the consumer passes over the same records again. A relaxed
+   * consumer never waits for the disk and stores each position, because readers wait for it.
    */
   passOver(lane: Lane, laneState: LaneState<E>, nextOffset: bigint | null, position: bigint | null): void {
     Object.assign(laneState, { nextOffset, position: newest(laneState.position, position) });
@@ -142,7 +144,7 @@ export class Effects<E extends Shaped> {
     const store = (): void => {
       if (this.#options.signal.aborted || this.#lanes.get(lane) !== laneState) return;
       const { next: to } = passing;
-      // What fails is stored with the next batch, or passed over again.
+      // After a failure the next batch stores the position, or the consumer passes over the records again.
       passing.stored = before
         .then(() => movePosition(this.#options.pool, this.#options.group, lane, laneState, to.nextOffset, to.position))
         .then(
@@ -161,7 +163,7 @@ export class Effects<E extends Shaped> {
     laneState.passing = passing;
   }
 
-  /** Nothing of what was passed over is on its way to the store any more: what comes now may not be overtaken by it. */
+  /** Ends the pending store of a passed position, so that it cannot overtake a later one. */
   async settlePassing(laneState: LaneState<E>): Promise<void> {
     clearTimeout(laneState.passing?.timer);
     await laneState.passing?.stored;

@@ -6,9 +6,9 @@ import type { Lanes } from './lanes.ts';
 import type { Shaped } from './options.ts';
 
 const pageEvents = 500;
-/** Lanes of one page that are applied at once. */
+/** Lanes to which one page is applied concurrently. */
 const maxLanes = 4;
-/** A lane without events of its own moves on after so many pages: a death before the end repeats that much at most. */
+/** Pages after which a lane without events moves its position; a crash repeats at most this many pages. */
 const markPages = 20;
 
 interface LaneToFill<E> extends Overrun {
@@ -21,7 +21,7 @@ export interface StoreScan<E extends Shaped> {
   readonly log: Log;
   readonly topics: readonly string[];
   readonly lanes: Lanes<E>;
-  /** Applies records to a lane and moves it. */
+  /** Applies records to a lane and moves its position. */
   handle(
     lane: Lane,
     laneState: LaneState<E>,
@@ -29,14 +29,14 @@ export interface StoreScan<E extends Shaped> {
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<void>;
-  /** The lanes are another member's. */
+  /** Aborts when another member has the lanes. */
   readonly lost: AbortSignal;
 }
 
 /**
- * Reads the store once for all lanes that the log has overrun, from the one that is furthest behind to a head taken now.
- * Each takes what lies behind its own position, and is out of range until the end: whoever dies leaves every lane where
- * it has got to, and the next one begins at the furthest behind again.
+ * Reads the store once for all lanes that the log has overrun, from the lane furthest behind to the current head. Each
+ * lane takes the events after its own position and stays out of range until the end. A crash leaves every lane at the
+ * position that it has reached, and the next member starts at the lane furthest behind.
  */
 export const fillFromStore = async <E extends Shaped>(
   scan: StoreScan<E>,
@@ -79,7 +79,10 @@ const laneEvents = <E extends Shaped>(
     return laneOf(log, event);
   });
 
-/** A few at a time; the first failure is thrown when all that had begun have ended, so that none outlives the lanes' hold. */
+/**
+ * Runs a few at a time. Throws the first failure after all running work has ended, so that no work outlives the lanes'
+ * hold.
+ */
 const together = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   const waiting = [...items];
   const failures: unknown[] = [];

@@ -4,7 +4,7 @@ import type { Readiness } from '#runtime/process/telemetry.ts';
 import type { Consumer } from './consume.ts';
 import { countParked } from './parked-reads.ts';
 
-/** What a process says about the lanes of its consumers, in /metrics and in /readyz. */
+/** Reports the lanes of a process's consumers in /metrics and /readyz. */
 
 export type Consumers = () => readonly Consumer[];
 
@@ -16,7 +16,7 @@ export interface HealthDeps {
 
 const minutes = (seconds: number): string => `${Math.ceil(seconds / 60)} min`;
 
-/** Parked streams show in /readyz, which stays ready: all other streams go on. */
+/** Shows parked streams in /readyz, which stays ready because all other streams go on. */
 const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, consumers: Consumers): void => {
   const parked = () =>
     countParked(
@@ -61,7 +61,7 @@ const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, co
 const countLanes = (registry: Registry, consumers: Consumers): void => {
   new Gauge({
     name: 'consumer_lanes',
-    help: 'lanes held, by consumer group and by whether they run, wait for a part, or stopped and rest',
+    help: 'lanes held, by consumer group and state: running, retrying while a dependency is unavailable, or stopped for a rest',
     labelNames: ['group', 'state'],
     registers: [registry],
     collect() {

@@ -4,39 +4,39 @@ import { topicOf } from '#schemas/events.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import type { Owned } from './positions.ts';
 
-/** What a member knows of one lane that it holds. */
+/** The state of one lane that a member holds. */
 
 export interface LaneStatus {
   readonly state: 'running' | 'retrying' | 'stopped';
-  /** Why it does not run; null when it does. */
+  /** Why the lane does not run; null: it runs. */
   readonly reason: string | null;
   /** Commit position of the last record applied. */
   readonly position: bigint | null;
-  /** Of a stopped lane: how long it still rests before it tries again, milliseconds. Null while it does not rest. */
+  /** Milliseconds that a stopped lane still rests before it retries; null: it does not rest. */
   readonly restsMs: number | null;
 }
 
 export interface LaneState<E> extends Owned {
-  /** Events of the next batch that are decoded already, by id. */
+  /** Decoded events of the next batch, by id. */
   decodedAhead: Map<string, E>;
-  /** Stores, a moment later, how far it has passed over records that nobody asked for. Null when all is stored. */
+  /** The pending store of a position behind records that the consumer does not want. Null: the position is stored. */
   passing: { readonly timer: NodeJS.Timeout; next: LanePosition; stored: Promise<void> | null } | null;
   nextOffset: bigint | null;
   position: bigint | null;
-  /** Ends when what is under way on the lane has ended. */
+  /** Resolves when the running work on the lane has ended. */
   turn: Promise<void>;
   state: LaneStatus['state'];
   reason: string | null;
-  /** Stops since it last got on. */
+  /** Stops since the lane last made progress. */
   stops: number;
-  /** While it is stopped: when it tries again. `over`: its time has come, and the log was asked for the lane anew. */
+  /** When a stopped lane retries. `over`: the rest has ended, and the consumer has asked the log for the lane. */
   rest: { timer: NodeJS.Timeout; readonly until: number; over: boolean } | null;
 }
 
-/** Asked anew each time: what is awaited in between may stop it. */
+/** A function, because a lane may stop during each await. */
 export const isStopped = ({ state }: Pick<LaneStatus, 'state'>): boolean => state === 'stopped';
 
-/** One thing at a time on a lane: batches, and what an operator wants to have tried again. */
+/** Runs one piece of work at a time on a lane: a batch or a retry of parked events. */
 export const oneAtATime = async (
   laneState: Pick<LaneState<unknown>, 'turn'>,
   work: () => Promise<void>,
@@ -54,7 +54,7 @@ const text = new TextDecoder();
 const partitionKeyOf = (event: RecordedEvent): string =>
   (JSON.parse(text.decode(event.metadata)) as { partitionKey: string }).partitionKey;
 
-/** The lane that an event of the store comes on; null where the log does not carry its stream. */
+/** The lane of an event; null: the log does not carry its stream. */
 export const laneOf = (log: Log, event: RecordedEvent): Lane | null => {
   const topic = topicOf(event.stream);
   return topic === null ? null : log.laneOf(topic, partitionOf(partitionKeyOf(event), log.partitions));

@@ -7,27 +7,27 @@ import type { ConsumeOptions, Shaped } from './options.ts';
 import { asPosition, Fenced, type TakenLane } from './positions.ts';
 import { restAfter } from './rests.ts';
 
-/** How often the log is asked for a lane whose rest is over, until it gives it. Milliseconds. */
+/** Milliseconds between two requests to the log for a lane whose rest has ended. */
 const askedAgainMs = 1_000;
 
-/** Within this time of the last one a group that would park too many streams rests longer. Milliseconds. */
+/** Milliseconds within which a second flood of bad streams makes the group rest longer. */
 const floodMs = 3_600_000;
 
 export const backoffMs = (failures: number): number => backOff(failures, { firstMs: 50, maxMs: 5_000 });
 
-/** The lanes that a member holds: which of them run, wait for a part that is away, or stopped and rest. */
+/** The lanes that a member holds: which of them run, wait for an unavailable dependency, or have stopped and rest. */
 export class Lanes<E extends Shaped> {
   readonly group: string;
   readonly #options: ConsumeOptions<E>;
   readonly #log: { again(lane: Lane): void; lanes(): readonly Lane[] };
   readonly #states = new Map<Lane, LaneState<E>>();
-  /** Lanes that are being taken, and which part that waits for. */
+  /** Lanes that this member is taking, and why the taking waits. */
   readonly #taking = new Map<Lane, string>();
-  /** Times that too many streams would have been parked, and the last one. What succeeds in between does not end that. */
+  /** Floods of bad streams in a row, and the instant of the last one. A success in between does not reset the count. */
   #floods = 0;
   #floodedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param log the member's subscription: which lanes it has, and to be asked for one anew */
+  /** @param log the member's subscription: names its lanes, and hands a lane out again on request */
   constructor(options: ConsumeOptions<E>, log: { again(lane: Lane): void; lanes(): readonly Lane[] }) {
     this.group = options.group;
     this.#options = options;
@@ -45,7 +45,8 @@ export class Lanes<E extends Shaped> {
       return [lane, { state: 'retrying', reason, position: this.#states.get(lane)?.position ?? null, restsMs: null }];
     });
     return new Map([
-      // One that was let go of after its rest may run in another process: here it is neither stopped nor anything else.
+      // A lane that this member released after its rest may run in another process, so this member reports no state for
+      // it.
       ...[...this.#states]
         .filter(([lane, { rest }]) => rest?.over !== true || mine.has(lane))
         .map(([lane, { state, reason, position, rest }]) => {
@@ -56,7 +57,7 @@ export class Lanes<E extends Shaped> {
     ]);
   }
 
-  /** These were taken; of the others that were held, those that are not among `kept` are held no more. */
+  /** Holds the taken lanes, and drops held lanes that are not among `kept`. */
   hold(rows: readonly TakenLane[], kept: ReadonlySet<Lane>): void {
     for (const [lane, { rest }] of this.#states) {
       if (kept.has(lane)) continue;
@@ -67,7 +68,7 @@ export class Lanes<E extends Shaped> {
       const before = this.#states.get(row.lane);
       const { nextOffset, position } = asPosition(row);
       const same = before?.position === position;
-      // A lane that rests here goes on resting, unless somebody got past the event: it would stop at the same one.
+      // A resting lane goes on resting, or it would stop at the same event. If its position has moved, it runs.
       const rests = same && before.state === 'stopped' && before.rest?.over === false;
       if (!rests) clearTimeout(before?.rest?.timer);
       this.#states.set(row.lane, {
@@ -94,7 +95,7 @@ export class Lanes<E extends Shaped> {
     }
   }
 
-  /** The lane does nothing until its rest is over; then it is read anew from where it got to. */
+  /** Stops the lane for a rest; afterwards the log reads the lane again from its position. */
   stop(lane: Lane, laneState: LaneState<E>, reason: string, stops = laneState.stops + 1): void {
     const { restsMs, signal, metrics } = this.#options;
     metrics?.bad(this.group, lane, 'stop');
@@ -104,7 +105,8 @@ export class Lanes<E extends Shaped> {
       rest.over = true;
       if (signal.aborted) return;
       this.#log.again(lane);
-      // A log that is just on its way to take the lane does not hear it, and the lane would rest for ever.
+      // A log that is taking the lane at this moment misses the request, and the lane would rest for ever. So the timer
+      // repeats.
       rest.timer = setTimeout(again, askedAgainMs).unref();
     };
     Object.assign(laneState, { state: 'stopped', reason, stops, rest });
@@ -115,7 +117,10 @@ export class Lanes<E extends Shaped> {
     this.#options.logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
   }
 
-  /** Too many streams would be parked. After each rest ten more may be, so the rests grow whatever succeeds in between. */
+  /**
+   * Stops all lanes instead of parking too many streams. Each rest allows ten more, so rests grow despite successes in
+   * between.
+   */
   stopGroup(error: Error): void {
     const running = [...this.#states].filter(([, laneState]) => !isStopped(laneState));
     if (running.length === 0) return;
@@ -126,7 +131,7 @@ export class Lanes<E extends Shaped> {
       this.stoppedBy(lane, laneState, error, Math.max(this.#floods, laneState.stops + 1));
   }
 
-  /** False when the lane stopped over it. */
+  /** False: `prepare` failed and the lane stopped. */
   async prepared(lane: Lane, laneState: LaneState<E>): Promise<boolean> {
     const { prepare, signal } = this.#options;
     if (prepare === undefined) return true;
@@ -148,11 +153,11 @@ export class Lanes<E extends Shaped> {
 
   async #wait(reason: string, failures: number): Promise<void> {
     const { logger, signal } = this.#options;
-    if (failures === 0) logger.warn({ group: this.group, reason }, 'consumer waits for a part that is away');
+    if (failures === 0) logger.warn({ group: this.group, reason }, 'dependency unavailable; the consumer retries');
     await delay(backoffMs(failures), undefined, { signal });
   }
 
-  /** For lanes that are not held yet: without their positions a member can do nothing but ask again, whatever fails. */
+  /** Takes lanes. Without their positions a member cannot work, so it retries after every error. */
   async taking<T>(lanes: readonly Lane[], attempt: () => Promise<T>): Promise<T> {
     const { signal } = this.#options;
     try {
@@ -171,7 +176,7 @@ export class Lanes<E extends Shaped> {
     }
   }
 
-  /** Until it succeeds: what is transient is tried again for as long as the signal lets it. */
+  /** Retries transient errors until the attempt succeeds or the signal aborts. */
   async untilDone<T>(laneState: LaneState<E>, attempt: () => Promise<T>): Promise<T> {
     const { signal } = this.#options;
     for (let failures = 0; ; failures += 1) {

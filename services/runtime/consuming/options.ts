@@ -5,11 +5,12 @@ import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/eventing/co
 import type { Logger } from '#runtime/process/telemetry.ts';
 import type { Move } from './positions.ts';
 
-/** What a consumer is given, and what its effects answer. */
+/** The options of a consumer, and the results of its effects. */
 
 /**
- * What to do about an event that cannot be applied. `stop`: the lane rests, then tries again. `park`: it is set
- * aside with all later events of its stream, whose order would be broken. `skip`: it is left out. `retry`: again soon.
+ * The action for an event that cannot be applied. `stop`: the lane rests, then retries. `park`: the consumer sets the
+ * event aside with all later events of its stream, to keep their order. `skip`: the consumer leaves the event out.
+ * `retry`: the consumer retries soon.
  */
 export interface FailureAction {
   readonly action: 'retry' | 'park' | 'skip' | 'stop';
@@ -17,17 +18,17 @@ export interface FailureAction {
   readonly reason: string;
 }
 
-/** For effects that go on in this process once they are durable. Exactly one of the two is called. */
+/** For effects that continue in this process once they are durable. The consumer calls exactly one of the two. */
 export interface Applied {
   committed(): void;
-  /** Nothing of it holds, or it is not known: another batch will tell. */
+  /** The transaction failed, or its result is unknown; a later batch shows the result. */
   rolledBack(): void;
 }
 
-/** tsc does not see that the transaction assigned it. */
+/** tsc does not see that the transaction's callback assigns the variable. */
 export const asApplied = (applied: Applied | null): Applied | null => applied;
 
-/** At the least it says which event it is. */
+/** The result of `shape` keeps at least the event's id. */
 export interface Shaped {
   readonly id: string;
 }
@@ -40,7 +41,7 @@ export interface ConsumeMetrics {
 /** @typeParam E what `shape` makes of an event */
 export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly log: Log;
-  /** Read on from here where the log lost records. Without it such a lane stops. */
+  /** If the log has lost records, the consumer reads them here. Without a store such a lane stops. */
   readonly store?: EventStore;
   readonly pool: Pool;
   readonly group: string;
@@ -49,29 +50,33 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly kinds?: readonly string[];
   /** Event types to hand over; others are passed over undecoded. Default: all. */
   readonly types?: readonly string[];
-  /** Of these kinds and types, whether to hand it over; asked after `prepare`, with its whole batch. Default: all. */
+  /** Whether to hand over a record of these kinds and types; called after `prepare`. Default: all. */
   readonly wants?: (record: StoredBytes, batch: readonly StoredBytes[]) => boolean;
-  /** Before each batch, outside of its transaction: makes sure that `wants` and `apply` know enough. */
+  /** Runs before each batch, outside of its transaction: loads what `wants` and `apply` need. */
   readonly prepare?: () => Promise<void>;
   readonly codec: EventCodec;
   /**
-   * Of each event, what is kept until its batch is applied: a large batch that is decoded ahead should not be held as
-   * objects. Pure. Needed where `E` is not the event itself.
+   * Reduces an event to the value kept until its batch is applied, so that a large batch decoded ahead takes less
+   * memory. Pure. Required if `E` is not the event itself.
    */
   readonly shape?: (event: DecodedEvent) => E;
   /** Effects of these events, on `tx` alone. A verdict rolls them back. Throws: see `stopsLane`. */
   apply(tx: PoolClient, events: readonly E[]): Promise<FailureAction | Applied | null>;
   /**
    * The same where one statement can do it, position included (`ops.consume_move`): it saves the round trips of a
-   * transaction. `nothing`: there is no effect, and the position may be stored later. Null: these need a transaction, and
-   * go to `apply`. Throws `NotMoved` when the position was not where it should be.
+   * transaction. `nothing`: there is no effect, and the position may be stored later. Null: these need a transaction,
+   * and go to `apply`. Throws `NotMoved` when the position was not where it should be.
    */
   readonly applyInOneStatement?: (events: readonly E[], move: Move) => Promise<Applied | 'nothing' | null>;
-  /** For an event that does not decode. Default: park. Not asked for one of a later version, or with a missing key. */
+  /**
+   * Chooses the action for an event that does not decode. Default: park. Not called for a later version or a missing
+   * key.
+   */
   readonly invalid?: (record: StoredBytes, error: Error) => Exclude<FailureAction['action'], 'retry'>;
   /**
-   * The commit does not wait for the disk: a Postgres that crashes may lose the newest effects, and their position with
-   * them, so they are applied again. For effects that are made from the log alone and leave the database nowhere.
+   * The commit does not wait for the disk. If Postgres crashes, it may lose the newest effects together with their
+   * position, and the consumer applies them again. Only for effects that follow from the log alone and stay in this
+   * database.
    */
   readonly relaxed?: boolean;
   /** `never`: its effects leave this database, so records at or before the lane's position are dropped. */
@@ -80,12 +85,14 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly metrics?: ConsumeMetrics;
   readonly maxBatch?: number;
-  /** How long a lane rests after its first stop, its second, and each one later. Default: a minute, 5 and 15. */
+  /**
+   * Milliseconds that a lane rests after its first stop, its second, and each later one. Default: 1, 5 and 15 minutes.
+   */
   readonly restsMs?: readonly number[];
-  /** What was parked only for time-outs is tried again after this. Milliseconds; default a minute. */
+  /** Milliseconds after which events parked only for time-outs are retried. Default: a minute. */
   readonly doubtMs?: number;
-  /** How often it is looked for parked events that are due, while there are parked ones. Default 1,000 ms. */
+  /** Milliseconds between two searches for due parked events while events are parked. Default 1,000. */
   readonly requestLookMs?: number;
-  /** Least time between two batches that are not full, where the log gathers them; see `SubscribeOptions`. */
+  /** Least time between two batches that are not full, if the log gathers them; see `SubscribeOptions`. */
   readonly spacingMs?: number | (() => number);
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { withFirsts } from './parking.ts';
 
-/** What is told of parked events: to an operator, in /metrics and in /readyz. */
+/** Reads parked events for operators, /metrics and /readyz. */
 
-/** Streams of a group counted or listed at most, and events of a stream: more than a person needs to see. */
+/** Most streams of a group, and most events of a stream, that a query counts or lists; a person needs no more. */
 export const maxListed = 10_000;
 
 export interface ParkedStream {
@@ -12,13 +12,13 @@ export interface ParkedStream {
   readonly workspaceId: string | null;
   /** How many wait; counted no further than `maxTold`. */
   readonly events: number;
-  /** The first of them: the one that cannot be applied. */
+  /** The first parked event, which cannot be applied. */
   readonly eventId: string;
   readonly revision: string;
   readonly type: string;
   readonly reason: string;
   readonly since: Date;
-  /** When it is tried again; null: it waits for an operator. */
+  /** When the consumer retries the event; null: the event waits for an operator. */
   readonly retryAt: Date | null;
 }
 
@@ -53,7 +53,7 @@ export const listParked = async (
   stream: string | null = null,
 ): Promise<readonly ParkedStream[]> => (await pool.query<ParkedStream>(listSql, [group, stream])).rows;
 
-/** Whether the consumer has not yet tried all that is to be tried again by now. @param stream null = any */
+/** Whether a retry is due that the consumer has not made yet. @param stream null = any */
 export const isRetryPending = async (pool: Pool, group: string, stream: string | null): Promise<boolean> => {
   const { rowCount } = await pool.query(
     `select from ops.parked_events
@@ -63,7 +63,7 @@ export const isRetryPending = async (pool: Pool, group: string, stream: string |
   return rowCount === 1;
 };
 
-/** Streams that these groups have parked, and for how long the oldest has been so, seconds. */
+/** Parked streams of these groups, and the age of the oldest in seconds. */
 export const countParked = async (
   pool: Pool,
   groups: readonly string[],

@@ -2,22 +2,22 @@ import type { Pool, PoolClient } from 'pg';
 import { behindReason, maxDoubt, withFirsts } from './parking.ts';
 
 /**
- * What an operator wants to have done about parked events, and how the consumer goes about it. The consumer also has an
- * event tried again that was parked only for time-outs. When a stream is due stands in its first row and moves to the next
- * one in the transaction that applies the first: so asking takes one row however many wait, and a death in between loses
+ * An operator's requests to retry or skip parked events, and the consumer's work on them. The consumer itself also
+ * retries events parked only for time-outs. The first row of a stream holds its due time; the transaction that applies
+ * the first row moves the time to the next one. So a request writes one row however many events wait, and a crash loses
  * neither an event nor the request.
  */
 
-/** Streams tried again in one look. */
+/** Streams retried in one search. */
 export const streamsPerLook = 100;
 
 export interface StreamToRetry {
   readonly stream: string;
-  /** Where its parked events begin. */
+  /** Revision of the stream's first parked event. */
   readonly first: bigint;
 }
 
-/** Some of the streams that are to be tried again by now, in order. @param after '' = from the first */
+/** Some of the streams that are due for a retry, in order. @param after '' = from the first */
 export const streamsToRetry = async (pool: Pool, group: string, after: string): Promise<readonly StreamToRetry[]> => {
   const { rows } = await pool.query(
     `select stream, revision from ops.parked_events
@@ -27,7 +27,7 @@ export const streamsToRetry = async (pool: Pool, group: string, after: string): 
   return rows.map((row) => ({ stream: row.stream, first: BigInt(row.revision) }));
 };
 
-/** A stream's parked events from there on, in order. */
+/** Revisions of a stream's parked events from `first` on, in order. */
 export const parkedFrom = async (
   pool: Pool,
   group: string,
@@ -43,8 +43,8 @@ export const parkedFrom = async (
 };
 
 /**
- * The first ones of a stream are parked no longer; who asked for them asked for what is behind them, too. False where
- * they are not all there: an operator had one skipped meanwhile.
+ * Unparks the first events of a stream; a request for them also covers the events behind them. False: some of them are
+ * gone, because an operator skipped one meanwhile.
  */
 export const unpark = async (
   tx: PoolClient,
@@ -69,7 +69,7 @@ export const unpark = async (
   return rows[0]?.gone === revisions.length;
 };
 
-/** Why a stream that somebody wants to have tried again still waits for it. */
+/** Records why a stream with a requested retry still waits. */
 export const noteReason = async (pool: Pool, group: string, stream: string, reason: string): Promise<void> => {
   await pool.query(
     `update ops.parked_events set reason = $3
@@ -79,9 +79,9 @@ export const noteReason = async (pool: Pool, group: string, stream: string, reas
 };
 
 /**
- * It still cannot be applied, and waits for an operator again. One that was too slow is tried again first, also where it
- * only waited behind another until now. When it is due counts, not when it was tried: tries are late where many wait, or
- * where the database was away.
+ * Keeps an event parked that still cannot be applied; it waits for an operator. The consumer first retries an event
+ * that was too slow, even one that waited behind another until now. The limit counts by due times and not by the times
+ * of the tries, because tries are late when many streams wait or the database was unavailable.
  */
 export const keepParked = async (
   tx: Pick<PoolClient, 'query'>,
@@ -89,7 +89,7 @@ export const keepParked = async (
   stream: string,
   revision: bigint,
   reason: string,
-  /** Of one that was too slow: `doubtMs`. Null: it was not. */
+  /** `doubtMs` if the event was too slow; null: it was not. */
   restMs: number | null = null,
 ): Promise<void> => {
   await tx.query(
@@ -103,8 +103,8 @@ export const keepParked = async (
 };
 
 /**
- * Consumers move or hold a lane's row first in each transaction: while all rows of the group are held, none of them parks
- * anything, or applies what was parked.
+ * Locks all lanes of a group. Consumers lock their lane's row first in each transaction, so during the lock no consumer
+ * parks events or applies parked ones.
  */
 const holdGroup = async (tx: PoolClient, group: string): Promise<void> => {
   await tx.query('select 1 from ops.consumer_positions where consumer_group = $1 order by lane for update', [group]);
@@ -119,7 +119,10 @@ ${withFirsts('select $1::text')}
 update ops.parked_events p set retry_at = now() from firsts f
 where p.consumer_group = f.consumer_group and p.stream = f.stream and p.revision = f.revision`;
 
-/** The consumer tries these again in the order of revisions. Null: all that the group has parked. Answers how many streams. */
+/**
+ * Requests a retry in the order of revisions. Null: all streams that the group has parked. Returns the number of
+ * streams.
+ */
 export const requestRetry = async (tx: PoolClient, group: string, stream: string | null): Promise<number> => {
   await holdGroup(tx, group);
   const { rowCount } =
@@ -128,8 +131,8 @@ export const requestRetry = async (tx: PoolClient, group: string, stream: string
 };
 
 /**
- * Leaves out one event, the first that its stream has parked, and has those behind it tried again. Null where it is not
- * parked, or others before it are: the order of a stream is not broken by skipping.
+ * Skips the first parked event of a stream and requests a retry of the events behind it. Null: the event is not parked,
+ * or not the first; skipping must not break the order of a stream.
  */
 export const requestSkip = async (
   tx: PoolClient,

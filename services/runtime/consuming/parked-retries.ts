@@ -19,36 +19,38 @@ import {
 import { doubtMs, parkedStreams, reasonOf } from './parking.ts';
 import { Fenced, requireOwn } from './positions.ts';
 
-/** How often it is looked for what is due, while something is parked. Milliseconds. */
+/** Milliseconds between two searches for due retries while events are parked. */
 const requestLookMs = 1_000;
-/** A look takes no more than one part in so many of the time, however many streams are parked. */
+/** A search takes at most one part in this many of the time, however many streams are parked. */
 const looksShare = 20;
 
-/** Parked events applied in one go: batches of the lane come in between. */
+/** Parked events applied in one piece; batches of the lane run between pieces. */
 const retriedAtOnce = 100;
-/** And so often in one look: then the next stream has its turn. */
+/** Pieces of one stream in one search; then the next stream has its turn. */
 const piecesInARow = 10;
 
-/** What came of a piece: applied; or stream stays parked; or an operator changed what is parked meanwhile. */
+/** The result of a piece: applied; or the stream stays parked; or an operator changed the parked events meanwhile. */
 type PieceOutcome =
   | { readonly kind: 'applied' }
   | { readonly kind: 'changed' }
   | { readonly kind: 'stays'; readonly reason: string; readonly doubtful?: boolean };
 
-/** How a stream stays parked: `slow` where that was found out by waiting for the database. */
+/** Why a stream stays parked: `slow` means that the database timed out. */
 type Stays = 'slow' | 'nothing';
-/** What there is to do of a stream after a look. */
+/** The work left on a stream after a search. */
 type Left = 'more' | Stays;
 
-/** Streams that a member has parked events of, and what is to be tried again of them. */
+/** Retries the parked events of a member's streams when they are due. */
 export class ParkedRetries<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #lanes: Lanes<E>;
   readonly #decoding: Decoding<E>;
-  /** Streams that may have parked events, and when that was last known. Others take the short way. */
+  /**
+   * Streams that may have parked events, and when this was last known. Other streams skip the check for parked events.
+   */
   readonly #parked = new Map<string, number>();
   #looking: NodeJS.Timeout | null = null;
-  /** The last stream of a look that found no end: the next one begins behind it, so that none waits for others for ever. */
+  /** The last stream of an incomplete search. The next search begins behind it, so that no stream waits for ever. */
   #lookedTo = '';
   #restMs: number;
 
@@ -70,7 +72,7 @@ export class ParkedRetries<E extends Shaped> {
     this.#looking = setTimeout(() => void this.#lookAtRequests(), this.#restMs).unref();
   }
 
-  /** Tries again what is to be tried again by now, and forgets streams that nothing is parked of any more. */
+  /** Retries due streams, and forgets streams without parked events. */
   async #lookAtRequests(): Promise<void> {
     const { pool, store, logger, signal, group, requestLookMs: everyMs = requestLookMs } = this.#options;
     let more = false;
@@ -82,7 +84,7 @@ export class ParkedRetries<E extends Shaped> {
         const began = performance.now();
         const left = await this.#tryAgain(one).catch((error: unknown) => {
           if (signal.aborted) throw error;
-          logger.warn({ group, stream: one.stream, err: error }, 'a parked stream is tried again later');
+          logger.warn({ group, stream: one.stream, err: error }, 'retry of a parked stream failed; retrying later');
           if (error instanceof Fenced) return 'nothing';
           return noteReason(pool, group, one.stream, reasonOf(error)).then(
             () => 'nothing' as const,
@@ -91,18 +93,18 @@ export class ParkedRetries<E extends Shaped> {
         });
         more ||= left === 'more';
         if (left !== 'slow') continue;
-        // Its lane stood still meanwhile: it gets as much time before the next one may do the same.
+        // The lane stood still during this retry. It gets as much time before the next slow retry.
         slowMs = performance.now() - began;
         this.#lookedTo = one.stream;
         break;
       }
       const asked = performance.now();
       const still = new Set(await parkedStreams(pool, group));
-      // One that was parked since the question may not be in the answer.
+      // The answer may lack a stream that was parked after the query began.
       for (const [stream, at] of this.#parked) if (at < asked && !still.has(stream)) this.#parked.delete(stream);
       this.#restMs = more && slowMs === 0 ? 0 : Math.max(everyMs, slowMs, looksShare * (performance.now() - asked));
     } catch (error) {
-      if (!signal.aborted) logger.warn({ group, err: error }, 'parked events are looked at again later');
+      if (!signal.aborted) logger.warn({ group, err: error }, 'search for parked events failed; retrying later');
       this.#restMs = everyMs;
     } finally {
       this.#looking = null;
@@ -111,8 +113,8 @@ export class ParkedRetries<E extends Shaped> {
   }
 
   /**
-   * In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one. The
-   * store is read before: the lane would stand still while it does not answer.
+   * Retries a stream in the order of revisions, a few events at a time, in the lane's turn. Leaves streams of another
+   * member's lanes to that member. Reads the store before the turn, because the lane would stand still during the read.
    */
   async #tryAgain({ stream, first }: StreamToRetry): Promise<Left> {
     const { pool, store, log, signal, group } = this.#options;
@@ -122,7 +124,7 @@ export class ParkedRetries<E extends Shaped> {
       if (event === undefined) throw new Error('the store does not have it');
       lane = laneOf(log, event);
     } catch (error) {
-      // No lane to try it on: whoever asked for it is told why.
+      // The event has no lane to run on. The parked row tells the operator why.
       await keepParked(pool, group, stream, first, reasonOf(error));
       return 'nothing';
     }
@@ -144,7 +146,7 @@ export class ParkedRetries<E extends Shaped> {
     return typeof from === 'bigint' ? 'more' : from;
   }
 
-  /** Answers from which revision on it is to go on, or how the stream stays parked. */
+  /** Returns the revision from which the retry continues, or why the stream stays parked. */
   async #applyParked(
     lane: Lane,
     laneState: LaneState<E>,
@@ -164,8 +166,9 @@ export class ParkedRetries<E extends Shaped> {
       logger.info({ group, lane, stream, events: events.length }, 'parked events applied');
       return last.revision + 1n;
     }
-    // One by one: what fails is known then, and all before it holds. One that stands alone is tried once more, but not one
-    // that was too slow.
+    // Events run one by one, so that the failing one is known and all before it stay applied. A single event gets a
+    // second
+    // try, unless it was too slow.
     for (const event of events) {
       const isKnown = events.length === 1 && whole.doubtful === true;
       const one = isKnown ? whole : await this.#tryPiece(lane, laneState, [event]);
@@ -177,7 +180,7 @@ export class ParkedRetries<E extends Shaped> {
     return last.revision + 1n;
   }
 
-  /** Of these revisions what the store has, up to the first that it does not have. */
+  /** Reads these revisions from the store, up to the first one that it lacks. */
   async #stored(stream: string, revisions: readonly bigint[]): Promise<readonly RecordedEvent[]> {
     const [from = 0n] = revisions;
     const read = (await this.#options.store?.read(stream, { from, limit: retriedAtOnce })) ?? [];
@@ -193,15 +196,15 @@ export class ParkedRetries<E extends Shaped> {
 
   async #tryPiece(lane: Lane, laneState: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
     return this.#applyPiece(lane, laneState, events).catch((error: unknown) => {
-      // One that is too slow would hold up its lane at each look.
+      // An event that is too slow would delay its lane at each search.
       if (isInstallationFault(error) || (!stopsLane(error) && !isTimeout(error))) throw error;
       return { kind: 'stays', reason: reasonOf(error), doubtful: isTimeout(error) };
     });
   }
 
   /**
-   * The effects of these events and the end of their parking are one transaction, behind the lane's epoch: if we die
-   * before, they are parked and still wanted; after, they are applied.
+   * Applies these events and unparks them in one transaction, fenced by the lane's epoch. After a crash before the
+   * commit they are parked and still due; after a crash behind it they are applied.
    */
   async #applyPiece(lane: Lane, laneState: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
     const { pool, apply, group } = this.#options;
@@ -212,7 +215,7 @@ export class ParkedRetries<E extends Shaped> {
     try {
       const outcome = await inTransaction<PieceOutcome>(pool, async (tx) => {
         await requireOwn(tx, group, lane, laneState, 'for update');
-        // First: an operator may have had one skipped since they were read.
+        // Unparking comes first, because an operator may have skipped one of the events since they were read.
         const ours = await unpark(
           tx,
           group,
@@ -236,7 +239,9 @@ export class ParkedRetries<E extends Shaped> {
     }
   }
 
-  /** Behind the lane's epoch: what a former owner cannot apply, its heir may be about to. */
+  /**
+   * Keeps the stream parked, fenced by the lane's epoch: the next owner may apply an event that a former owner cannot.
+   */
   async #parkAgain(
     lane: Lane,
     laneState: LaneState<E>,

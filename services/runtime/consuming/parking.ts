@@ -3,19 +3,19 @@ import type { StoredBytes } from '#runtime/eventing/codec.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 
 /**
- * Events that a consumer group set aside: one that it cannot apply, and all later ones of its stream, whose order would
- * be broken. They wait for an operator, who has them tried again or the first one skipped; the consumer itself tries those
- * again that were only too slow. The rows are written by the
- * transaction that moves the position, and go with the one that applies them: whoever dies, each event is in one place.
+ * Events that a consumer group has set aside: one that it cannot apply, and all later ones of its stream, to keep their
+ * order. They wait for an operator, who retries them or skips the first one; the consumer itself retries events that
+ * were only too slow. The transaction that moves the position writes the rows, and the transaction that applies the
+ * events deletes them. So after any crash each event is in exactly one place.
  *
- * A stream may have hundreds of thousands of them. No statement that runs by itself may read or write more than a few
- * rows of a stream: the lanes of its group would stand still for as long.
+ * A stream may have hundreds of thousands of parked events. No automatic statement may read or write more than a few
+ * rows of a stream, because the lanes of the group would stand still during the statement.
  */
 
 /** Why a later event of a parked stream waits. */
 export const behindReason = 'an earlier event of its stream is parked';
 
-/** Rows that were parked for a reason of their own. The planner takes their index where a query says just this. */
+/** Rows that were parked for a reason of their own. The planner uses their index only if a query repeats this text. */
 const isBlamed = `reason <> '${behindReason}'`;
 
 export const migrateParking = async (tx: PoolClient): Promise<void> => {
@@ -56,7 +56,7 @@ export const migrateParking = async (tx: PoolClient): Promise<void> => {
     )`);
 };
 
-/** Streams that a group may park within a minute. More than that is no bad event: the group stops. */
+/** Streams that a group may park within a minute. More bad streams have a common cause, so the group stops. */
 export const maxParkedStreams = 10;
 
 export class TooManyParked extends Error {
@@ -69,14 +69,14 @@ export class TooManyParked extends Error {
 }
 
 /**
- * An event that was parked only for time-outs is tried again after so many milliseconds: a database in trouble is too slow
- * for innocent events, too. Each later try is due after four times the time, so after 1, 4 and 16 minutes; after a try that
- * was due later than `maxDoubt` times the first it waits for an operator.
+ * Milliseconds after which the consumer retries an event parked only for time-outs, because an overloaded database is
+ * too slow for any event. Each later try is due after four times the time, so after 1, 4 and 16 minutes; after a try
+ * that was due later than `maxDoubt` times the first, the event waits for an operator.
  */
 export const doubtMs = 60_000;
 export const maxDoubt = 10;
 
-/** What was decided about an event, and why. `doubtful`: it alone was too slow, and may be innocent. */
+/** Event id → the decision about the event and its reason. `doubtful`: the event only timed out and may be good. */
 export type Judged = ReadonlyMap<
   string,
   { readonly action: string; readonly reason: string; readonly doubtful?: boolean }
@@ -85,7 +85,7 @@ export type Judged = ReadonlyMap<
 const text = new TextDecoder();
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-/** Null where the metadata does not tell: then no answer of the api speaks of it. */
+/** Null: the metadata has no workspace, so no answer of the API shows the event. */
 const workspaceOf = (metadata: Uint8Array): string | null => {
   try {
     const { workspaceId } = JSON.parse(text.decode(metadata)) as { readonly workspaceId?: unknown };
@@ -95,12 +95,12 @@ const workspaceOf = (metadata: Uint8Array): string | null => {
   }
 };
 
-/** Longest reason kept: a database may quote a whole row. */
+/** Longest reason stored, because a database error may quote a whole row. */
 const longestReason = 500;
 export const reasonOf = (error: unknown): string =>
   wellFormedText(error instanceof Error ? error.message : String(error), longestReason);
 
-/** The first of each of these streams: one step in the index for each, whatever waits behind it. */
+/** The first parked event of each of these streams: one index step for each, however many events wait. */
 const firstsAmongSql = `
 select asked.stream, first.revision from unnest($2::text[]) as asked(stream) cross join lateral (
   select revision from ops.parked_events
@@ -122,7 +122,7 @@ select count(distinct stream)::int as streams from ops.parked_events
 where consumer_group = $1 and parked_at > now() - interval '1 minute' and ${isBlamed}`;
 
 export interface SetAside {
-  /** Ids of events that are not to be applied: parked now or before, or skipped. */
+  /** Ids of events that must not be applied: parked now or before, or skipped. */
   readonly ids: ReadonlySet<string>;
   /** Streams of the records that are parked. */
   readonly streams: ReadonlySet<string>;
@@ -146,7 +146,8 @@ const skippedAmong = async (
 
 /**
  * Parks what was judged so, and every later event of a stream that has one parked. The log may repeat an event that an
- * operator had skipped: it stays left out. @param known streams that are no news: they do not count against the limit, now or in the next minute
+ * operator had skipped: it stays left out. @param known streams that are no news: they do not count against the limit,
+ * now or in the next minute
  * @throws TooManyParked
  */
 export const setAside = async (
@@ -218,13 +219,13 @@ with recursive firsts as (
     order by e.stream, e.revision limit 1) as next
   where firsts.place < ${most})`;
 
-/** All of them: one that is left out would have later events applied before its parked ones. */
+/** All parked streams: if one were missing, its later events would be applied before its parked ones. */
 export const parkedStreams = async (pool: Pick<Pool, 'query'>, group: string): Promise<readonly string[]> => {
   const { rows } = await pool.query(`${withFirsts('select $1::text')} select stream from firsts`, [group]);
   return rows.map(({ stream }) => stream);
 };
 
-/** Streams that a group has parked, or has skipped an event of: those another generation of its tables will meet as well. */
+/** Streams with parked or skipped events of a group; a new generation of its tables meets the same bad events. */
 export const troubledStreams = async (pool: Pool, group: string): Promise<readonly string[]> => {
   const { rows } = await pool.query(
     `${withFirsts('select $1::text')} select stream from firsts
@@ -234,13 +235,13 @@ export const troubledStreams = async (pool: Pool, group: string): Promise<readon
   return rows.map(({ stream }) => stream);
 };
 
-/** What a group has set aside goes with it, as when its tables were made anew. */
+/** Deletes the parked and skipped events of a group, as when its tables are rebuilt. */
 export const forgetParked = async (tx: PoolClient, group: string): Promise<void> => {
   await tx.query('delete from ops.parked_events where consumer_group = $1', [group]);
   await tx.query('delete from ops.skipped_events where consumer_group = $1', [group]);
 };
 
-/** Revisions of a stream that an operator had left out. */
+/** Revisions of a stream that an operator skipped. */
 export const skippedRevisions = async (tx: PoolClient, group: string, stream: string): Promise<ReadonlySet<number>> => {
   const { rows } = await tx.query<{ revision: string }>(
     'select revision from ops.skipped_events where consumer_group = $1 and stream = $2',
@@ -249,7 +250,7 @@ export const skippedRevisions = async (tx: PoolClient, group: string, stream: st
   return new Set(rows.map(({ revision }) => Number(revision)));
 };
 
-/** Whether all between two revisions were left out. */
+/** Whether every revision between two revisions was skipped. */
 export const isBridged = (after: number, before: number, skipped: ReadonlySet<number>): boolean => {
   for (let revision = after + 1; revision < before; revision += 1) if (!skipped.has(revision)) return false;
   return true;

@@ -1,10 +1,10 @@
-/** Applying records in order, in ever smaller pieces once the whole failed, until the one that fails stands alone. */
+/** Applies records in order. After a failure it halves the piece until the failing record stands alone. */
 
 export type PieceOutcome =
   | { readonly kind: 'applied' }
-  /** Whoever applies them has given up: no further piece. */
+  /** The caller has given up; no piece follows. */
   | { readonly kind: 'over' }
-  /** Some record of the piece may be to blame. */
+  /** A record of the piece may be the cause. */
   | { readonly kind: 'failed'; readonly error: unknown };
 
 export const applied: PieceOutcome = { kind: 'applied' };
@@ -12,31 +12,31 @@ export const over: PieceOutcome = { kind: 'over' };
 
 export interface PieceWork<R> {
   readonly records: readonly R[];
-  /** Whether it was blamed or left out already, or waits behind one that was, and so cannot make a piece fail. */
+  /** Whether the record is blamed or left out, or waits behind such a record, and so cannot make a piece fail. */
   judged(record: R): boolean;
   /** @param whole whether the piece reaches the end of the records */
   attempt(piece: readonly R[], whole: boolean): Promise<PieceOutcome>;
-  /** It fails alone. False: nothing further is tried. */
+  /** Blames a record that fails alone. False: no piece follows. */
   blame(record: R, error: unknown): boolean;
-  /** A piece fails in which nobody is left to blame. */
+  /** Handles the failure of a piece in which every record is already judged. */
   failed(error: unknown): void;
 }
 
-/** So many of the records that half of those are among them that may be to blame. */
+/** Length of the start of the piece that has half of its open records. */
 const halfOf = <R>(piece: readonly R[], open: readonly R[]): number => {
   const last = open[Math.ceil(open.length / 2) - 1];
   return last === undefined ? piece.length : piece.indexOf(last) + 1;
 };
 
-/** With one more record that may fail, or to the end. */
+/** Length of the piece with one more open record, or up to the end. */
 const untilNextOpen = <R>({ records, judged }: PieceWork<R>, at: number, width: number): number => {
   const next = records.findIndex((one, index) => index >= at + width && !judged(one));
   return (next === -1 ? records.length : next + 1) - at;
 };
 
 /**
- * What is blamed waits for the piece that follows, and is judged with it: so nothing is set aside before something else
- * succeeded, or the records end. A fault that only looks like a bad record fails them all, and sets none of them aside.
+ * A blamed record is set aside together with the next piece that succeeds, or at the end of the records. So a fault
+ * that only looks like a bad record fails all pieces and sets no record aside.
  */
 export const applyInPieces = async <R>(work: PieceWork<R>): Promise<void> => {
   const { records } = work;

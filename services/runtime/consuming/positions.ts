@@ -5,26 +5,26 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { migrateParking } from './parking.ts';
 import { eventAt, type idsOf, migrateLastEvents } from './same-history.ts';
 
-/** How far each lane of a group has come, and who owns it: the rows that move in the transactions of effects. */
+/** The position and owner of each lane of a group. The transactions of effects move these rows. */
 
-/** How far a lane has come, in the log's own count and in the store's. */
+/** How far a lane has been read: the log's next offset and the store's position. */
 export interface Reached {
   readonly nextOffset: bigint | null;
   readonly position: bigint | null;
 }
 
-/** What `ops.consume_move` takes, in this order. */
+/** The arguments of `ops.consume_move`, in this order. */
 export interface Move {
   readonly group: string;
   readonly lane: Lane;
   readonly epoch: string;
   readonly nextOffset: bigint | null;
   readonly position: bigint | null;
-  /** Of the event at the position; null where the batch did not have it. */
+  /** Id of the event at the position; null: the batch did not have it. */
   readonly eventId: string | null;
 }
 
-/** SQLSTATE that a statement raises where `ops.consume_move` is false. */
+/** SQLSTATE that a statement raises when `ops.consume_move` returns false. */
 export const notMoved = 'CM001';
 
 export class NotMoved extends Error {}
@@ -65,12 +65,12 @@ export const migrate = async (pool: Pool): Promise<void> =>
     await migrateParking(tx);
   });
 
-/** Bumps the epoch of a group's lanes: whoever holds them writes nothing more. */
+/** Raises the epoch of a group's lanes, so that their owners can no longer write. */
 export const fence = async (tx: PoolClient, group: string): Promise<void> => {
   await tx.query('update ops.consumer_positions set epoch = epoch + 1 where consumer_group = $1', [group]);
 };
 
-/** Fences the owner's own earlier tries. `undone`: none of them moved the position there. `lost`: another member owns the lane. */
+/** Fences the owner's own earlier tries. `undone`: no try moved the position. `lost`: another member owns the lane. */
 export const fenceTries = async (
   pool: Pool,
   group: string,
@@ -88,17 +88,17 @@ export const fenceTries = async (
     return { commit: true, result: rows[0] ?? 'lost' };
   });
 
-/** A row of a lane that was taken, as Postgres gives it. */
+/** The row of a taken lane, as Postgres returns it. */
 export interface TakenLane {
   readonly lane: Lane;
   readonly next_offset: string | null;
   readonly position: string | null;
   readonly epoch: string;
-  /** Null where the event at the position is not known. */
+  /** Null: the event at the position is unknown. */
   readonly event_id: string | null;
 }
 
-/** Makes a member the owner of lanes: whoever held them writes nothing more. */
+/** Makes a member the owner of lanes, so that their former owners can no longer write. */
 export const takeLanes = async (pool: Pool, group: string, lanes: readonly Lane[]): Promise<readonly TakenLane[]> => {
   const result = await pool.query<TakenLane>(
     `insert into ops.consumer_positions (consumer_group, lane, epoch)
@@ -117,14 +117,16 @@ export const asPosition = (row: TakenLane): LanePosition => ({
   position: row.position === null ? null : BigInt(row.position),
 });
 
-/** What a member knows of a lane that it took. */
+/** A member's state of a lane that it owns. */
 export interface Owned {
   epoch: string;
-  /** Of the batch under way: which event is at which position. */
+  /** Positions and ids of the events in the running batch. */
   ids: ReturnType<typeof idsOf>;
 }
 
-/** The position was not moved: it is there already (a commit whose answer was lost). @throws Fenced */
+/**
+ * Checks the owner after a position did not move: an earlier commit moved it, and its answer was lost. @throws Fenced
+ */
 export const requireOwn = async (
   db: Pick<PoolClient, 'query'>,
   group: string,
@@ -139,7 +141,7 @@ export const requireOwn = async (
   if (rowCount === 0) throw new Fenced(group, lane);
 };
 
-/** False when the lane is there already. @throws Fenced */
+/** False: the lane already has this position. @throws Fenced */
 export const movePosition = async (
   tx: Pick<PoolClient, 'query'>,
   group: string,

@@ -2,13 +2,14 @@ import type { PoolClient } from 'pg';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 
 /**
- * A position means something in one history of the store alone. A store that was restored to an earlier day, or another
- * store under the same name, gives the positions of lost events to other events. A reader that goes on from its position
- * leaves those out, and neither EventStoreDB nor Kafka notices. So the id of the last event is kept beside its position.
+ * A position is valid in one history of the store only. A store restored to an earlier day, or another store under the
+ * same name, gives the positions of lost events to other events. A reader that continues from its old position misses
+ * those events, and neither EventStoreDB nor Kafka notices. So readers keep the id of the last event beside its
+ * position.
  */
 export interface LastEvent {
   readonly position: bigint;
-  /** Null where a process of the release that kept no ids has moved the position. */
+  /** Null: a process of an older release, which kept no ids, moved the position. */
   readonly eventId: string | null;
 }
 
@@ -16,13 +17,13 @@ const restored =
   'It is another store, or one that was restored to an earlier day. Name the store that this database was read from, or ' +
   "restore the database from a backup that is no newer than the store's and delete the topics of the log; then start again";
 
-/** The first event from there on. `nothing`: no event begins there. */
+/** The first event from that position on. `nothing`: no event begins there. */
 const firstFrom = async (
   store: Pick<EventStore, 'readAll'>,
   position: bigint,
 ): Promise<RecordedEvent | 'nothing' | undefined> => {
   try {
-    // A read that the server ended early looks like one that found nothing, so the store is asked up to three times.
+    // A read that the server ended early looks like an empty one, so the reader asks the store up to three times.
     for (let asked = 0; asked < 3; asked++) {
       const [first] = await store.readAll({ from: position, limit: 1 });
       if (first !== undefined) return first;
@@ -35,9 +36,9 @@ const firstFrom = async (
 };
 
 /**
- * Asks the store for the event at the position that `who` has read up to. Call it before reading on.
- * @returns the event; null where a former release kept the position of a record of the store itself
- * @throws EventStoreError `invalid_position` where the store's history is another one. The message is for an operator.
+ * Reads the event at the position that `who` has reached. Call this before reading on.
+ * @returns the event; null: an older release kept the position of one of the store's own records
+ * @throws EventStoreError `invalid_position` if the store has another history. The message is for an operator.
  */
 export const requireSameHistory = async (
   store: Pick<EventStore, 'readAll' | 'head'>,
@@ -59,7 +60,7 @@ export const requireSameHistory = async (
   throw new EventStoreError('invalid_position', `${who} has read to ${kept}, and ${there}. ${restored}.`);
 };
 
-/** Of a batch's records, all that is kept until the next: positions and ids. */
+/** The positions and ids of a batch's records, which a lane keeps until the next batch. */
 export const idsOf = (records: readonly { readonly position: bigint; readonly id: string }[]): readonly LastEvent[] =>
   records.map(({ position, id }) => ({ position, eventId: id }));
 
@@ -67,9 +68,9 @@ export const eventAt = (ids: readonly LastEvent[], position: bigint | null): str
   ids.findLast((one) => one.position === position)?.eventId ?? null;
 
 /**
- * The event beside a consumer's position. The function with five parameters stays for processes of the release that kept
- * none: where one of those moved the position, `event_position` lies behind it, and the event there is not known. The
- * column is looked for first: `alter table` would wait for all who write, and hold up those behind it.
+ * Adds the event beside a consumer's position. The function with five parameters stays for processes of an older
+ * release: when one of them moves the position, `event_position` stays behind, and the event at the position is
+ * unknown. The check for the column comes first, because `alter table` waits for all writers and blocks later ones.
  */
 export const migrateLastEvents = async (tx: PoolClient): Promise<void> => {
   await tx.query(`
@@ -96,15 +97,16 @@ export const migrateLastEvents = async (tx: PoolClient): Promise<void> => {
     end $$`);
 };
 
-/** A row of positions as Postgres gives it; the event only where it is the one at the position. */
+/** A row of positions as Postgres returns it; `event_id` is null unless it belongs to the position. */
 interface PositionRow {
   readonly position: string | null;
   readonly event_id: string | null;
 }
 
 /**
- * Why the store's history is not the one that was read to these positions; null where it is. One history has all that lies
- * below an event of its own, so the newest position is asked for, and the newest that has its event.
+ * Why the store's history differs from the one read to these positions; null: it does not. If the store has an event,
+ * it has all events before that one, so this checks only the newest position and the newest position with a known
+ * event.
  */
 export const otherHistory = async (
   store: Pick<EventStore, 'readAll' | 'head'>,
