@@ -73,7 +73,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await after.stop();
   });
 
-  t('what an adapter says against the boundary is corrected', async () => {
+  t('the publisher corrects an answer that contradicts the boundary', async () => {
     const unknownWithout = start(adapter(async () => ({ kind: 'unknown', failure })));
     const first = await schedule();
     await eventually('deferred', async () => (await world.story(`target-${first}`)).includes('TargetPublishDeferred'));
@@ -89,7 +89,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await deferredAfter.stop();
   });
 
-  t('a call that ignores its deadline is let go, and its late answer is not believed', async () => {
+  t('the publisher abandons a call that ignores its deadline, and ignores its late answer', async () => {
     let answered = false;
     const late = Promise.withResolvers<void>();
     const publisher = start(
@@ -124,7 +124,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('a lost lease aborts the work, and what it still tries is refused', async () => {
+  t('a lost lease aborts the work, and later steps of it are refused', async () => {
     const story: string[] = [];
     const publisher = start(
       adapter(async (_request, steps) => {
@@ -150,7 +150,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('a drain lets a call that was made come to its end, and leaves what was not to the next', async () => {
+  t('a drain lets calls in flight end, and leaves other work to the next worker', async () => {
     const begun: string[] = [];
     const drained = Promise.withResolvers<void>();
     const publisher = start(
@@ -229,7 +229,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('a token that died is not told of an account connected anew meanwhile', async () => {
+  t('an expired token is not reported for an account reauthorized meanwhile', async () => {
     const renewed = await world.connect(account.clientId, 'x', 'renewed');
     const publisher = start(
       adapter(async () => {
@@ -251,7 +251,7 @@ suite('publisher and adapters that misbehave', (t) => {
     ]);
   });
 
-  t('a network that hangs keeps no target of another network from its time', async () => {
+  t('a network that hangs delays no target of another network', async () => {
     const hanging = new Set<string>();
     const startedAt = new Map<string, number>();
     const publisher = world.publisher(
@@ -282,7 +282,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('networks that do not say what became of their posts keep none from going out', async () => {
+  t('networks that do not answer questions about posts delay no target', async () => {
     // As many networks as there would be places, were the questions asked in those of publishing.
     const networks = (['linkedin', 'threads', 'bluesky', 'facebook'] as const).flatMap((one) => [one, one, one]);
     const accounts = await Promise.all(networks.map((one) => world.connect(account.clientId, one)));
@@ -325,7 +325,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('slots of what could not be leased are given back', async () => {
+  t('the slots of targets that could not be leased are given back', async () => {
     let fault: string | null = 'asked for';
     let asked = 0;
     const clock = {
@@ -343,7 +343,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('preparing ends when nothing moves any more, and in any case in the end', async () => {
+  t('a preparation ends when no byte moves, and at its limit in any case', async () => {
     const aborted: string[] = [];
     const idle = { preparationIdleMs: 500, preparationLimitMs: 60_000 };
     const goingOn = async (steps: PublishSteps, ms: number, step: (at: number) => unknown) => {
@@ -401,7 +401,7 @@ suite('publisher and adapters that misbehave', (t) => {
 });
 
 suite('publisher parts', (t) => {
-  t('bytes that came to this machine count as movement, a fetch begun anew too', () => {
+  t('fetched bytes count as movement, also after a restarted fetch', () => {
     const steps = new Steps({} as LeasedTarget, new AbortController().signal, 1_000, null);
     const seen = [steps.movedAt];
     for (const bytes of [0, 10, 10, 4, 6]) {
@@ -434,7 +434,7 @@ suite('publisher parts', (t) => {
     await queue.run('after', async () => undefined);
   });
 
-  t('an unknown outcome is asked for by its plan, hourly at last, and given up after 72 hours', () => {
+  t('the publisher asks about an unknown outcome by its delays, then hourly, and gives up after 72 hours', () => {
     const delays = [0, 5_000, 30_000, 120_000, 600_000];
     const ask = (elapsed: number, provable: number | null = null) => nextQuestionMs(elapsed, 0, delays, provable);
     assert.equal(ask(0), 5_000);
@@ -446,7 +446,7 @@ suite('publisher parts', (t) => {
     assert.equal(ask(72 * 3_600_000), null);
   });
 
-  t('a deadline that passed while the process stood still is seen before its timer runs', () => {
+  t('a deadline that passed while the process stood still aborts before its timer runs', () => {
     const deadline = new Deadline(30);
     assert.equal(deadline.signal.aborted, false);
     const until = performance.now() + 40;

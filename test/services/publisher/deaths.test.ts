@@ -33,7 +33,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
   });
 
   for (const point of ['after-claim', 'before-boundary', 'after-boundary', 'after-call', 'after-outcome']) {
-    t(`killed ${point}: published once by the next worker, or said to be unknown`, async () => {
+    t(`killed ${point}: published once by the next worker, or recorded as unknown`, async () => {
       const dying = await child(`publisher:${point}`);
       const id = await schedule(provable);
       await died(dying);
@@ -82,7 +82,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     await publisher.stop();
   });
 
-  t('killed between a failure and the word about its token: the next target says it', async () => {
+  t('killed between a failure and the report of its token: the next target reports it', async () => {
     const account = await world.connect(await world.client(), 'linkedin', 'token-death-later');
     const dying = await child('publisher:after-outcome');
     const id = await schedule(account);
@@ -98,7 +98,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
   });
 
   for (const point of ['after-claim', 'before-boundary', 'after-boundary', 'after-call']) {
-    t(`asleep ${point} past its lease: what it wakes up to do is refused`, async () => {
+    t(`asleep ${point} past its lease: its writes after waking are refused`, async () => {
       const sleeper = await child(`publisher:${point}`, 'SIGSTOP');
       const id = await schedule(provable);
       const started = async () => (await world.target(id)).status !== 'pending';
@@ -117,7 +117,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     });
   }
 
-  t('nothing was ever created twice', async () => {
+  t('no post was created twice', async () => {
     assert.deepEqual(await world.sandbox.duplicates(), []);
   });
 });

@@ -42,7 +42,7 @@ suite('files lent for a call', (t) => {
   const contents = (lent: readonly PublishMedia[]) =>
     Promise.all(lent.map(async (one) => readFile(await one.file(), 'utf8')));
 
-  t('each has a file of its own, whatever its key ends in; none is left behind', async () => {
+  t('each file has its own path, whatever its key ends in, and none remains after the call', async () => {
     const work = path.join(folder, 'work');
     const files = new Files(blobs, work);
     const [one, two, cover] = await Promise.all([
@@ -61,7 +61,7 @@ suite('files lent for a call', (t) => {
     deepEqual(await readdir(work), []);
   });
 
-  t('a folder that could not be made is made for the next call', async () => {
+  t('after a failure the next call creates the folder', async () => {
     const work = path.join(folder, 'occupied');
     await writeFile(work, 'no folder');
     const files = new Files(blobs, work);
@@ -73,7 +73,7 @@ suite('files lent for a call', (t) => {
     await files.close();
   });
 
-  t('what has come of a file so far counts before it is whole', async () => {
+  t('the bytes of an incomplete file count', async () => {
     const file = await outgoing('feed', 'twelve bytes');
     const half = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();

@@ -39,7 +39,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     });
     return targetIds[0] ?? '';
   };
-  /** Whether it was left to rest at least twice. */
+  /** Whether the target rested at least twice. */
   const rests = new Map<string, Set<string>>();
   const looksAt = async (id: string): Promise<boolean> => {
     const { rows } = await world.pool.query('select not_before::text as at from ops.work_leases where id = $1', [id]);
@@ -65,7 +65,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     assert.equal(given?.altText, 'bars that move');
   });
 
-  t('what nobody has asked for is asked for, waited for, and then goes out; nothing is claimed before', async () => {
+  t('the publisher requests a missing rendition, waits for it, and claims the target only then', async () => {
     const body = await clip();
     const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
     const target = await post('tiktok', { mediaIds: [id] });
@@ -99,7 +99,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     assert.equal(await world.created(target), 1);
   });
 
-  t('what cannot be made fails it in the words of the rendition; what never comes ends in time', async () => {
+  t('a failed rendition fails the target with its own failure; a rendition that never comes ends in time', async () => {
     const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
     const failure = mediaFailure('media_too_long', 'TikTok takes videos of at most 600 s.');
     await say(id, {
@@ -118,7 +118,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
   const isAskedFor = (id: string) =>
     eventually('it is asked for', async () => (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'));
 
-  t('after an outage what is late is asked for first, and goes out when it is there', async () => {
+  t('after an outage a late target gets its rendition requested first, and goes out when it is ready', async () => {
     const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
     const target = await post('tiktok', { mediaIds: [id] }, Date.now() - 40 * minuteMs);
     await isAskedFor(id);
@@ -128,7 +128,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     await world.all([target], 'published');
   });
 
-  t('what never comes ends in time: from its own time, from the asking, and from our start', async () => {
+  t('the wait for a rendition counts from due time, request and start of the publisher', async () => {
     await publisher.stop();
     const limit = { mediaLimitMs: 30 * minuteMs };
     const clock = { ...wallClock, behindMs: 31 * minuteMs, now: () => Date.now() - clock.behindMs };
@@ -158,7 +158,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await world.story(`target-${third}`), ['TargetScheduled']);
   });
 
-  t('a file that is not there, or somebody else’s, is missing', async () => {
+  t('a file that does not exist, or is of another workspace, is missing', async () => {
     const elsewhere = await readyAsset(world.store, randomUUID(), 'video');
     for (const id of [randomUUID(), elsewhere.id]) {
       const said = await failureOf(await post('tiktok', { mediaIds: [id] }));

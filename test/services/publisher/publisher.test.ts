@@ -49,7 +49,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('what another process rescheduled meanwhile does not go out at its old time', async () => {
+  t('a target that another process rescheduled does not go out at its old time', async () => {
     const loaded = new Set<string>();
     const load: DomainStore['load'] = async (decider, id, upTo) => {
       const found = await world.store.load(decider, id, upTo);
@@ -120,7 +120,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('a rate limit is retried at the time the network named, and not for ever', async () => {
+  t('the publisher retries a rate limit at the time the network named, and not for ever', async () => {
     const publisher = world.publisher();
     const one = await world.connect(clientId, 'x');
     const { targetIds } = await world.schedule([one], { text: 'a [[sandbox:rate_limit once 700ms]]' });
@@ -137,7 +137,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('a network that is away before the boundary defers, three times', async () => {
+  t('an unavailable network defers the target before the boundary, three times', async () => {
     const publisher = world.publisher();
     const one = await world.connect(clientId, 'x');
     const { targetIds: twice } = await world.schedule([one], { text: 'a [[sandbox:down 2x]]' });
@@ -151,7 +151,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('a token that dies fails the target and is said once for the account', async () => {
+  t('an expired token fails the target and is reported once for the account', async () => {
     const publisher = world.publisher();
     const one = await world.connect(clientId, 'linkedin', 'token-death-acme');
     const first = await world.schedule([one], { text: 'a' });
@@ -163,7 +163,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('accepted without an answer: found by asking, never sent again', async () => {
+  t('reconcile finds a post accepted without an answer, and it is never sent again', async () => {
     const publisher = world.publisher();
     const accounts = [
       await world.connect(clientId, 'x'),
@@ -180,7 +180,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('proven absent goes out again with the same handle; unprovable absence stays unknown', async () => {
+  t('a post proven absent goes out again with the same handle; unprovable absence stays unknown', async () => {
     const publisher = world.publisher();
     const accounts = await Promise.all(platforms.map((platform) => world.connect(clientId, platform)));
     const text = 'x [[sandbox:timeout_before once]]';
@@ -244,7 +244,7 @@ suite('publisher', (t) => {
     },
   );
 
-  t('an attempt that is interrupted again and again fails instead of going round', async () => {
+  t('an attempt that is interrupted again and again fails in the end', async () => {
     const one = await world.connect(clientId, 'x');
     const { targetIds, postId } = await world.schedule([one], { text: 'round' });
     const [id = ''] = targetIds;
@@ -302,7 +302,7 @@ suite('publisher', (t) => {
     await Promise.all(both.map((one) => one.stop()));
   });
 
-  t('nothing was ever created twice', async () => {
+  t('no post was created twice', async () => {
     assert.deepEqual(await world.sandbox.duplicates(), []);
   });
 });

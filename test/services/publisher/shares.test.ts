@@ -6,7 +6,7 @@ import { suite } from '#test/support/suite.ts';
 
 const on = (workspaceId: string, network = 'live/x'): Taker => ({ workspaceId, network });
 
-/** Takes as many as it is given, all of them at once and none given back. */
+/** Takes as many slots as possible and gives none back. */
 const fill = (shares: Shares, taker: Taker, othersWait = false): number => {
   let taken = 0;
   for (; shares.admits(taker, othersWait); taken += 1) shares.take(taker);
@@ -16,7 +16,7 @@ const fill = (shares: Shares, taker: Taker, othersWait = false): number => {
 /** Every promise that can settle has settled. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Work that hangs until it is let go, as a caller of the queue sees it. */
+/** Work that hangs until the test releases it. */
 class Crowd {
   readonly queue: SlotQueue;
   readonly running: { readonly taker: Taker; end(): void }[] = [];
@@ -73,7 +73,7 @@ suite('shares', (t) => {
     }
   });
 
-  t('a single slot is given, to anybody, and so is the first of any number', () => {
+  t('any workspace gets a single slot, and the first of any number', () => {
     for (const slots of [1, 2, 3]) {
       const shares = new Shares(slots);
       assert.ok(fill(shares, on('one'), true) >= 1, `${slots}`);
@@ -93,7 +93,7 @@ suite('shares', (t) => {
     },
   );
 
-  t('room is what can be taken, one after the other', () => {
+  t('room is the number of slots that can be taken one after the other', () => {
     const random = seeded('room');
     for (let round = 0; round < 200; round += 1) {
       const shares = new Shares(random.int(1, 100));
@@ -107,7 +107,7 @@ suite('shares', (t) => {
     }
   });
 
-  t('of what is found the workspaces that hold fewest go first, and one alone may have the rest', () => {
+  t('workspaces with the fewest slots go first, and one alone may have the rest', () => {
     const shares = new Shares(64);
     for (let at = 0; at < 10; at += 1) shares.take(on('big'));
     const found = [...Array.from({ length: 100 }, () => on('big')), on('small', 'live/y'), on('new', 'live/y')];
@@ -124,7 +124,7 @@ suite('shares', (t) => {
     assert.ok(served.length > 24, `${served.length}`);
   });
 
-  t('whatever hangs, the shares hold, whoever is new starts at once, and nothing is forgotten', async () => {
+  t('while work hangs the shares hold, new workspaces start at once, and all work runs', async () => {
     const random = seeded('shares of slots');
     for (let round = 0; round < 30; round += 1) {
       const slots = random.pick([4, 8, 33, 64]);
@@ -165,7 +165,7 @@ suite('shares', (t) => {
     }
   });
 
-  t('a workspace that comes to a network on which another one hangs starts at once', async () => {
+  t('a workspace starts at once on a network where another workspace hangs', async () => {
     const crowd = new Crowd(8);
     for (let at = 0; at < 10_000; at += 1) crowd.add(on('hangs'));
     for (let at = 0; at < 4; at += 1) crowd.add(on('new', 'live/y'));
@@ -185,7 +185,7 @@ suite('shares', (t) => {
     );
   });
 
-  t('a slot that comes free goes to who holds fewest, in turn among equals', async () => {
+  t('a freed slot goes to the workspace with the fewest slots, in turn among equals', async () => {
     const order: string[] = [];
     const crowd = new Crowd(4, ({ workspaceId }) => order.push(workspaceId));
     for (let at = 0; at < 3; at += 1) for (const id of ['a', 'b', 'c']) crowd.add(on(id));
@@ -198,7 +198,7 @@ suite('shares', (t) => {
     for (let at = 0; at < 9; at += 3) assert.equal(new Set(order.slice(at, at + 3)).size, 3, order.join(' '));
   });
 
-  t('of two that wait, the one that holds fewer has the next slot, wherever it stands in the row', async () => {
+  t('of two waiting workspaces the one with fewer slots gets the next, wherever it stands in the queue', async () => {
     for (const rows of [
       ['many', 'few'],
       ['few', 'many'],
@@ -217,7 +217,7 @@ suite('shares', (t) => {
     }
   });
 
-  t('a workspace that is alone has what its networks leave, though it waits itself', async () => {
+  t('a lone workspace gets all slots that its networks leave, even while it waits', async () => {
     const crowd = new Crowd(64);
     for (let at = 0; at < 600; at += 1) crowd.add(on('alone', `live/${at % 6}`));
     await settled();

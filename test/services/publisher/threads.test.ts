@@ -109,7 +109,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     ]);
   });
 
-  t('a file of a later segment that is not there yet holds up the head', async () => {
+  t('a file of a later segment that is not ready delays the head', async () => {
     started();
     const photo = await readyAsset(world.store, world.workspaceId, 'image', { needs: [] });
     const id = await schedule(provable, ['head', { content: '', mediaIds: [photo.id] }]);
@@ -130,7 +130,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await chain(id), []);
   });
 
-  t('faults at a later segment: it goes on where it was, and no segment twice', async () => {
+  t('after a fault at a later segment the thread continues there, and no segment goes out twice', async () => {
     started();
     const cases: readonly (readonly [Account, string, number])[] = [
       [provable, 'rate_limit once 200ms', 2],
@@ -238,7 +238,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await chain(id), texts);
   });
 
-  t('nothing was ever created twice', async () => {
+  t('no post was created twice', async () => {
     assert.deepEqual(await world.sandbox.duplicates(), []);
   });
 });

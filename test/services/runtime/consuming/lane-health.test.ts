@@ -10,7 +10,7 @@ import { testDatabase } from '#test/support/postgres.ts';
 import { silentServer } from '#test/support/silent-server.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('what a process says of its lanes', (t) => {
+suite('lane health of a process', (t) => {
   let pool: Pool;
   t.before(async () => {
     pool = openPool({ url: (await testDatabase()).url, max: 2 });
@@ -46,7 +46,7 @@ suite('what a process says of its lanes', (t) => {
     assert.deepEqual(await figures(), [0, 0]);
   });
 
-  t('a database that says nothing takes no other figure away', async () => {
+  t('a database that does not answer hides no other figure', async () => {
     const silent = await silentServer();
     const away = openPool({ url: `postgres://postline@127.0.0.1:${silent.port}/postline`, connectTimeoutMs: 20_000 });
     try {
