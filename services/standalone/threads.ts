@@ -11,7 +11,7 @@ import type { Check, MetricsJson, SelfReport } from '#runtime/process/telemetry.
 const layout: Readonly<Record<string, readonly string[]>> = {
   projections: ['../../projections/main.ts', '../outcomes/main.ts', '../webhooks/main.ts'],
   publisher: ['../publisher/main.ts'],
-  media: ['../media/main.ts', '#services/insights/main.ts', '../reports/main.ts'],
+  media: ['../media/main.ts', '../insights/main.ts', '../reports/main.ts'],
 };
 
 /**

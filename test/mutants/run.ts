@@ -2,10 +2,10 @@
  * `make mutants`: changes one place of a decider at a time and runs the decider's own tests; a change that they do not
  * notice is a rule that no test holds. `--help` lists the options.
  */
-import { readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { Stryker } from '@stryker-mutator/core';
 import { type MutatedFile, mutatedFiles } from './table.ts';
 
 const help = `make mutants ARGS="[--only <text>] [--lines <first>-<last>] [--at-once <n>]"
@@ -15,6 +15,9 @@ const help = `make mutants ARGS="[--only <text>] [--lines <first>-<last>] [--at-
   --at-once <n>      test processes at once, 2 unless told
   --help             print this`;
 
+/** StrykerJS has a package of its own. */
+const stryker = path.join(import.meta.dirname, 'stryker');
+const installed = path.resolve(import.meta.dirname, '../../node_modules/.cache/stryker');
 const root = path.resolve(import.meta.dirname, '../..');
 const folder = `.mutants-${process.pid}`;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -25,8 +28,17 @@ const { values } = parseArgs({
   },
 });
 
-type LogLevel = NonNullable<ConstructorParameters<typeof Stryker>[0]['logLevel']>;
-type Result = Awaited<ReturnType<Stryker['runMutationTest']>>[number];
+/** A change that StrykerJS made, and what came of it; lines and columns count from 1. */
+interface Result {
+  readonly status: 'Killed' | 'Survived' | 'Timeout' | 'Ignored' | 'CompileError' | 'RuntimeError' | 'NoCoverage';
+  readonly location: { readonly start: Place; readonly end: Place };
+  readonly replacement?: string;
+}
+
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
 
 interface Change {
   readonly line: number;
@@ -45,16 +57,38 @@ const changeOf = (source: readonly string[], { location, replacement }: Result):
   return { line: start.line, from: oneLine(lines.join('\n')), to: oneLine(replacement ?? '') };
 };
 
-const changesOf = async ({ file, tests }: MutatedFile): Promise<readonly Result[]> => {
+/** @throws when the program cannot be started or fails: its own words are above. */
+const run = (program: string, args: readonly string[], cwd: string = root): void => {
+  const { status, error } = spawnSync(program, args, { cwd, stdio: ['ignore', 2, 2] });
+  if (error !== undefined) throw error;
+  if (status !== 0) throw new Error(`${program} ${args[0] ?? ''} ended with ${status}`);
+};
+
+/**
+ * StrykerJS is 160 packages that nothing else needs: the first run installs them beside the installed packages, and no
+ * start waits for them.
+ */
+const install = (): void => {
+  mkdirSync(installed, { recursive: true });
+  const wanted = readFileSync(path.join(stryker, 'package-lock.json'), 'utf8');
+  const stamp = path.join(installed, 'installed.json');
+  for (const name of readdirSync(stryker)) cpSync(path.join(stryker, name), path.join(installed, name));
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  print('Installing StrykerJS (once)…');
+  run('npm', ['ci', '--no-fund', '--no-audit', '--loglevel=error'], installed);
+  writeFileSync(stamp, wanted);
+};
+
+const changesOf = ({ file, tests }: MutatedFile): readonly Result[] => {
   const lines = values.lines === undefined ? '' : `:${values.lines}`;
-  const stryker = new Stryker({
+  const options = {
     mutate: [`${file}${lines}`],
     testRunner: 'command',
     commandRunner: { command: tests.map((one) => `"${process.execPath}" ${one}`).join(' && ') },
     coverageAnalysis: 'off',
     concurrency: Number(values['at-once']),
     timeoutMS: 20_000,
-    tempDirName: folder,
+    tempDirName: `${folder}/sandbox`,
     cleanTempDir: 'always',
     ignorePatterns: [
       'data',
@@ -67,10 +101,13 @@ const changesOf = async ({ file, tests }: MutatedFile): Promise<readonly Result[
     ],
     disableTypeChecks: false,
     reporters: [],
-    logLevel: 'error' as LogLevel,
+    logLevel: 'error',
     allowConsoleColors: false,
-  });
-  return stryker.runMutationTest();
+  };
+  const results = path.join(root, folder, 'results.json');
+  mkdirSync(path.dirname(results), { recursive: true });
+  run(process.execPath, [path.join(installed, 'run.mjs'), JSON.stringify(options), results]);
+  return JSON.parse(readFileSync(results, 'utf8')) as Result[];
 };
 
 /** @returns whether the tests of the file notice enough. */
@@ -93,17 +130,18 @@ const report = (row: MutatedFile, results: readonly Result[]): boolean => {
   return isEnough;
 };
 
-const main = async (): Promise<number> => {
+const main = (): number => {
   if (values.help) {
     print(help);
     return 0;
   }
   const chosen = mutatedFiles.filter(({ file }) => file.includes(values.only));
   if (chosen.length === 0) throw new Error(`no file of the table has "${values.only}" in its path`);
+  install();
   const below: string[] = [];
   for (const [index, row] of chosen.entries()) {
     print(`${index + 1} of ${chosen.length}: ${row.file}`);
-    if (!report(row, await changesOf(row))) below.push(row.file);
+    if (!report(row, changesOf(row))) below.push(row.file);
   }
   const held = values.lines === undefined ? 'each file keeps its threshold' : 'lines alone have no threshold';
   print(
@@ -117,4 +155,4 @@ process.chdir(root);
 Object.assign(process.env, { SEED: '1', NODE_COMPILE_CACHE: path.join(root, folder, 'cache') });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 process.on('exit', () => rmSync(path.join(root, folder), { recursive: true, force: true }));
-process.exitCode = await main();
+process.exitCode = main();

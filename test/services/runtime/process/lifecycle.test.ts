@@ -74,7 +74,7 @@ suite('lifecycle', (t) => {
     });
   }
 
-  const bootstrap = path.join(import.meta.dirname, '#infra/setup/bootstrap.mjs');
+  const bootstrap = path.join(import.meta.dirname, '../../../../infra/setup/bootstrap.mjs');
   const chains: Readonly<Record<string, readonly string[]>> = {
     'bootstrap.mjs': [bootstrap, main],
     // As npm starts it where the shell does not give way to the script.
