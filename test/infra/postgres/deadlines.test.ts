@@ -392,7 +392,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
       // Longer than a statement of the running system may take.
       await tx.query('select pg_sleep(0.5)');
     };
-    const limits = { lockMs: 150, tellMs: 50, told: (text: string) => void told.push(text) };
+    const limits = { lockMs: 150, reportMs: 50, onWait: (text: string) => void told.push(text) };
     try {
       await holder.query('begin; select pg_advisory_xact_lock(4711)');
       const failed = await withTableLock(pool, 4711, change, { ...limits, patienceMs: 400 }).catch(String);
