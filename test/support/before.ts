@@ -7,34 +7,46 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const fixtures = fileURLToPath(new URL('../fixtures/', import.meta.url));
-const workers = readFileSync(new URL('../faults/workers.ts', import.meta.url), 'utf8');
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
-/** Creates every table as that build does, so that the older build always comes first. */
+/** Creates every table as that build does, in its own names, so that the older build always comes first. */
 const makeTables = `
-import { openParts } from '#infra/adapters.ts';
+import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { processEnv, readConfig } from '#runtime/process/config.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
-import { migrateProgress } from '#runtime/work/progress.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
+import { processEnv, readConfig } from '#runtime/config.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrateLeases } from '#runtime/leases.ts';
+import { migrateProgress } from '#runtime/progress.ts';
+import { Secrets } from '#runtime/secrets.ts';
 import { migrateMedia } from '#services/media/tables.ts';
-import { migrateInsights } from '#services/insights/tables.ts';
+import { migrateMetrics } from '#services/metrics/tables.ts';
 import { migrateReports } from '#services/reports/tables.ts';
 import { migrateSender } from '#services/webhooks/statements.ts';
 
 const config = readConfig(processEnv());
-const adapters = await openParts({ name: 'before', config, secrets: new Secrets(config.secretKey) });
-const sandbox = new SandboxNetwork({ database: { pool: adapters.pool } });
+const parts = await openParts({ name: 'before', config, secrets: new Secrets(config.secretKey) });
+const sandbox = new SandboxNetwork({ database: { pool: parts.pool } });
 await sandbox.migrate();
 for (const migrate of [migratePositions, migrateReadModels, migrateWebhooks, migrateMint, migrateSender, migrateLeases,
-  migrateProgress, migrateMedia, migrateInsights, migrateReports, migrateAnalytics]) await migrate(adapters.pool);
-await adapters.close();
+  migrateProgress, migrateMedia, migrateMetrics, migrateReports, migrateAnalytics]) await migrate(parts.pool);
+await parts.close();
+`;
+
+/** As test/faults/workers.ts, in the names of that build. */
+const workers = `
+await Promise.all([
+  import('#projections/main.ts'),
+  import('#services/outcomes/main.ts'),
+  import('#services/publisher/main.ts'),
+  import('#services/webhooks/main.ts'),
+  import('#services/media/main.ts'),
+  import('#services/metrics/main.ts'),
+  import('#services/reports/main.ts'),
+]);
 `;
 
 export interface Before {
