@@ -164,7 +164,7 @@ suite('connect links', (t) => {
     assert.equal((await submit(data.token, { platform: 'x', username: connected })).status, 303);
     const refused = await submit(data.token, { platform: 'x', username: 'one_more' });
     assert.equal(refused.status, 409);
-    assert.match(await refused.text(), /connects 3 accounts/);
+    assert.match(await refused.text(), /has connected its 3 accounts/);
     const second = await mint({ platforms: ['x'], maxAccounts: 1 });
     assert.equal((await submit(second.data.token, { platform: 'x', username: 'one_more' })).status, 303);
     for (const maxAccounts of [0, 1_001, 1.5]) {
