@@ -9,45 +9,8 @@ import { fileURLToPath } from 'node:url';
 const fixtures = fileURLToPath(new URL('../fixtures/', import.meta.url));
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
-/** Creates every table as that build does, in its own names, so that the older build always comes first. */
-const makeTables = `
-import { openParts } from '#infra/parts.ts';
-import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { migrateMint } from '#projections/webhooks/mint.ts';
-import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { processEnv, readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
-import { migrateLeases } from '#runtime/leases.ts';
-import { migrateProgress } from '#runtime/progress.ts';
-import { Secrets } from '#runtime/secrets.ts';
-import { migrateMedia } from '#services/media/tables.ts';
-import { migrateMetrics } from '#services/metrics/tables.ts';
-import { migrateReports } from '#services/reports/tables.ts';
-import { migrateSender } from '#services/webhooks/statements.ts';
-
-const config = readConfig(processEnv());
-const parts = await openParts({ name: 'before', config, secrets: new Secrets(config.secretKey) });
-const sandbox = new SandboxNetwork({ database: { pool: parts.pool } });
-await sandbox.migrate();
-for (const migrate of [migratePositions, migrateReadModels, migrateWebhooks, migrateMint, migrateSender, migrateLeases,
-  migrateProgress, migrateMedia, migrateMetrics, migrateReports, migrateAnalytics]) await migrate(parts.pool);
-await parts.close();
-`;
-
-/** As test/faults/workers.ts, in the names of that build. */
-const workers = `
-await Promise.all([
-  import('#projections/main.ts'),
-  import('#services/outcomes/main.ts'),
-  import('#services/publisher/main.ts'),
-  import('#services/webhooks/main.ts'),
-  import('#services/media/main.ts'),
-  import('#services/metrics/main.ts'),
-  import('#services/reports/main.ts'),
-]);
-`;
+/** Programs in the names of that build, so text here: nothing of this tree is imported by them. */
+const program = (name: string): string => readFileSync(path.join(fixtures, `before-${name}.txt`), 'utf8');
 
 export interface Before {
   /** Folder of its mains. */
@@ -62,6 +25,8 @@ export interface Before {
 /** Kept between runs in the user's cache: Node's compile cache goes by path. */
 export const unpackBefore = (): Before => {
   const archive = readFileSync(path.join(fixtures, 'before.tar.gz'));
+  const makeTables = program('make-tables');
+  const workers = program('workers');
   const name = hash('sha256', Buffer.concat([archive, Buffer.from(modules + makeTables + workers)]), 'hex').slice(
     0,
     16,
