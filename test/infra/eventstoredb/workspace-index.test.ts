@@ -159,7 +159,11 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.equal(await places.add(null, [{ ...place, position: 7n }], { ...to, position: 7n }), false);
     assert.deepEqual(await places.reached(), to);
     const found = await places.find(mine, { after: -1n, until: null, limit: 9, bytes: 100 });
-    assert.deepEqual(found, { reached: to, positions: [{ position: 10n, stream: 'post-1', revision: 0n }], isCut: false });
+    assert.deepEqual(found, {
+      reached: to,
+      positions: [{ position: 10n, stream: 'post-1', revision: 0n }],
+      isCut: false,
+    });
   });
 
   t('a place whose event is gone, or is another workspace’s, shows nothing', async () => {
