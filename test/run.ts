@@ -144,7 +144,7 @@ function plan(dir: string | undefined, only: string, quick: boolean): { parallel
   const node = (script: string, ...args: string[]) => [path.join(root, 'node_modules', script), ...args];
   const checks = [
     checkJob('types', node('typescript/bin/tsc', '-p', root), root),
-    checkJob('lint', node('@biomejs/biome/bin/biome', 'ci', '--error-on-warnings'), root),
+    checkJob('lint', node('@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '--colors=off'), root),
   ];
   const wanted = (job: Job) => job.name.includes(only);
   const jobs = (serial: boolean) =>
