@@ -328,8 +328,10 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
         return info;
       },
     };
+    // A try that loses its lease is not counted, so no lease may lapse on a slow machine.
+    const config = { leaseTtlMs: 60_000, reportWaitMs: 6 * 3_600_000 };
     for (const over of [{ analytics: { overview: broken, client: broken, account: broken, top: broken } }, { blobs }]) {
-      const worker = world.start(over);
+      const worker = world.start({ ...over, config });
       const id = await world.define();
       const runId = await world.request(id);
       const { code, message } = await world.ended(id, runId, 'failed');
