@@ -282,7 +282,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('networks that do not answer questions about posts delay no target', async () => {
+  t('networks that do not answer reconcile calls delay no target', async () => {
     // As many networks as there would be places, were the questions asked in those of publishing.
     const networks = (['linkedin', 'threads', 'bluesky', 'facebook'] as const).flatMap((one) => [one, one, one]);
     const accounts = await Promise.all(networks.map((one) => world.connect(account.clientId, one)));

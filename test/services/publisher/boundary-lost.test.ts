@@ -5,7 +5,7 @@ import { testDatabase } from '#test/support/postgres.ts';
 import { openPublishing, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 
-/** The event store goes away exactly while the boundary is recorded: the call is not made, so nothing is unknown. */
+/** The event store fails the append of the boundary once: the publisher makes no call, so no outcome is unknown. */
 class AwayAtBoundary extends DomainStore {
   away = true;
 
@@ -17,7 +17,7 @@ class AwayAtBoundary extends DomainStore {
   }
 }
 
-suite('a boundary that could not be recorded', (t) => {
+suite('a boundary whose append fails', (t) => {
   let world: PublishingWorld;
   let parts: Awaited<ReturnType<typeof openPublishing>>;
   t.before(async () => {
@@ -31,7 +31,7 @@ suite('a boundary that could not be recorded', (t) => {
   });
 
   for (const platform of ['x', 'instagram'] as const) {
-    t(`${platform}: is tried again, and goes out once`, async () => {
+    t(`${platform}: the target is tried again and published once, without an unknown outcome`, async () => {
       const account = await world.connect(await world.client(), platform);
       const store = new AwayAtBoundary(parts.eventStore, parts.codec, defaultPartitions);
       const publisher = world.publisher({}, { store });

@@ -18,7 +18,7 @@ suite('the clock of a publisher', (t) => {
     const { targetIds } = await world.schedule([account], { dueAt });
     return { id: targetIds[0] ?? '', dueAt };
   };
-  /** Milliseconds after its time at which the network saw it, by the network's own clock. */
+  /** How late the network received the post, in milliseconds by the network's own clock. */
   const lateness = async ({ id, dueAt }: { id: string; dueAt: number }): Promise<number> => {
     await world.all([id], 'published');
     const [create] = await world.sandbox.creates(id);
@@ -33,7 +33,7 @@ suite('the clock of a publisher', (t) => {
   t.after(() => world.close());
 
   for (const seconds of [40, -40]) {
-    t(`a machine whose clock is ${seconds} s off publishes at the time, neither early nor late`, async () => {
+    t(`a machine whose clock is ${seconds} s off publishes neither early nor late`, async () => {
       const env = { NODE_OPTIONS: `--import=${wrongClock}`, WRONG_CLOCK_MS: String(seconds * 1_000) };
       await mortals.child('', 'SIGKILL', env);
       const late = await lateness(await dueIn(2_000));
@@ -43,7 +43,7 @@ suite('the clock of a publisher', (t) => {
   }
 
   t(
-    'beyond a minute it claims nothing and begins nothing that it holds, and goes on when the clock is right',
+    'a publisher more than a minute off publishes nothing and gives up its leases until its clock is right',
     async () => {
       const off = { ms: 0 };
       const wall = () => Date.now() + off.ms;
@@ -53,11 +53,11 @@ suite('the clock of a publisher', (t) => {
       const isHeld = async () =>
         (await world.pool.query('select from ops.work_leases where id = $1 and until > now()', [held.id])).rowCount ===
         1;
-      await eventually('it is held for its time', isHeld);
+      await eventually('the target is leased for its due time', isHeld);
       off.ms = -61_000;
       const next = await dueIn(500);
       await eventually('both are late', () => Date.now() > held.dueAt + 300);
-      assert.equal(await isHeld(), false, 'it is kept from others who could publish it');
+      assert.equal(await isHeld(), false, 'the lease keeps the target from other publishers');
       for (const { id } of [held, next]) assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled']);
       off.ms = 0;
       for (const one of [held, next]) await lateness(one);

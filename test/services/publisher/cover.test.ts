@@ -11,7 +11,7 @@ import { commandContext, openDomain } from '#test/support/domain.ts';
 import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('the still that goes out with a video', (t) => {
+suite('the cover of a video', (t) => {
   const { store } = openDomain();
   const workspaceId = randomUUID();
   const load = async (kind: 'video' | 'image', options: AssetOptions = {}): Promise<[string, Loaded<MediaState>]> => {
@@ -34,7 +34,7 @@ suite('the still that goes out with a video', (t) => {
   const uses = (platform: Platform): AssetOptions => ({
     needs: (['feed', 'carousel', 'reel', 'story', 'cover'] as const).map((use) => ({ platform, use })),
   });
-  /** `poster`, `own`, or null: what is sent as the cover. */
+  /** The cover that is sent: the post's `own`, the video's `poster`, or none. */
   const coverOf = async (platform: Platform, contentType: string | null, count: number, withOwn: boolean) => {
     const videos = await Promise.all(Array.from({ length: count }, () => load('video', uses(platform))));
     const own = await load('image', uses(platform));
@@ -54,21 +54,25 @@ suite('the still that goes out with a video', (t) => {
     return cover === null ? null : cover.mediaId === own[0] ? 'own' : 'poster';
   };
 
-  t('the post’s own where one is taken, else the poster; none in stories and carousels', async () => {
-    const table: readonly (readonly [Platform, string | null, number, own: string | null, poster: string | null])[] = [
-      ['instagram', null, 1, 'own', 'poster'],
-      ['instagram', 'story', 1, null, null],
-      ['instagram', null, 2, null, null],
-      ['facebook', null, 1, 'own', 'poster'],
-      ['facebook', 'reel', 1, 'own', 'poster'],
-      ['facebook', 'story', 1, null, null],
-      ['youtube', null, 1, 'own', 'poster'],
-      ['x', null, 1, null, null],
-    ];
-    for (const [platform, contentType, count, own, poster] of table) {
-      const row = `${platform} ${contentType} ${count}`;
-      equal(await coverOf(platform, contentType, count, true), own, row);
-      equal(await coverOf(platform, contentType, count, false), poster, row);
-    }
-  });
+  t(
+    'is the cover of the post where the network takes one, else the poster; stories and carousels have none',
+    async () => {
+      const table: readonly (readonly [Platform, string | null, number, own: string | null, poster: string | null])[] =
+        [
+          ['instagram', null, 1, 'own', 'poster'],
+          ['instagram', 'story', 1, null, null],
+          ['instagram', null, 2, null, null],
+          ['facebook', null, 1, 'own', 'poster'],
+          ['facebook', 'reel', 1, 'own', 'poster'],
+          ['facebook', 'story', 1, null, null],
+          ['youtube', null, 1, 'own', 'poster'],
+          ['x', null, 1, null, null],
+        ];
+      for (const [platform, contentType, count, own, poster] of table) {
+        const row = `${platform} ${contentType} ${count}`;
+        equal(await coverOf(platform, contentType, count, true), own, row);
+        equal(await coverOf(platform, contentType, count, false), poster, row);
+      }
+    },
+  );
 });

@@ -57,7 +57,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     });
   }
 
-  t('killed after a requeue: goes out once', async () => {
+  t('killed after a requeue: published once', async () => {
     const dying = await child('publisher:after-requeue');
     const id = await schedule(provable, 'again [[sandbox:rate_limit once 200ms]]');
     await died(dying);

@@ -34,10 +34,10 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     readonly platform?: string;
     readonly workspaceId?: string;
     readonly accountId?: string;
-    /** SQL of the instant at which it is due; `n` counts from 1. */
+    /** SQL of the instant at which the row is due; `n` counts from 1. */
     readonly at?: string;
   }
-  /** Straight into the table: the streams are not asked for here. Answers the ids in the order of their time. */
+  /** Inserts rows without streams, which the searches do not read. Answers the ids in the order of their due time. */
   const add = async (given: Rows = {}): Promise<readonly string[]> => {
     const { rows = 1, status = 'pending', platform = 'x', workspaceId = randomUUID(), at = 'now()' } = given;
     const made = await pool.query(
@@ -66,7 +66,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
   const ids = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
   const sorted = (rows: readonly string[]): readonly string[] => [...rows].sort();
 
-  /** Blocks that the statements of a search touch, and the plan of each. */
+  /** The blocks that the statements of a search touch, and the plan of each statement. */
   const cost = async (search: (db: Pool) => Promise<unknown>) => {
     const plans: string[] = [];
     let blocks = 0;
@@ -90,26 +90,29 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     return { plans, blocks };
   };
 
-  t('what is due is found in the order of its time, but what is held or rests', async () => {
-    const [late, soonest, held, rests, lapsed, ours] = (await add({ rows: 6, at: `now() - n * interval '1 s'` })) as [
-      string,
-      string,
-      string,
-      string,
-      string,
-      string,
-    ];
-    await add({ at: `now() + interval '1 minute'` });
-    await add({ at: 'null', status: 'published' });
-    const claimed = await add({ status: 'publishing', platform: 'bluesky' });
-    await lease([held], `now() + interval '5 s'`, 'null');
-    await lease([rests], 'now()', `now() + interval '5 s'`);
-    await lease([lapsed], 'now()', 'null');
-    const found = await new DueSearch(pool, kind).find(soon(), scope(4_096, [ours]));
-    assert.deepEqual(ids(found), [late, soonest, lapsed, ...claimed]);
-  });
+  t(
+    'due targets are found in the order of their due time, without those that are leased or wait for a retry',
+    async () => {
+      const [late, soonest, held, rests, lapsed, ours] = (await add({ rows: 6, at: `now() - n * interval '1 s'` })) as [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+      ];
+      await add({ at: `now() + interval '1 minute'` });
+      await add({ at: 'null', status: 'published' });
+      const claimed = await add({ status: 'publishing', platform: 'bluesky' });
+      await lease([held], `now() + interval '5 s'`, 'null');
+      await lease([rests], 'now()', `now() + interval '5 s'`);
+      await lease([lapsed], 'now()', 'null');
+      const found = await new DueSearch(pool, kind).find(soon(), scope(4_096, [ours]));
+      assert.deepEqual(ids(found), [late, soonest, lapsed, ...claimed]);
+    },
+  );
 
-  t('the network of a row is that of its account: the sandbox of a name is another', async () => {
+  t('a row has the network of its account; an account without a row counts as live', async () => {
     const accountId = randomUUID();
     await pool.query(
       `insert into read.accounts_v1 (id, workspace_id, revision, platform, network) values ($1, $1, 0, 'x', 'sandbox')`,
@@ -129,34 +132,31 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     );
   });
 
-  t(
-    'neither search walks the outcomes that are parked, however many, and whatever Postgres knows of them',
-    async () => {
-      const resting = await add({ rows: parked, status: 'outcome_unknown', at: `now() - n * interval '1 s'` });
-      await lease(resting, 'now()', `now() + interval '30 minutes'`);
-      await add({ rows: parked, at: `now() + interval '1 hour' + n * interval '1 s'` });
-      const due = await add({ rows: 100, platform: 'linkedin' });
-      for (const analyzed of [false, true]) {
-        if (analyzed) await pool.query('analyze');
-        const one = await cost(async (db) => {
-          assert.deepEqual(sorted(ids(await new DueSearch(db, kind).find(soon(), scope()))), sorted(due));
-        });
-        assert.match(one.plans.join(), /post_targets_v1_7/);
-        assert.doesNotMatch(one.plans.join(), /Seq Scan/);
-        assert.ok(one.blocks < 800, `${one.blocks} blocks for 100 rows`);
-        const other = await cost(async (db) => {
-          assert.deepEqual(await new UnknownSearch(db, kind).find(scope(256)), []);
-        });
-        assert.match(other.plans.join(), /work_leases_resting/);
-        assert.match(other.plans.join(), /post_targets_v1_8/);
-        assert.doesNotMatch(other.plans.join(), /Seq Scan/);
-        // One step of those that might have no lease: a key each.
-        assert.ok(other.blocks < 1_600, `${other.blocks} blocks`);
-      }
-    },
-  );
+  t('neither search scans the unknown outcomes that wait for their next question, however many', async () => {
+    const resting = await add({ rows: parked, status: 'outcome_unknown', at: `now() - n * interval '1 s'` });
+    await lease(resting, 'now()', `now() + interval '30 minutes'`);
+    await add({ rows: parked, at: `now() + interval '1 hour' + n * interval '1 s'` });
+    const due = await add({ rows: 100, platform: 'linkedin' });
+    for (const analyzed of [false, true]) {
+      if (analyzed) await pool.query('analyze');
+      const one = await cost(async (db) => {
+        assert.deepEqual(sorted(ids(await new DueSearch(db, kind).find(soon(), scope()))), sorted(due));
+      });
+      assert.match(one.plans.join(), /post_targets_v1_7/);
+      assert.doesNotMatch(one.plans.join(), /Seq Scan/);
+      assert.ok(one.blocks < 800, `${one.blocks} blocks for 100 rows`);
+      const other = await cost(async (db) => {
+        assert.deepEqual(await new UnknownSearch(db, kind).find(scope(256)), []);
+      });
+      assert.match(other.plans.join(), /work_leases_resting/);
+      assert.match(other.plans.join(), /post_targets_v1_8/);
+      assert.doesNotMatch(other.plans.join(), /Seq Scan/);
+      // One step looks up the lease of a bounded number of outcomes by key.
+      assert.ok(other.blocks < 1_600, `${other.blocks} blocks`);
+    }
+  });
 
-  t('an outcome is asked for when its rest is over, or when it has no lease, or its holder died', async () => {
+  t('an unknown outcome is due when its wait is over, when it has no lease, and when its lease lapsed', async () => {
     const [rested, rests, held, died, bare, ours] = (await add({ rows: 6, status: 'outcome_unknown' })) as [
       string,
       string,
@@ -172,10 +172,10 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     await lease([died], `now() - interval '1 ms'`, 'null');
     const found = await new UnknownSearch(pool, kind).find(scope(256, [ours]));
     assert.deepEqual(sorted(ids(found)), sorted([rested, died, bare]));
-    assert.deepEqual(await new DueSearch(pool, kind).find(soon(), scope()), [], 'it is no due work');
+    assert.deepEqual(await new DueSearch(pool, kind).find(soon(), scope()), [], 'an unknown outcome is no due target');
   });
 
-  t('every outcome without a lease is found, a step at a time, behind many that have one', async () => {
+  t('every unknown outcome without a lease is found within a few steps, behind many with a lease', async () => {
     const all = await add({ rows: 200, status: 'outcome_unknown', at: `now() - n * interval '1 s'` });
     const bare = [all[0], all[70], all[199]].map((id) => id ?? '');
     await lease(
@@ -189,19 +189,19 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(sorted([...found]), sorted(bare));
   });
 
-  t('outcomes without a lease are looked for once a pass, and rows that show the past are passed over', async () => {
+  t('one pass finds outcomes without a lease once; stale rows are left out', async () => {
     await add({ rows: 100, status: 'outcome_unknown', workspaceId: randomUUID() });
     const questions = scope(16);
     const search = new UnknownSearch(pool, kind, { passEveryMs: 3_600_000 });
     const found = await search.find(questions);
-    assert.equal(found.length, 4 + spareRows, 'its quarter, and the spare rows');
+    assert.equal(found.length, 4 + spareRows, "the workspace's quarter, and the spare rows");
     assert.deepEqual(await search.find(questions), [], 'the pass is over');
     for (const row of found) questions.staleRows.add(row, 5);
     const others = await new UnknownSearch(pool, kind).find(questions);
     assert.ok(others.length > 0 && others.every(({ id }) => !ids(found).includes(id)));
   });
 
-  t('one workspace that has thousands of outcomes to ask for keeps no other from its turn', async () => {
+  t('a workspace with thousands of unknown outcomes does not delay those of another workspace', async () => {
     const big = randomUUID();
     const many = await add({ rows: 5_000, status: 'outcome_unknown', workspaceId: big });
     const small = await add({ rows: 2, status: 'outcome_unknown', workspaceId: randomUUID() });
@@ -213,19 +213,19 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     const taken = takeFairly(questions.shares, await search.find(questions));
     assert.ok(
       taken.some(({ id }) => id === small[1]),
-      'what has just become due',
+      'the outcome that has just become due',
     );
     const ofBig = taken.filter(({ workspaceId }) => workspaceId === big).length;
     assert.ok(ofBig >= 60 && ofBig <= 64, `${ofBig} of 256`);
     for (let step = 0, found = false; !found; step += 1) {
-      assert.ok(step < 15, 'never came round');
+      assert.ok(step < 15, 'the outcome that became due earlier was not found');
       const rows = await search.find(questions);
-      assert.ok(rows.length < 100, 'the big one has its share');
+      assert.ok(rows.length < 100, 'the large workspace has its share');
       found = rows.some(({ id }) => id === small[0]);
     }
   });
 
-  t('behind a backlog of one workspace a target is found at once when it is new, and soon wherever it is', async () => {
+  t('beside a backlog of one workspace the oldest and newest targets are found at once, others soon', async () => {
     const big = randomUUID();
     await add({ rows: 6_500, workspaceId: big, at: `now() - n * interval '0.1 s'` });
     const [oldest, between, newest] = await Promise.all(
@@ -246,37 +246,34 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       const rows = await search.find(soon(), supply);
       assert.ok(
         rows.every(({ workspaceId }) => workspaceId !== big),
-        'it may have no more',
+        'the large workspace has its share',
       );
       for (const id of ids(rows)) found.add(id);
     }
     assert.ok(found.has(between ?? ''));
   });
 
-  t(
-    'every row of a backlog that is longer than many searches is looked at, while new ones come before it',
-    async () => {
-      const big = randomUUID();
-      await add({ rows: 1_500, workspaceId: big, at: `now() - n * interval '1 s'` });
-      const wanted = new Set<string>();
-      for (const place of [150.5, 350.5, 750.5, 1_150.5]) {
-        for (const id of await add({ at: `now() - interval '${place} s'` })) wanted.add(id);
-      }
-      const search = new DueSearch(pool, kind, { front: 100, behind: 100 });
-      const supply = scope(8);
-      const ofBig = { workspaceId: big, network: 'live/x' };
-      while (supply.shares.admits(ofBig, false)) supply.shares.take(ofBig);
-      for (let step = 0; wanted.size > 0; step += 1) {
-        assert.ok(step < 2 * 16, `${wanted.size} were not found in ${step} searches`);
-        const [fresh = ''] = await add({ at: `now() + ${step} * interval '1 ms'` });
-        const found = ids(await search.find(soon(), supply));
-        assert.ok(found.includes(fresh) || step % 2 === 1, 'what is new, by every other search at least');
-        for (const id of found) wanted.delete(id);
-      }
-    },
-  );
+  t('repeated searches reach every row of a long backlog, while new targets are found first', async () => {
+    const big = randomUUID();
+    await add({ rows: 1_500, workspaceId: big, at: `now() - n * interval '1 s'` });
+    const wanted = new Set<string>();
+    for (const place of [150.5, 350.5, 750.5, 1_150.5]) {
+      for (const id of await add({ at: `now() - interval '${place} s'` })) wanted.add(id);
+    }
+    const search = new DueSearch(pool, kind, { front: 100, behind: 100 });
+    const supply = scope(8);
+    const ofBig = { workspaceId: big, network: 'live/x' };
+    while (supply.shares.admits(ofBig, false)) supply.shares.take(ofBig);
+    for (let step = 0; wanted.size > 0; step += 1) {
+      assert.ok(step < 2 * 16, `${wanted.size} were not found in ${step} searches`);
+      const [fresh = ''] = await add({ at: `now() + ${step} * interval '1 ms'` });
+      const found = ids(await search.find(soon(), supply));
+      assert.ok(found.includes(fresh) || step % 2 === 1, 'at least every other search finds the new target');
+      for (const id of found) wanted.delete(id);
+    }
+  });
 
-  t('a network that is full is not walked, and takes nothing from the others', async () => {
+  t('rows of a network without a free slot are not scanned, and targets of other networks are found', async () => {
     await add({ rows: 5_000, at: `now() - n * interval '1 s'` });
     const healthy = await add({ platform: 'linkedin' });
     const supply = scope(8);
@@ -291,7 +288,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     assert.ok(blocks < 60, `${blocks} blocks`);
   });
 
-  t('rows that still show the past hide nothing of what their workspace has due', async () => {
+  t('stale rows do not hide the due targets of their workspace', async () => {
     const workspaceId = randomUUID();
     const all = await add({ rows: 300, workspaceId, at: `now() - n * interval '1 s'` });
     const supply = scope(64);
@@ -301,7 +298,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(ids(found), all.slice(299));
   });
 
-  t('what a lease rests until is where the search finds it, through both releases', async () => {
+  t('the search finds an outcome after a release with a wait, and after a release without one', async () => {
     const leases = new Leases({ pool, kind, ttlMs: 60_000 });
     try {
       const [id = ''] = await add({ status: 'outcome_unknown' });
@@ -312,7 +309,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       assert.deepEqual(await find(), [], 'held');
       first?.release({ notBeforeMs: 60_000 });
       await leases.flush();
-      assert.deepEqual(await find(), [], 'rests');
+      assert.deepEqual(await find(), [], 'waits');
       await pool.query(`update ops.work_leases set not_before = now() - interval '1 ms'`);
       const { rows } = await pool.query('select id from ops.work_leases where not_before <= now()');
       assert.deepEqual(ids(rows), await find());

@@ -28,7 +28,7 @@ suite('publisher', (t) => {
   });
   t.after(() => world.close());
 
-  t('ten targets go out once each, at their time and not before', async () => {
+  t('ten targets are published once each, at their time and not before', async () => {
     const publisher = world.publisher();
     const accounts = await Promise.all(platforms.map((platform) => world.connect(clientId, platform)));
     const dueAt = Date.now() + 1_200;
@@ -49,7 +49,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('a target that another process rescheduled does not go out at its old time', async () => {
+  t('a target that another process rescheduled is not published at its old time', async () => {
     const loaded = new Set<string>();
     const load: DomainStore['load'] = async (decider, id, upTo) => {
       const found = await world.store.load(decider, id, upTo);
@@ -95,7 +95,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('at the claim: an archived client cancels, a lapsed or gone account fails', async () => {
+  t('at the claim: an archived client cancels, an expired or disconnected account fails', async () => {
     const other = await world.client();
     const gone = await world.connect(clientId, 'threads');
     const lapsed = await world.connect(clientId, 'bluesky');
@@ -180,7 +180,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('a post proven absent goes out again with the same handle; unprovable absence stays unknown', async () => {
+  t('a post proven absent is published again with the same handle; unprovable absence stays unknown', async () => {
     const publisher = world.publisher();
     const accounts = await Promise.all(platforms.map((platform) => world.connect(clientId, platform)));
     const text = 'x [[sandbox:timeout_before once]]';
@@ -202,7 +202,7 @@ suite('publisher', (t) => {
   });
 
   t(
-    'a claim whose worker died is taken over: before the boundary it goes on, after it the network is asked',
+    'the claim of a dead worker is taken over: before the boundary it continues, after it the network is asked',
     async () => {
       const one = await world.connect(clientId, 'instagram');
       const dead = async (text: string, boundary: boolean) => {
@@ -293,7 +293,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('two publishers share the work and nothing goes out twice', async () => {
+  t('two publishers share the work and publish each target once', async () => {
     const accounts = await Promise.all(Array.from({ length: 30 }, () => world.connect(clientId, 'x')));
     const both = [world.publisher(), world.publisher()];
     const { targetIds } = await world.schedule(accounts, { dueAt: Date.now() + 500 });

@@ -81,17 +81,14 @@ suite('shares', (t) => {
     }
   });
 
-  t(
-    'over several networks a workspace has more than a quarter while nobody else waits, and no more than that when one does',
-    () => {
-      const spread = (othersWait: boolean) => {
-        const shares = new Shares(64);
-        return [0, 1, 2, 3, 4, 5].reduce((sum, at) => sum + fill(shares, on('one', `live/${at}`), othersWait), 0);
-      };
-      assert.ok(spread(false) > 24, `${spread(false)}`);
-      assert.equal(spread(true), 16);
-    },
-  );
+  t('over several networks a workspace may exceed a quarter, but not while another workspace waits', () => {
+    const spread = (othersWait: boolean) => {
+      const shares = new Shares(64);
+      return [0, 1, 2, 3, 4, 5].reduce((sum, at) => sum + fill(shares, on('one', `live/${at}`), othersWait), 0);
+    };
+    assert.ok(spread(false) > 24, `${spread(false)}`);
+    assert.equal(spread(true), 16);
+  });
 
   t('room is the number of slots that can be taken one after the other', () => {
     const random = seeded('room');
@@ -198,7 +195,7 @@ suite('shares', (t) => {
     for (let at = 0; at < 9; at += 3) assert.equal(new Set(order.slice(at, at + 3)).size, 3, order.join(' '));
   });
 
-  t('of two waiting workspaces the one with fewer slots gets the next, wherever it stands in the queue', async () => {
+  t('of two waiting workspaces the one with fewer slots gets the next, whatever its place in the queue', async () => {
     for (const rows of [
       ['many', 'few'],
       ['few', 'many'],

@@ -62,36 +62,39 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     publisher = null;
   };
 
-  t('go out as a chain of replies, each with its own files, and are known by their head', async () => {
-    started();
-    const video = await readyClip(world.store, world.workspaceId, world.blobs);
-    const square = { width: 1_080, height: 1_080 };
-    const body = await sharp({ create: { ...square, channels: 3, background: '#28a' } })
-      .jpeg()
-      .toBuffer();
-    const photo = await readyAsset(world.store, world.workspaceId, 'image', {
-      body,
-      blobs: world.blobs,
-      probe: square,
-    });
-    for (const account of [provable, unprovable]) {
-      const id = await schedule(account, [
-        { content: 'head', mediaIds: [photo.id] },
-        'words alone',
-        { content: '', mediaIds: [video.id] },
-      ]);
-      const [state] = await world.all([id], 'published');
-      assert.deepEqual(await chain(id), ['head', 'words alone', '']);
-      const rows = await world.sandbox.creates(id);
-      assert.deepEqual(
-        rows.map(({ media }) => media.map(({ mediaId }) => mediaId)),
-        [[photo.id], [], [video.id]],
-      );
-      assert.ok(state?.status === 'published');
-      assert.deepEqual([state.externalId, state.permalink], [rows[0]?.postId, rows[0]?.permalink]);
-      assert.equal(state.common.attempts, 1);
-    }
-  });
+  t(
+    'are published as a chain of replies, each with its own files, and have the external id of their head',
+    async () => {
+      started();
+      const video = await readyClip(world.store, world.workspaceId, world.blobs);
+      const square = { width: 1_080, height: 1_080 };
+      const body = await sharp({ create: { ...square, channels: 3, background: '#28a' } })
+        .jpeg()
+        .toBuffer();
+      const photo = await readyAsset(world.store, world.workspaceId, 'image', {
+        body,
+        blobs: world.blobs,
+        probe: square,
+      });
+      for (const account of [provable, unprovable]) {
+        const id = await schedule(account, [
+          { content: 'head', mediaIds: [photo.id] },
+          'words alone',
+          { content: '', mediaIds: [video.id] },
+        ]);
+        const [state] = await world.all([id], 'published');
+        assert.deepEqual(await chain(id), ['head', 'words alone', '']);
+        const rows = await world.sandbox.creates(id);
+        assert.deepEqual(
+          rows.map(({ media }) => media.map(({ mediaId }) => mediaId)),
+          [[photo.id], [], [video.id]],
+        );
+        assert.ok(state?.status === 'published');
+        assert.deepEqual([state.externalId, state.permalink], [rows[0]?.postId, rows[0]?.permalink]);
+        assert.equal(state.common.attempts, 1);
+      }
+    },
+  );
 
   t('keys of the head are sent with the head alone', async () => {
     started();
@@ -120,7 +123,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await chain(id), []);
   });
 
-  t('nothing goes out of a thread with a segment that its network refuses by its rules', async () => {
+  t('a thread with a segment against the rules of its network publishes no segment', async () => {
     started();
     const id = await schedule(unprovable, ['head', 'x'.repeat(281)]);
     const [state] = await world.all([id], 'failed');
@@ -130,7 +133,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await chain(id), []);
   });
 
-  t('after a fault at a later segment the thread continues there, and no segment goes out twice', async () => {
+  t('after a fault at a later segment the thread continues there, and no segment is published twice', async () => {
     started();
     const cases: readonly (readonly [Account, string, number])[] = [
       [provable, 'rate_limit once 200ms', 2],
@@ -153,7 +156,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     }
   });
 
-  t('refused at a later segment: failed, says what is out, shows the head, and a retry finishes it', async () => {
+  t('refused at a later segment: fails, names the published segments and the head; a retry completes it', async () => {
     started();
     const id = await schedule(unprovable, ['one', 'two [[sandbox:reject once]]', 'three']);
     const [state] = await world.all([id], 'failed');
@@ -166,7 +169,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.equal((await chain(id)).length, 3);
   });
 
-  t('a client archived in between: the rest does not go out, and the target says so', async () => {
+  t('a client archived between two attempts: the rest is not published, and the failure names the reason', async () => {
     started();
     const ofArchived = await world.client();
     const account = await world.connect(ofArchived, 'x');
@@ -178,7 +181,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await chain(id), ['one']);
   });
 
-  t('an account disconnected, a client archived, in the middle of an attempt: the rest does not go out', async () => {
+  t('an account disconnected or a client archived during an attempt: the rest is not published', async () => {
     started();
     const own = await world.client();
     const texts = ['one', 'two [[sandbox:slow once 3s]]', 'three', 'four'];
@@ -206,7 +209,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     ],
     ['x', ['after-outcome', 'before-boundary', 'after-call', 'after-takeover', 'after-outcome', 'after-claim']],
   ] as const) {
-    t(`${name}: workers killed one after the other in the middle of a thread: each segment is out once`, async () => {
+    t(`${name}: workers killed one after the other in the middle of a thread publish each segment once`, async () => {
       await stopped();
       const texts = ['one', 'two', 'three', 'four'];
       const id = await schedule(name === 'x' ? unprovable : provable, texts);

@@ -51,7 +51,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await world?.close();
   });
 
-  /** One client's life: created, then renamed. */
+  /** The events of one client: created, then renamed `changes` times. */
   const client = (changes: number, id = randomUUID()): Given[] => [
     { stream: `client-${id}`, type: 'ClientCreated', data: clientFields },
     ...Array.from({ length: changes }, (_, i) => ({
@@ -61,7 +61,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     })),
   ];
 
-  /** Appends and returns the records of the streams as a log would carry them. */
+  /** Appends the events and returns the records of their streams as a log carries them. */
   const records = async (...lives: readonly Given[][]): Promise<LogRecord[]> => {
     await world.append(lives.flat());
     const streams = [...new Set(lives.flat().map((one) => one.stream))];
@@ -124,7 +124,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   };
   const seen = async (group: string) => (await effects(world.pool, group)).map((one) => one.revision);
 
-  /** Throws, without saying which, when one of these is among the events. */
+  /** Throws, without naming the event, if one of these events is in the batch. */
   const choking = (group: string, bad: ReadonlySet<string>, error: () => Error = () => new TypeError('choked')) => {
     const sizes: number[] = [];
     const apply: ConsumeOptions['apply'] = async (tx, events) => {
@@ -136,7 +136,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   };
   const idAt = (list: readonly LogRecord[], at: number): string => list[at]?.id ?? '';
 
-  /** The store of the world after a day was lost: it has other events where ours were, or ends before them. */
+  /** The world's store after a restore: at the same positions it has other events, or it ends before them. */
   const otherStore = (change: { ids?: boolean; head?: bigint }): EventStore => {
     const { store } = world;
     return {
@@ -155,54 +155,58 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     };
   };
 
-  t('keeps the last event beside the position, and lanes of another history stop and name both', async () => {
-    const list = await records(client(4));
-    const one = start({ store: world.store });
-    await one.assigned(['w-0', 'w-1']);
-    await one.give(list.slice(0, 2));
-    const kept = async () => {
-      const { rows } = await world.pool.query(
-        `select event_id, event_position = position as known from ops.consumer_positions
+  t(
+    'the last event is stored beside the position; lanes stop before a store with another history and name both',
+    async () => {
+      const list = await records(client(4));
+      const one = start({ store: world.store });
+      await one.assigned(['w-0', 'w-1']);
+      await one.give(list.slice(0, 2));
+      const kept = async () => {
+        const { rows } = await world.pool.query(
+          `select event_id, event_position = position as known from ops.consumer_positions
          where consumer_group = $1 and lane = 'w-0'`,
-        [one.group],
-      );
-      return rows[0];
-    };
-    assert.deepEqual(await kept(), { event_id: list[1]?.id, known: true });
-    one.stop.abort();
-    for (const { store, says } of [
-      { store: otherStore({ ids: true }), says: /has event [0-9a-f-]{36} there/ },
-      { store: otherStore({ head: 0n }), says: /the store ends at position 0/ },
-    ]) {
-      const other = start({ group: one.group, store, restsMs: [600_000] });
-      await other.assigned(['w-0', 'w-1']);
-      await other.give(list.slice(2));
-      assert.equal((await stored(one.group))?.position, String(list[1]?.position));
-      const [lane, empty] = [...other.consumer.status().values()];
-      assert.deepEqual([lane?.state, empty?.state], ['stopped', 'stopped']);
-      assert.match(lane?.reason ?? '', says);
-      for (const told of [String(list[1]?.position), list[1]?.id ?? '', one.group])
-        assert.ok(lane?.reason?.includes(told));
-      other.stop.abort();
-    }
-    // The right store again: it goes on. A process of the former release moves the position alone: nothing to compare.
-    await world.pool.query(
-      `select ops.consume_move($1, 'w-0', (select epoch from ops.consumer_positions where consumer_group = $1 and lane = 'w-0'),
+          [one.group],
+        );
+        return rows[0];
+      };
+      assert.deepEqual(await kept(), { event_id: list[1]?.id, known: true });
+      one.stop.abort();
+      for (const { store, says } of [
+        { store: otherStore({ ids: true }), says: /has event [0-9a-f-]{36} there/ },
+        { store: otherStore({ head: 0n }), says: /the store ends at position 0/ },
+      ]) {
+        const other = start({ group: one.group, store, restsMs: [600_000] });
+        await other.assigned(['w-0', 'w-1']);
+        await other.give(list.slice(2));
+        assert.equal((await stored(one.group))?.position, String(list[1]?.position));
+        const [lane, empty] = [...other.consumer.status().values()];
+        assert.deepEqual([lane?.state, empty?.state], ['stopped', 'stopped']);
+        assert.match(lane?.reason ?? '', says);
+        for (const told of [String(list[1]?.position), list[1]?.id ?? '', one.group])
+          assert.ok(lane?.reason?.includes(told));
+        other.stop.abort();
+      }
+      // With the right store the group continues. A process of the former release moves the position without the event, so
+      // the consumer has nothing to compare.
+      await world.pool.query(
+        `select ops.consume_move($1, 'w-0', (select epoch from ops.consumer_positions where consumer_group = $1 and lane = 'w-0'),
          3, $2::int8)`,
-      [one.group, list[2]?.position],
-    );
-    assert.deepEqual(await kept(), { event_id: list[1]?.id, known: false });
-    const last = start({ group: one.group, store: world.store });
-    await last.assigned(['w-0', 'w-1']);
-    await last.give(list.slice(3), { nextOffset: BigInt(list.length) });
-    assert.deepEqual(await kept(), { event_id: list.at(-1)?.id, known: true });
-    assert.deepEqual(
-      await seen(one.group),
-      list.map((_, revision) => revision).filter((revision) => revision !== 2),
-    );
-  });
+        [one.group, list[2]?.position],
+      );
+      assert.deepEqual(await kept(), { event_id: list[1]?.id, known: false });
+      const last = start({ group: one.group, store: world.store });
+      await last.assigned(['w-0', 'w-1']);
+      await last.give(list.slice(3), { nextOffset: BigInt(list.length) });
+      assert.deepEqual(await kept(), { event_id: list.at(-1)?.id, known: true });
+      assert.deepEqual(
+        await seen(one.group),
+        list.map((_, revision) => revision).filter((revision) => revision !== 2),
+      );
+    },
+  );
 
-  t('lanes that wait for the store to be taken are named, and what they wait for', async () => {
+  t('readiness names the lanes whose assignment waits for an unavailable event store, and the reason', async () => {
     const list = await records(client(1));
     const one = start({ store: world.store });
     await one.assigned(['w-0', 'w-1']);
@@ -217,7 +221,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     const two = start({ group: one.group, store });
     const assigning = two.assigned(['w-0', 'w-1']);
     assigning.catch(() => undefined);
-    await until('both are told', () => stoppedLanes([two.consumer]).length === 2);
+    await until('both lanes are named', () => stoppedLanes([two.consumer]).length === 2);
     assert.deepEqual(
       stoppedLanes([two.consumer]),
       ['w-0', 'w-1'].map((lane) => `${one.group} ${lane}: no answer of the store`),
@@ -227,18 +231,18 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(stoppedLanes([two.consumer]), []);
     await two.give(list.slice(1), { nextOffset: 2n });
     assert.deepEqual(await seen(one.group), [0, 1]);
-    // One that ends meanwhile leaves nothing behind.
+    // A consumer that ends while it waits leaves no lane in the report.
     isAway = true;
     const three = start({ group: one.group, store });
     const given = three.assigned(['w-0']);
     given.catch(() => undefined);
-    await until('it is told', () => stoppedLanes([three.consumer]).length === 1);
+    await until('the lane is named', () => stoppedLanes([three.consumer]).length === 1);
     three.stop.abort();
     await assert.rejects(given);
     assert.deepEqual(stoppedLanes([three.consumer]), []);
   });
 
-  t('position and effect move together, and a restart reads on from there', async () => {
+  t('position and effect are stored together, and a new member continues from that position', async () => {
     const list = await records(client(4));
     const one = start();
     assert.deepEqual(await one.assigned(), [{ lane: 'w-0', nextOffset: null, position: null }]);
@@ -250,7 +254,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(one.group), [0, 1, 2, 3, 4]);
   });
 
-  t('a former owner is fenced and leaves nothing', async () => {
+  t('a former owner is fenced and writes nothing', async () => {
     const list = await records(client(3));
     const old = start();
     await old.assigned();
@@ -264,7 +268,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(old.group), [0, 1, 2, 3]);
   });
 
-  t('a new owner waits for the batch of the old one that is on its way', async () => {
+  t('a new owner waits until the former owner has committed its running batch', async () => {
     const list = await records(client(1));
     const gate = Promise.withResolvers<void>();
     const inside = Promise.withResolvers<void>();
@@ -283,11 +287,11 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     const assigning = start({ group }).assigned();
     gate.resolve();
     await giving;
-    assert.equal((await assigning)[0]?.nextOffset, 2n, 'it sees where the old one got to');
+    assert.equal((await assigning)[0]?.nextOffset, 2n, 'the new owner starts behind that batch');
     assert.deepEqual(await seen(group), [0, 1]);
   });
 
-  t('a lost answer to the commit does not apply the batch twice', async () => {
+  t('a batch that the log hands over again after its commit is not applied twice', async () => {
     const list = await records(client(2));
     const one = start();
     await one.assigned();
@@ -296,7 +300,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(one.group), [0, 1, 2]);
   });
 
-  /** Commits of this group take so long where a row says so, and a statement may wait for its answer this long at most. */
+  /** Each inserted row of the group delays its commit by so many seconds; the pool waits 300 ms for an answer. */
   const slowCommits = async (group: string, table: string, column: string, seconds: number) => {
     const name = `slow_${randomUUID().replaceAll('-', '')}`;
     await world.pool.query(`
@@ -310,15 +314,15 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     };
   };
 
-  t('a commit that is slower than two answers is not applied again in pieces', async () => {
+  t('a batch whose commit outlasts two answer deadlines is applied once, neither whole nor halved again', async () => {
     const group = `g-${randomUUID()}`;
     const list = await records(client(0), client(0), client(0), client(0));
-    // Of the four rows of the batch, each waits: beyond two tries, and all of it is committed at the end.
+    // Each of the four rows delays the commit: together longer than two tries. Then the batch is committed.
     const { pool, cure } = await slowCommits(group, 'effects', 'grp', 0.4);
     const one = start({ group, pool, replay: 'never' });
     await one.assigned();
     const given = one.give(list);
-    await until('it is committed', async () => (await seen(group)).length > 0);
+    await until('the batch is committed', async () => (await seen(group)).length > 0);
     await cure();
     await given;
     assert.deepEqual(await seen(group), [0, 0, 0, 0], 'each once');
@@ -330,7 +334,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await pool.end();
   });
 
-  t('what was parked by a commit whose answer was lost stays ahead of what follows it', async () => {
+  t('an event parked by a commit whose answer was lost still parks the later events of its stream', async () => {
     const group = `g-${randomUUID()}`;
     const list = await records(client(1));
     const { pool, cure } = await slowCommits(group, 'ops.parked_events', 'consumer_group', 0.45);
@@ -349,7 +353,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await pool.end();
   });
 
-  t('two events side by side that are too slow are both parked', async () => {
+  t('two neighbouring events that both time out are both parked', async () => {
     const slow = () =>
       Object.assign(new DatabaseError('canceling statement due to statement timeout', 9, 'error'), { code: '57014' });
     const list = await records(client(0), client(0), client(0), client(0));
@@ -371,7 +375,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [0, 0]);
   });
 
-  t('repeated older records take no position back, and replay never passes them over', async () => {
+  t("repeated older records never move the position back; with replay 'never' they are not applied", async () => {
     const list = await records(client(3));
     const one = start({ replay: 'never' });
     await one.assigned();
@@ -385,7 +389,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(one.group), [0, 1, 2, 3]);
   });
 
-  t('a batch in which a log repeats itself, as after the death of its relay, is handed over once', async () => {
+  t('records that the log repeats within a batch, as after a crash of its relay, are applied once', async () => {
     const list = await records(client(3));
     const handed: number[] = [];
     const group = `g-${randomUUID()}`;
@@ -402,7 +406,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(handed, [0, 1, 2, 3]);
   });
 
-  t('kinds that nobody asked for are passed over undecoded', async () => {
+  t('events of other kinds are skipped without decoding them', async () => {
     const [first] = await records(client(0));
     assert.ok(first !== undefined);
     const bad = { ...first, stream: `quota-${randomUUID()}`, type: 'Unheard', id: randomUUID() };
@@ -412,7 +416,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(one.group), [0]);
   });
 
-  /** Refuses the client's second event in the given way, `times` times. */
+  /** Answers the given action for the client's second event, `times` times. */
   const refusing = (action: FailureAction['action'], group: string, times = Infinity): ConsumeOptions['apply'] => {
     let left = times;
     return async (tx, events) => {
@@ -425,7 +429,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     };
   };
 
-  t('what it passes over is stored once in a while, and never overtakes what comes after', async () => {
+  t('the position behind skipped events is stored later, and never over a newer position', async () => {
     const one = start({ types: ['ClientCreated'] });
     await one.assigned();
     const [[first, ...rest], [second]] = [await records(client(2)), await records(client(0))];
@@ -434,21 +438,21 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(rest.slice(0, 1));
     await one.give(rest.slice(1));
     assert.equal((await stored(one.group)).next, 1, 'not yet');
-    assert.equal(one.consumer.status().get('w-0')?.position, rest.at(-1)?.position, 'but it is as far');
-    await until('it is stored', async () => (await stored(one.group)).next === 3);
+    assert.equal(one.consumer.status().get('w-0')?.position, rest.at(-1)?.position, 'but the lane has read that far');
+    await until('the position is stored', async () => (await stored(one.group)).next === 3);
     assert.equal((await stored(one.group)).position, String(rest.at(-1)?.position));
     await one.give(rest);
     await one.give([second]);
     assert.deepEqual(await stored(one.group), { next: 6, position: String(second.position) });
     await one.give(rest);
-    await until('the next is stored, and no earlier one before it', async () => {
+    await until('the next position is stored, and no earlier one before it', async () => {
       const { next } = await stored(one.group);
       assert.ok(next >= 6);
       return next === 8;
     });
   });
 
-  t('but a relaxed one stores it at once: readers wait for its position', async () => {
+  t('a relaxed consumer stores the position behind skipped events at once, because readers wait for it', async () => {
     const one = start({ types: ['ClientCreated'], relaxed: true });
     await one.assigned();
     const [first, ...rest] = await records(client(2));
@@ -458,7 +462,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await stored(one.group), { next: 3, position: String(rest.at(-1)?.position) });
   });
 
-  t('stop: the lane rests, says why, moves nothing, and other lanes go on', async () => {
+  t('stop: the lane pauses, names its reason and keeps its position; other lanes continue', async () => {
     const list = await records(client(2));
     const group = `g-${randomUUID()}`;
     const bad: string[] = [];
@@ -481,14 +485,14 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.log.handlers.batch({ lane: 'w-1', records: [other], nextOffset: 1n, position: other.position });
     assert.deepEqual(await seen(group), [0, 0]);
     await one.assigned(['w-0', 'w-1']);
-    assert.equal(one.consumer.status().get('w-0')?.state, 'stopped', 'it goes on resting after a new assignment');
+    assert.equal(one.consumer.status().get('w-0')?.state, 'stopped', 'a new assignment does not end the pause');
     const fixed = start({ group });
     await fixed.assigned();
     await fixed.give(list.slice(1), { nextOffset: 3n });
     assert.deepEqual(await seen(group), [0, 0, 1, 2]);
   });
 
-  t('skip: that event alone is left out', async () => {
+  t('skip: the consumer leaves out that event alone', async () => {
     const group = `g-${randomUUID()}`;
     const one = start({ group, apply: refusing('skip', group) });
     await one.assigned();
@@ -497,7 +501,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal(one.consumer.status().get('w-0')?.state, 'running');
   });
 
-  t('park: it and the rest of its stream are set aside, also in later batches; others go on', async () => {
+  t('park: the event and all later events of its stream are set aside; other streams continue', async () => {
     const group = `g-${randomUUID()}`;
     const list = await records(client(3), client(0));
     const one = start({ group, apply: refusing('park', group) });
@@ -521,7 +525,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     ]);
   });
 
-  t('retry: again until it works', async () => {
+  t('retry: the batch is tried until it succeeds', async () => {
     const group = `g-${randomUUID()}`;
     const one = start({ group, apply: refusing('retry', group, 3) });
     await one.assigned();
@@ -529,7 +533,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [0, 1, 2]);
   });
 
-  t('an event that does not decode is parked unless somebody says otherwise', async () => {
+  t('an event that does not decode is parked, unless the consumer chooses another action', async () => {
     const list = await records(client(2));
     const broken = list.map((one, i) => (i === 1 ? { ...one, value: new TextEncoder().encode('{"name": 7}') } : one));
     const one = start();
@@ -544,52 +548,55 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(two.group), [0, 2]);
   });
 
-  t('what is at hand of the next batch is decoded meanwhile; what is wrong with it waits for its turn', async () => {
-    const [good, other] = [await records(client(1)), await records(client(1))];
-    const [, last] = other;
-    assert.ok(last !== undefined);
-    const bad = [{ ...last, id: randomUUID(), value: Buffer.from('{"name":7}') }];
-    const group = `g-${randomUUID()}`;
-    const decoded: string[] = [];
-    const codec = Object.assign(Object.create(world.codec), {
-      decode: (event: { readonly id: string }) => {
-        decoded.push(event.id);
-        return world.codec.decode(event as never);
-      },
-    });
-    let ahead: readonly string[] = [];
-    const one = start({
-      group,
-      codec,
-      apply: async (tx, events) => {
-        // The last of what is at hand is the bad one: once it was tried, all before it are there.
-        if (ahead.length === 0) await until('it is tried', () => decoded.includes(bad[0]?.id ?? ''));
-        ahead = [...decoded];
-        return effectsOf(group)(tx, events);
-      },
-    });
-    await one.assigned();
-    await one.give(good, { next: [...other, ...bad] });
-    assert.deepEqual(
-      ahead,
-      [...good, ...other, ...bad].map((event) => event.id),
-    );
-    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
-    await one.give(other, { next: bad });
-    assert.deepEqual(
-      decoded.filter((id) => other.some((event) => event.id === id)),
-      other.map((event) => event.id),
-      'decoded once',
-    );
-    await one.give(bad);
-    assert.equal((await parked(group)).length, 1);
-    assert.deepEqual(
-      await effects(world.pool, group),
-      [...good, ...other].map(({ stream, revision }) => ({ stream, revision: Number(revision) })),
-    );
-  });
+  t(
+    'the next batch is decoded while the current one is applied; its invalid event is parked in its own turn',
+    async () => {
+      const [good, other] = [await records(client(1)), await records(client(1))];
+      const [, last] = other;
+      assert.ok(last !== undefined);
+      const bad = [{ ...last, id: randomUUID(), value: Buffer.from('{"name":7}') }];
+      const group = `g-${randomUUID()}`;
+      const decoded: string[] = [];
+      const codec = Object.assign(Object.create(world.codec), {
+        decode: (event: { readonly id: string }) => {
+          decoded.push(event.id);
+          return world.codec.decode(event as never);
+        },
+      });
+      let ahead: readonly string[] = [];
+      const one = start({
+        group,
+        codec,
+        apply: async (tx, events) => {
+          // The bad event is the last of the next batch: once the consumer tried it, it has tried all events before it.
+          if (ahead.length === 0) await until('the bad event is tried', () => decoded.includes(bad[0]?.id ?? ''));
+          ahead = [...decoded];
+          return effectsOf(group)(tx, events);
+        },
+      });
+      await one.assigned();
+      await one.give(good, { next: [...other, ...bad] });
+      assert.deepEqual(
+        ahead,
+        [...good, ...other, ...bad].map((event) => event.id),
+      );
+      assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+      await one.give(other, { next: bad });
+      assert.deepEqual(
+        decoded.filter((id) => other.some((event) => event.id === id)),
+        other.map((event) => event.id),
+        'decoded once',
+      );
+      await one.give(bad);
+      assert.equal((await parked(group)).length, 1);
+      assert.deepEqual(
+        await effects(world.pool, group),
+        [...good, ...other].map(({ stream, revision }) => ({ stream, revision: Number(revision) })),
+      );
+    },
+  );
 
-  t('a fault that fails all of several streams stops the lane, parks nothing and is not swallowed', async () => {
+  t('an error in every stream of a batch stops the lane with that error, and parks nothing', async () => {
     const one = start({
       apply: async () => {
         throw new TypeError('undefined is not a function');
@@ -602,7 +609,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await parked(one.group), []);
   });
 
-  t('poison: a throw that names no event is narrowed down to one; its stream is parked, all others go on', async () => {
+  t('poison: the batch is halved down to the event that fails; its stream is parked, all others continue', async () => {
     const lives = Array.from({ length: 50 }, () => client(1));
     const list = await records(...lives);
     const [sick, worse] = [list[30], list[73]];
@@ -623,7 +630,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       'each once, in order',
     );
     assert.deepEqual(await stored(group), { next: 100, position: String(list.at(-1)?.position) });
-    assert.ok(sizes.length < 60, `${sizes.length} tries: it halves`);
+    assert.ok(sizes.length < 60, `${sizes.length} tries: the batch is halved`);
     const rows = await parked(group);
     assert.deepEqual(
       rows.map(({ stream }) => stream).sort(),
@@ -636,7 +643,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal(one.consumer.status().get('w-0')?.state, 'running');
   });
 
-  t('poison alone in a quiet system is parked too', async () => {
+  t('a poison event that is alone in its batch is parked too', async () => {
     const list = await records(client(0));
     const group = `g-${randomUUID()}`;
     const { apply, sizes } = choking(group, new Set([idAt(list, 0)]));
@@ -647,11 +654,11 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       (await parked(group)).map(({ reason }) => reason),
       ['choked'],
     );
-    assert.deepEqual(sizes, [1, 1], 'tried once more before it is blamed');
+    assert.deepEqual(sizes, [1, 1], 'tried once more before it is parked');
     assert.equal((await stored(group)).next, 1);
   });
 
-  /** Two processes find no row of a key, and both write one: what the second of them does when it comes second. */
+  /** The effect of the slower of two processes: both find no row of a key, and the other inserts it first. */
   const racing = (group: string) => {
     let isFirst = true;
     const apply: ConsumeOptions['apply'] = async (tx, events) => {
@@ -667,7 +674,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     return { apply, lost: () => !isFirst };
   };
 
-  t('an event that comes alone and loses a race of two processes once is not parked', async () => {
+  t('an event alone in its batch that loses a race to another process once is not parked', async () => {
     const group = `g-${randomUUID()}`;
     const { apply, lost } = racing(group);
     const one = start({ group, apply });
@@ -679,7 +686,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal(one.consumer.status().get('w-0')?.state, 'running');
   });
 
-  t('poison that Postgres itself refuses each time is parked, whatever the class of its state', async () => {
+  t('an event that Postgres refuses each time is parked, whatever the class of the SQLSTATE', async () => {
     for (const [statement, says] of [
       [`insert into keyed values ('a'), ('a') on conflict (key) do update set key = excluded.key`, /a second time/],
       [
@@ -699,7 +706,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       });
       await one.assigned();
       const given = one.give(list);
-      await until('it is parked', async () => (await parked(group)).length > 0, 5_000);
+      await until('the event is parked', async () => (await parked(group)).length > 0, 5_000);
       await given;
       assert.deepEqual(
         (await parked(group)).map(({ stream }) => stream),
@@ -710,7 +717,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('others keep the short way while a stream is parked', async () => {
+  t('while one stream is parked, batches without it are still applied in one statement', async () => {
     const [sick, well] = [await records(client(2)), await records(client(1))];
     const group = `g-${randomUUID()}`;
     const told: string[] = [];
@@ -729,12 +736,12 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(well);
     assert.deepEqual(told, ['committed 2']);
     await one.give(sick.slice(1));
-    assert.deepEqual(told, ['committed 2'], 'what follows the parked one does not');
+    assert.deepEqual(told, ['committed 2'], 'events behind the parked one are not');
     assert.equal((await parked(group)).length, 3);
   });
 
   t(
-    'an event of a later version and one with a missing key are not parked: the lane waits for who can read them',
+    'an event of an unknown type or with a missing key is not parked: the lane stops until a consumer can read it',
     async () => {
       const [list, other] = [await records(client(1)), await records(client(0))];
       const unknown = list.map((event, at) => (at === 1 ? { ...event, type: 'ClientPainted' } : event));
@@ -756,11 +763,11 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       const updated = start({ group: one.group });
       await updated.assigned();
       await updated.give([...list, ...other]);
-      assert.deepEqual(await seen(one.group), [0, 1, 0], 'who knows it loses nothing');
+      assert.deepEqual(await seen(one.group), [0, 1, 0], 'a consumer that knows the type applies every event');
     },
   );
 
-  t('more than ten streams within a minute stop the group, on all its lanes, and are not parked', async () => {
+  t('the eleventh poison stream within a minute stops all lanes of the group and is not parked', async () => {
     const lives = Array.from({ length: 12 }, () => client(0));
     const list = await records(...lives);
     const group = `g-${randomUUID()}`;
@@ -773,7 +780,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       assert.match(one.consumer.status().get(lane)?.reason ?? '', /more than 10 streams/, lane);
     }
     assert.deepEqual(await parked(group), []);
-    // Ten are let be, and the eleventh a batch later is one too many.
+    // Ten streams are parked; the eleventh, a batch later, stops the lane.
     const next = start({ group, apply: choking(group, bad).apply });
     await next.assigned();
     await next.give([...list.slice(0, 10), ...list.slice(11)]);
@@ -793,7 +800,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await parked(group)).length, 11);
   });
 
-  t('a group that would park too many streams again and again rests longer, though something succeeds', async () => {
+  t('a group that exceeds the limit of parked streams again pauses longer, even after a success', async () => {
     const group = `g-${randomUUID()}`;
     const sick = () => records(...Array.from({ length: 11 }, () => client(0)));
     const [some, good, others, last] = [
@@ -809,7 +816,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give([...some, ...good.slice(0, 1)], { nextOffset: 12n });
     assert.match(one.consumer.status().get('w-0')?.reason ?? '', /more than 10 streams/);
     assert.ok(rests() >= 0 && rests() <= 300, `${rests()}`);
-    await until('its rest is over', () => one.log.again.length > 0);
+    await until('the pause is over', () => one.log.again.length > 0);
     await one.assigned();
     await one.give(good.slice(1), { nextOffset: 13n });
     assert.deepEqual(await seen(group), [0]);
@@ -820,7 +827,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   });
 
   t(
-    'a batch that times out twice is halved; an event that alone does so is parked, unless the database was just slow',
+    'a batch that times out twice is halved; one event is parked, unless another infrastructure fault follows',
     async () => {
       const slow = () =>
         Object.assign(new DatabaseError('canceling statement due to statement timeout', 9, 'error'), { code: '57014' });
@@ -835,8 +842,8 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
         [list[2]?.stream],
       );
       assert.deepEqual(await seen(group), [0, 0, 0]);
-      assert.deepEqual(heavy.sizes.slice(0, 2), [4, 4], 'twice whole');
-      // Another fault right after the second time-out: the event is innocent.
+      assert.deepEqual(heavy.sizes.slice(0, 2), [4, 4], 'the whole batch twice');
+      // A network fault right after the second time-out: the event is no poison candidate.
       const sick = `g-${randomUUID()}`;
       let left = 3;
       const two = start({
@@ -854,7 +861,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
-  t('of two that are too slow, the lane goes on between their tries; one that is alone is tried once', async () => {
+  t('of two parked events that time out, each is tried once before either is tried again', async () => {
     const group = `g-${randomUUID()}`;
     const list = await records(client(0), client(0), client(0));
     const slow = () =>
@@ -879,12 +886,12 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(list, { lane: lanes[0] ?? '' });
     assert.equal((await parked(group)).length, 2);
     isParked = true;
-    await until('the first was tried', () => tried.length === 1, 5_000);
-    await until('both were tried', () => tried.length >= 2, 5_000);
-    assert.deepEqual(new Set(tried.slice(0, 2)), bad, 'each once before one of them is tried again');
+    await until('the first event was tried', () => tried.length === 1, 5_000);
+    await until('both events were tried', () => tried.length >= 2, 5_000);
+    assert.deepEqual(new Set(tried.slice(0, 2)), bad, 'each once before either is tried again');
   });
 
-  /** A row of the effects that somebody else holds, and whoever touches it fails after 10 ms. */
+  /** Another connection locks a row; the effect of revision 1 needs it and times out after 10 ms. */
   const heldRow = async (group: string) => {
     await world.pool.query('insert into keyed values ($1)', [group]);
     const holder = await world.pool.connect();
@@ -916,7 +923,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     return rows;
   };
 
-  t('an event that was parked because it waited for a lock goes on by itself, with what came after it', async () => {
+  t('an event parked after a lock time-out is retried by the worker, and the rest of its stream follows', async () => {
     const group = `g-${randomUUID()}`;
     const list = await records(client(3));
     const { apply, tries, release } = await heldRow(group);
@@ -925,150 +932,160 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.assigned([lane]);
     await one.give(list.slice(0, 3), { lane });
     assert.deepEqual(await parked(group).then((rows) => rows.map(({ revision }) => revision)), [1, 2]);
-    assert.deepEqual(await nextTry(group), [{ revision: 1, after: 400 }], 'its first event alone, and after a while');
+    assert.deepEqual(
+      await nextTry(group),
+      [{ revision: 1, after: 400 }],
+      'only the first event of the stream is due, after the delay',
+    );
     const first = tries.length;
     await release();
     await one.give(list.slice(3), { lane });
-    await until('all are applied', async () => (await parked(group)).length === 0);
+    await until('all events are applied', async () => (await parked(group)).length === 0);
     assert.deepEqual(await seen(group), [0, 1, 2, 3]);
-    assert.equal(tries.length, first + 1, 'once, when its time had come');
-  });
-
-  t('one that is too slow each time is tried ever more seldom, and then waits for an operator', async () => {
-    const group = `g-${randomUUID()}`;
-    const list = await records(client(2));
-    const { apply, tries, release } = await heldRow(group);
-    const one = start({ group, store: world.store, requestLookMs: 20, doubtMs: 200, apply });
-    const lane = `workspace-${list[0]?.partition}`;
-    await one.assigned([lane]);
-    await one.give(list, { lane });
-    const before = tries.length;
-    const afters = new Set<number>();
-    await until(
-      'it waits for an operator',
-      async () => {
-        const [row] = await nextTry(group);
-        if (row !== undefined) afters.add(row.after);
-        return row === undefined;
-      },
-      15_000,
-    );
-    const [first, ...later] = afters;
-    assert.equal(first, 200);
-    assert.ok(later.length === 1 || later.length === 2, [...afters].join());
-    for (const [at, after] of later.entries()) assert.ok(after >= 4 * ([...afters][at] ?? 0), [...afters].join());
-    assert.equal(tries.length - before, 2 * afters.size, 'whole and alone, each time');
-    await release();
-    assert.equal((await parked(group)).length, 2);
+    assert.equal(tries.length, first + 1, 'tried once, when it was due');
   });
 
   t(
-    'blips nobody thought of are waited out: a name, a host with two addresses, a server that is read-only',
+    'an event that times out each time is retried after ever longer delays, and then waits for an operator',
     async () => {
       const group = `g-${randomUUID()}`;
-      const refused = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-      const blips: (() => unknown)[] = [
-        () => Object.assign(new Error('getaddrinfo ENOTFOUND db'), { code: 'ENOTFOUND' }),
-        () => new AggregateError([refused(), refused()]),
-      ];
-      let readOnly = true;
-      const one = start({
-        group,
-        apply: async (tx, events) => {
-          const blip = blips.shift();
-          if (blip !== undefined) throw blip();
-          if (!readOnly) return effectsOf(group)(tx, events);
-          readOnly = false;
-          await tx.query('set transaction_read_only = on');
-          return effectsOf(group)(tx, events);
+      const list = await records(client(2));
+      const { apply, tries, release } = await heldRow(group);
+      const one = start({ group, store: world.store, requestLookMs: 20, doubtMs: 200, apply });
+      const lane = `workspace-${list[0]?.partition}`;
+      await one.assigned([lane]);
+      await one.give(list, { lane });
+      const before = tries.length;
+      const afters = new Set<number>();
+      await until(
+        'the event waits for an operator',
+        async () => {
+          const [row] = await nextTry(group);
+          if (row !== undefined) afters.add(row.after);
+          return row === undefined;
         },
-      });
-      await one.assigned();
-      await one.give(await records(client(2)));
-      assert.deepEqual(await seen(group), [0, 1, 2]);
-      assert.equal(readOnly, false);
-      assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+        15_000,
+      );
+      const [first, ...later] = afters;
+      assert.equal(first, 200);
+      assert.ok(later.length === 1 || later.length === 2, [...afters].join());
+      for (const [at, after] of later.entries()) assert.ok(after >= 4 * ([...afters][at] ?? 0), [...afters].join());
+      assert.equal(tries.length - before, 2 * afters.size, 'each time the whole stream, then the event alone');
+      await release();
+      assert.equal((await parked(group)).length, 2);
     },
   );
 
-  t('a lane that stopped is read anew after its rest, later each time, and goes on once it can', async () => {
+  t('the lane retries after an unresolved name, two refused addresses and a read-only server', async () => {
     const group = `g-${randomUUID()}`;
-    const [list, other] = [await records(client(2)), await records(client(0))];
-    let broken = true;
-    const rests = [20, 60, 100];
+    const refused = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const blips: (() => unknown)[] = [
+      () => Object.assign(new Error('getaddrinfo ENOTFOUND db'), { code: 'ENOTFOUND' }),
+      () => new AggregateError([refused(), refused()]),
+    ];
+    let readOnly = true;
     const one = start({
       group,
-      restsMs: rests,
       apply: async (tx, events) => {
-        if (broken) throw new MissingKey('not yet');
+        const blip = blips.shift();
+        if (blip !== undefined) throw blip();
+        if (!readOnly) return effectsOf(group)(tx, events);
+        readOnly = false;
+        await tx.query('set transaction_read_only = on');
         return effectsOf(group)(tx, events);
       },
     });
     await one.assigned();
-    const status = () => one.consumer.status().get('w-0');
-    for (let times = 1; times <= 4; times += 1) {
-      await one.give(list, { nextOffset: 3n });
-      assert.equal(status()?.state, 'stopped');
-      const left = status()?.restsMs ?? -1;
-      const rest = rests[Math.min(times, rests.length) - 1] ?? 0;
-      assert.ok(left > 0 && left <= rest, `${left} of ${rest}`);
-      await one.give(other, { nextOffset: 4n });
-      await until('the lane is asked for', () => one.log.again.length === times);
-      const [from] = await one.assigned();
-      assert.equal(from?.nextOffset, null, 'from where it got to');
-      assert.equal(status()?.state, 'running');
-    }
-    broken = false;
-    await one.give([...list, ...other], { nextOffset: 4n });
-    assert.deepEqual(await seen(group), [0, 1, 2, 0]);
-    broken = true;
-    await one.give(await records(client(0)), { nextOffset: 5n });
-    assert.ok((status()?.restsMs ?? 99) <= 20, 'it got on in between: the first rest again');
+    await one.give(await records(client(2)));
+    assert.deepEqual(await seen(group), [0, 1, 2]);
+    assert.equal(readOnly, false);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
   });
 
-  t('a stopped lane of the embedded log goes on by itself, though nothing new comes', async () => {
-    const group = `g-${randomUUID()}`;
-    const stop = new AbortController();
-    let broken = true;
-    const { nextOffset } = (await world.log.ends(['workspace']))[0] ?? {};
-    const [placed] = await records(client(1));
-    assert.ok(placed !== undefined);
-    await world.pool.query(
-      'insert into ops.consumer_positions (consumer_group, lane, next_offset) values ($1, $2, $3::int8)',
-      [group, '*', String(nextOffset)],
-    );
-    const consumer = consume({
-      log: world.log,
-      pool: world.pool,
-      group,
-      topics: ['workspace'],
-      codec: world.codec,
-      restsMs: [900],
-      apply: async (tx, events) => {
-        if (broken) throw new MissingKey('no key yet');
-        return effectsOf(group)(tx, events);
-      },
-      signal: stop.signal,
-      logger: world.logger,
-    });
-    await until('it stops', () => stoppedLanes([consumer]).length > 0);
-    const [registry, readiness] = [createRegistry('test'), new Readiness()];
-    watchConsumers({ registry, readiness, pool: world.pool }, 'consumers', () => [consumer]);
-    const counted = async (): Promise<string> =>
-      (await registry.metrics()).match(/^consumer_lanes.*$/gm)?.join(' ') ?? '';
-    assert.match(await counted(), /state="stopped",thread="test"\} 1/);
-    const check = (await readiness.ask()).find(({ name }) => name === 'consumers');
-    assert.equal(check?.ok, false);
-    assert.match(check?.detail ?? '', /no key yet \(stopped; tries again in 1 s\)/);
-    broken = false;
-    await until('it goes on', async () => (await seen(group)).length === 2);
-    assert.deepEqual(stoppedLanes([consumer]), []);
-    assert.match(await counted(), /state="stopped",thread="test"\} 0/);
-    stop.abort();
-    await consumer.done;
-  });
+  t(
+    'a stopped lane is read again after its pause, each pause longer, and continues once its batch succeeds',
+    async () => {
+      const group = `g-${randomUUID()}`;
+      const [list, other] = [await records(client(2)), await records(client(0))];
+      let broken = true;
+      const rests = [20, 60, 100];
+      const one = start({
+        group,
+        restsMs: rests,
+        apply: async (tx, events) => {
+          if (broken) throw new MissingKey('not yet');
+          return effectsOf(group)(tx, events);
+        },
+      });
+      await one.assigned();
+      const status = () => one.consumer.status().get('w-0');
+      for (let times = 1; times <= 4; times += 1) {
+        await one.give(list, { nextOffset: 3n });
+        assert.equal(status()?.state, 'stopped');
+        const left = status()?.restsMs ?? -1;
+        const rest = rests[Math.min(times, rests.length) - 1] ?? 0;
+        assert.ok(left > 0 && left <= rest, `${left} of ${rest}`);
+        await one.give(other, { nextOffset: 4n });
+        await until('the consumer asks the log for the lane', () => one.log.again.length === times);
+        const [from] = await one.assigned();
+        assert.equal(from?.nextOffset, null, 'from the stored position');
+        assert.equal(status()?.state, 'running');
+      }
+      broken = false;
+      await one.give([...list, ...other], { nextOffset: 4n });
+      assert.deepEqual(await seen(group), [0, 1, 2, 0]);
+      broken = true;
+      await one.give(await records(client(0)), { nextOffset: 5n });
+      assert.ok((status()?.restsMs ?? 99) <= 20, 'a success in between starts at the first pause again');
+    },
+  );
 
-  t('a lane that stopped here and runs elsewhere is not told as stopped any more', async () => {
+  t(
+    'a stopped lane of the embedded log continues without a new event; metrics and readiness show the stop',
+    async () => {
+      const group = `g-${randomUUID()}`;
+      const stop = new AbortController();
+      let broken = true;
+      const { nextOffset } = (await world.log.ends(['workspace']))[0] ?? {};
+      const [placed] = await records(client(1));
+      assert.ok(placed !== undefined);
+      await world.pool.query(
+        'insert into ops.consumer_positions (consumer_group, lane, next_offset) values ($1, $2, $3::int8)',
+        [group, '*', String(nextOffset)],
+      );
+      const consumer = consume({
+        log: world.log,
+        pool: world.pool,
+        group,
+        topics: ['workspace'],
+        codec: world.codec,
+        restsMs: [900],
+        apply: async (tx, events) => {
+          if (broken) throw new MissingKey('no key yet');
+          return effectsOf(group)(tx, events);
+        },
+        signal: stop.signal,
+        logger: world.logger,
+      });
+      await until('the lane stops', () => stoppedLanes([consumer]).length > 0);
+      const [registry, readiness] = [createRegistry('test'), new Readiness()];
+      watchConsumers({ registry, readiness, pool: world.pool }, 'consumers', () => [consumer]);
+      const counted = async (): Promise<string> =>
+        (await registry.metrics()).match(/^consumer_lanes.*$/gm)?.join(' ') ?? '';
+      assert.match(await counted(), /state="stopped",thread="test"\} 1/);
+      const check = (await readiness.ask()).find(({ name }) => name === 'consumers');
+      assert.equal(check?.ok, false);
+      assert.match(check?.detail ?? '', /no key yet \(stopped; tries again in 1 s\)/);
+      broken = false;
+      await until('the lane continues', async () => (await seen(group)).length === 2);
+      assert.deepEqual(stoppedLanes([consumer]), []);
+      assert.match(await counted(), /state="stopped",thread="test"\} 0/);
+      stop.abort();
+      await consumer.done;
+    },
+  );
+
+  t('a lane that stopped in one process and runs in another is no longer reported as stopped', async () => {
     const group = `g-${randomUUID()}`;
     const { nextOffset } = (await world.log.ends(['workspace']))[0] ?? {};
     await records(client(1));
@@ -1089,14 +1106,14 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     const old = member(async () => {
       throw new MissingKey('not in this build');
     });
-    await until('it stops', () => stoppedLanes([old]).length > 0);
+    await until('the lane stops', () => stoppedLanes([old]).length > 0);
     const newer = member(effectsOf(group));
-    await until('the other one goes on', async () => (await seen(group)).length === 2);
-    await until('the first stands by', () => stoppedLanes([old]).length === 0);
+    await until('the other process continues the lane', async () => (await seen(group)).length === 2);
+    await until('the first process reports no stopped lane', () => stoppedLanes([old]).length === 0);
     assert.equal(newer.status().get('*')?.state, 'running');
   });
 
-  t('a log that did not hear that a lane is to be read anew is told again', async () => {
+  t('the consumer repeats its request to read a lane again until the log assigns the lane', async () => {
     const one = start({
       restsMs: [20],
       apply: async () => {
@@ -1105,13 +1122,13 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     });
     await one.assigned();
     await one.give(await records(client(0)));
-    // As one does that is on its way to take the lane when the rest is over.
-    await until('it is asked twice', () => one.log.again.length === 2);
+    // A log ignores the request while it is about to assign the lane.
+    await until('the log is asked twice', () => one.log.again.length === 2);
     await one.assigned();
     assert.equal(one.consumer.status().get('w-0')?.state, 'running');
   });
 
-  t('prepare that fails for good stops the lane, and does not end the consumer', async () => {
+  t('a lasting error in prepare stops the lane and does not end the consumer', async () => {
     const one = start({
       prepare: async () => {
         throw new TypeError('no');
@@ -1123,7 +1140,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await stored(one.group)).next, null);
   });
 
-  t('a connection that dies in the middle is waited out', async () => {
+  t('a batch whose database connection dies is applied again', async () => {
     let killed = false;
     const group = `g-${randomUUID()}`;
     const one = start({
@@ -1143,7 +1160,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal(one.consumer.status().get('w-0')?.state, 'running');
   });
 
-  t('wants: what it does not want is passed over undecoded, as of what prepare found out', async () => {
+  t('wants: events that it rejects, with the data that prepare loaded, are skipped without decoding them', async () => {
     const [wanted, other] = [await records(client(0)), await records(client(0))];
     const [first] = wanted;
     assert.ok(first !== undefined);
@@ -1163,7 +1180,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     );
   });
 
-  t('prepare is waited out while its part is away', async () => {
+  t('prepare is retried while its dependency is unavailable', async () => {
     let failures = 2;
     const one = start({
       prepare: async () => {
@@ -1177,7 +1194,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal(one.consumer.status().get('w-0')?.state, 'running');
   });
 
-  t('what goes on in memory is told once, when the effect holds or when it does not', async () => {
+  t('each try calls exactly one of committed and rolledBack', async () => {
     const group = `g-${randomUUID()}`;
     const told: string[] = [];
     let lost = true;
@@ -1203,7 +1220,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [0, 1]);
   });
 
-  /** Moves the position by a statement of its own; says what it was given. */
+  /** Moves the position with one statement and notes how many events it committed. */
   const atOnce =
     (told: string[]): NonNullable<ConsumeOptions['applyInOneStatement']> =>
     async (events, { group, lane, epoch, nextOffset, position }) => {
@@ -1217,7 +1234,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       return { committed: () => void told.push(`committed ${events.length}`), rolledBack: () => undefined };
     };
 
-  t('at once: effect and position in one statement, or in a transaction where that cannot be', async () => {
+  t('one statement stores effect and position; where it cannot, a transaction does', async () => {
     const list = await records(client(9));
     const told: string[] = [];
     const one = start({ applyInOneStatement: atOnce(told) });
@@ -1225,16 +1242,16 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(list.slice(0, 2));
     assert.deepEqual(told, ['committed 2']);
     assert.deepEqual(await stored(one.group), { next: 2, position: String(list[1]?.position) });
-    assert.deepEqual(await seen(one.group), [], 'no transaction was asked');
+    assert.deepEqual(await seen(one.group), [], 'no transaction was used');
     await one.give(list.slice(2, 9));
-    assert.equal((await stored(one.group)).next, 2, 'nothing came of it: its position may wait');
+    assert.equal((await stored(one.group)).next, 2, 'without an effect the position is stored later');
     assert.equal(one.consumer.status().get('w-0')?.position, list[8]?.position);
     await one.give(list.slice(9));
     assert.deepEqual(await stored(one.group), { next: 10, position: String(list[9]?.position) });
     assert.deepEqual(await seen(one.group), [9]);
   });
 
-  t('at once: a lost answer is not applied twice, and a former owner is fenced', async () => {
+  t('in one statement: a repeated batch is not applied twice, and a former owner is fenced', async () => {
     const list = await records(client(1));
     const told: string[] = [];
     const old = start({ applyInOneStatement: atOnce(told) });
@@ -1248,7 +1265,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(told, ['committed 2']);
   });
 
-  /** A group with a poisoned stream parked, over a store that has it; `cure` makes it applicable. */
+  /** A group that has parked a poison stream, which its store holds; `cure` makes the stream applicable. */
   const poisoned = async (changes: number, over: Partial<ConsumeOptions> = {}) => {
     const list = await records(client(changes));
     const lane = `workspace-${list[0]?.partition}`;
@@ -1272,19 +1289,19 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   };
 
   t(
-    'retry: parked events are applied in the order of revisions, and the stream goes on, beside its running lane',
+    'retry: parked events are applied in the order of revisions while their lane runs, and the stream continues',
     async () => {
       const { list, lane, group, one, ask, cure } = await poisoned(250);
       assert.equal((await parked(group)).length, 249);
       assert.equal(await ask((tx) => requestRetry(tx, group, list[0]?.stream ?? null)), 1);
-      await until('it was tried, and stays parked', async () => {
+      await until('the stream was tried and stays parked', async () => {
         const [row] = await listParked(world.pool, group);
         return row?.retryAt === null;
       });
       assert.deepEqual(await seen(group), [0]);
       cure();
       await ask((tx) => requestRetry(tx, group, null));
-      // A record comes while they are applied: it is behind them, whichever is first.
+      // A record arrives while the parked events are applied: it is applied behind them in either order.
       await one.give(list.slice(250), { lane, nextOffset: 251n });
       await until('all are applied', async () => (await parked(group)).length === 0);
       assert.deepEqual(await seen(group), [...list.keys()]);
@@ -1294,60 +1311,63 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
-  t('retry: a former owner applies nothing, and who comes after it does all that is left', async () => {
+  t('retry: a former owner applies nothing, and the next owner applies all parked events', async () => {
     const { lane, group, one, make, ask, cure } = await poisoned(3, { requestLookMs: 3_600_000 });
     cure();
     const now = make();
     await now.assigned([lane]);
     await ask((tx) => requestRetry(tx, group, null));
     await assert.rejects(one.give(await records(client(0)), { lane, nextOffset: 9n }), Fenced);
-    assert.deepEqual(await seen(group), [0], 'nobody looked yet');
+    assert.deepEqual(await seen(group), [0], 'no member has looked for the request yet');
     const heir = start({ group, store: world.store, requestLookMs: 20, replay: 'never' });
     await heir.assigned([lane]);
     await until('all are applied', async () => (await parked(group)).length === 0);
     assert.deepEqual(await seen(group), [0, 1, 2]);
   });
 
-  t('retry: a stream that cannot even be tried does not keep the others of its group from it', async () => {
-    const group = `g-${randomUUID()}`;
-    const named = (digit: string) => `${digit.repeat(8)}-0000-4000-8000-000000000000` as const;
-    const [first] = await records(client(0, named('0')));
-    assert.ok(first !== undefined);
-    const metadata = new TextEncoder().encode('{"a');
-    const junk = first.stream;
-    const broken = otherStore({});
-    const store: EventStore = {
-      ...broken,
-      read: async (stream, options) => {
-        const events = await broken.read(stream, options);
-        return stream === junk ? events.map((event) => ({ ...event, metadata })) : events;
-      },
-    };
-    const [odd, well] = [await records(client(0, named('1'))), await records(client(0, named('2')))];
-    const lanes = ['workspace-0', 'workspace-1', 'workspace-2', 'workspace-3'];
-    const bad = new Set([idAt(odd, 0), idAt(well, 0)]);
-    let error = (): Error => new TypeError('choked');
-    const one = start({
-      group,
-      store,
-      requestLookMs: 20,
-      apply: choking(group, bad, () => error()).apply,
-    });
-    await one.assigned(lanes);
-    const good = await records(client(0));
-    await one.give([{ ...first, metadata }, ...odd, ...well, ...good], { lane: 'workspace-0' });
-    assert.equal((await parked(group)).length, 3);
-    error = () => new Error('something else, each time');
-    bad.delete(idAt(well, 0));
-    await inTransaction(world.pool, async (tx) => ({ commit: true, result: await requestRetry(tx, group, null) }));
-    await until('the third is applied', async () => (await seen(group)).length === 2);
-    await until('the first is told', async () => {
-      const row = (await listParked(world.pool, group)).find(({ stream }) => stream === junk);
-      return row?.retryAt === null && /JSON/.test(row.reason);
-    });
-  });
+  t(
+    'retry: a stream that fails before its events are applied does not delay other parked streams of the group',
+    async () => {
+      const group = `g-${randomUUID()}`;
+      const named = (digit: string) => `${digit.repeat(8)}-0000-4000-8000-000000000000` as const;
+      const [first] = await records(client(0, named('0')));
+      assert.ok(first !== undefined);
+      const metadata = new TextEncoder().encode('{"a');
+      const junk = first.stream;
+      const broken = otherStore({});
+      const store: EventStore = {
+        ...broken,
+        read: async (stream, options) => {
+          const events = await broken.read(stream, options);
+          return stream === junk ? events.map((event) => ({ ...event, metadata })) : events;
+        },
+      };
+      const [odd, well] = [await records(client(0, named('1'))), await records(client(0, named('2')))];
+      const lanes = ['workspace-0', 'workspace-1', 'workspace-2', 'workspace-3'];
+      const bad = new Set([idAt(odd, 0), idAt(well, 0)]);
+      let error = (): Error => new TypeError('choked');
+      const one = start({
+        group,
+        store,
+        requestLookMs: 20,
+        apply: choking(group, bad, () => error()).apply,
+      });
+      await one.assigned(lanes);
+      const good = await records(client(0));
+      await one.give([{ ...first, metadata }, ...odd, ...well, ...good], { lane: 'workspace-0' });
+      assert.equal((await parked(group)).length, 3);
+      error = () => new Error('something else, each time');
+      bad.delete(idAt(well, 0));
+      await inTransaction(world.pool, async (tx) => ({ commit: true, result: await requestRetry(tx, group, null) }));
+      await until('the third stream is applied', async () => (await seen(group)).length === 2);
+      await until('the first stream shows its reason', async () => {
+        const row = (await listParked(world.pool, group)).find(({ stream }) => stream === junk);
+        return row?.retryAt === null && /JSON/.test(row.reason);
+      });
+    },
+  );
 
-  t('retry: a request that dies half way stands in what is left, also in what was parked after it', async () => {
+  t('retry: after a consumer ends half way, the request remains on the rest of the stream', async () => {
     const { list, lane, group, one, ask, cure } = await poisoned(160, { requestLookMs: 3_600_000 });
     const worse = idAt(list, 130);
     cure();
@@ -1357,11 +1377,11 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       (await listParked(world.pool, group)).map((row) => [Number(row.revision), row.retryAt !== null]);
     assert.deepEqual(await wanted(), [[1, true]]);
     one.stop.abort();
-    // It gets as far as the 130th, waits there for a part, and ends.
+    // The consumer reaches the 130th event, waits there for a dependency, and ends.
     const heavy = choking(group, new Set([worse]), () => new Error('a part is away'));
     const dying = start({ group, store: world.store, requestLookMs: 20, apply: heavy.apply });
     await dying.assigned([lane]);
-    await until('it tried', () => heavy.sizes.length >= 2);
+    await until('the consumer tried', () => heavy.sizes.length >= 2);
     dying.stop.abort();
     assert.deepEqual(await wanted(), [[101, true]]);
     const last = start({ group, store: world.store, requestLookMs: 20 });
@@ -1370,7 +1390,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [...list.keys()]);
   });
 
-  t('retry: one event alone that loses a race of two processes once does not stay parked for it', async () => {
+  t('retry: an event that loses a race to another process once does not stay parked', async () => {
     const racer = { apply: undefined as ConsumeOptions['apply'] | undefined };
     const group = `g-${randomUUID()}`;
     const { ask } = await poisoned(2, {
@@ -1388,7 +1408,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [0, 1]);
   });
 
-  t('retry: an event that is too slow again stays parked and says so, and does not hold up its lane', async () => {
+  t('retry: an event that times out again stays parked with that reason', async () => {
     const slow = () =>
       Object.assign(new DatabaseError('canceling statement due to statement timeout', 9, 'error'), { code: '57014' });
     const group = `g-${randomUUID()}`;
@@ -1401,38 +1421,39 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       },
     });
     await one.give(list.slice(1), { lane, nextOffset: 2n });
-    await until('it has been tried', async () => (await listParked(world.pool, group))[0]?.retryAt === null, 5_000);
+    await until('the event was tried', async () => (await listParked(world.pool, group))[0]?.retryAt === null, 5_000);
     assert.equal((await parked(group)).length, 1);
     await ask((tx) => requestRetry(tx, group, null));
-    await until('it is told', async () => (await listParked(world.pool, group))[0]?.retryAt === null, 5_000);
+    await until(
+      'the retry request is answered',
+      async () => (await listParked(world.pool, group))[0]?.retryAt === null,
+      5_000,
+    );
     assert.match((await parked(group))[0]?.reason ?? '', /statement timeout/);
   });
 
-  t(
-    'retry: a table that is not there yet is no fault of the event: the request stays until it can be tried',
-    async () => {
-      const group = `g-${randomUUID()}`;
-      let fails: (() => Error) | null = () => new TypeError('choked');
-      const { ask } = await poisoned(2, {
-        group,
-        apply: async (tx, events) => {
-          if (fails !== null && events.some(({ revision }) => revision === 1)) throw fails();
-          return effectsOf(group)(tx, events);
-        },
-      });
-      fails = () => Object.assign(new DatabaseError('relation "new" does not exist', 9, 'error'), { code: '42P01' });
-      await ask((tx) => requestRetry(tx, group, null));
-      await until('it is told', async () => {
-        const [row] = await listParked(world.pool, group);
-        return row !== undefined && row.retryAt !== null && /relation "new"/.test(row.reason);
-      });
-      fails = null;
-      await until('it is applied', async () => (await parked(group)).length === 0);
-      assert.deepEqual((await seen(group)).slice(0, 2), [0, 1]);
-    },
-  );
+  t('retry: while a table is missing the request stays pending and names it, then it is carried out', async () => {
+    const group = `g-${randomUUID()}`;
+    let fails: (() => Error) | null = () => new TypeError('choked');
+    const { ask } = await poisoned(2, {
+      group,
+      apply: async (tx, events) => {
+        if (fails !== null && events.some(({ revision }) => revision === 1)) throw fails();
+        return effectsOf(group)(tx, events);
+      },
+    });
+    fails = () => Object.assign(new DatabaseError('relation "new" does not exist', 9, 'error'), { code: '42P01' });
+    await ask((tx) => requestRetry(tx, group, null));
+    await until('it is told', async () => {
+      const [row] = await listParked(world.pool, group);
+      return row !== undefined && row.retryAt !== null && /relation "new"/.test(row.reason);
+    });
+    fails = null;
+    await until('it is applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual((await seen(group)).slice(0, 2), [0, 1]);
+  });
 
-  t('retry: while the store does not answer, the lane goes on; why the stream still waits is told', async () => {
+  t('retry: while the store does not answer, the lane continues and the parked stream shows the reason', async () => {
     const silence = Promise.withResolvers<never>();
     silence.promise.catch(() => undefined);
     let isSilent = false;
@@ -1452,7 +1473,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await until('the store is asked', () => asked > 0);
     await Promise.race([
       one.give(await records(client(0)), { lane, nextOffset: 3n }),
-      new Promise((_, fail) => setTimeout(fail, 5_000, new Error('the lane stands still'))),
+      new Promise((_, fail) => setTimeout(fail, 5_000, new Error('the lane does not continue'))),
     ]);
     assert.deepEqual(await seen(group), [0, 0]);
     silence.reject(new EventStoreError('unavailable', 'no answer of the store'));
@@ -1465,7 +1486,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [0, 0, 1]);
   });
 
-  t('retry: a former owner that cannot apply an event does not take the request from its heir', async () => {
+  t('retry: a former owner that cannot apply an event leaves the request to the new owner', async () => {
     let broken = 0;
     const codec: typeof world.codec = Object.assign(Object.create(world.codec), {
       decode: async (event: { readonly stream: string; readonly revision: bigint }) => {
@@ -1479,7 +1500,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await heir.assigned([lane]);
     const before = broken;
     await ask((tx) => requestRetry(tx, group, null));
-    await until('the former owner looked twice', () => broken > before + 1);
+    await until('the former owner tried twice', () => broken > before + 1);
     assert.deepEqual(
       (await listParked(world.pool, group)).map(({ retryAt }) => retryAt !== null),
       [true],
@@ -1491,17 +1512,17 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [0, 1]);
   });
 
-  t('retry and skip of one stream at once: what was skipped is not applied', async () => {
+  t('retry and skip of one stream at the same time: the skipped event is not applied', async () => {
     const { list, lane, group, ask, cure } = await poisoned(4);
     cure();
     await ask(async (tx) => {
       await tx.query(`select from ops.consumer_positions where consumer_group = $1 for update`, [group]);
-      // As another operator asked for a moment before.
+      // Another operator requested a retry a moment earlier.
       await world.pool.query(
         `update ops.parked_events set retry_at = now() where consumer_group = $1 and revision = 1`,
         [group],
       );
-      await until('the consumer has read what it is to try, and waits for its lane', async () => {
+      await until('the consumer has read the retry request and waits for the lock on its lane', async () => {
         const { rowCount } = await world.pool.query(
           `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%consumer_positions%for update%'`,
         );
@@ -1509,12 +1530,12 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       });
       assert.deepEqual(await requestSkip(tx, group, idAt(list, 1)), { stream: list[1]?.stream });
     });
-    await until('those behind it are applied', async () => (await parked(group)).length === 0);
+    await until('the events behind the skipped one are applied', async () => (await parked(group)).length === 0);
     assert.deepEqual(await seen(group), [0, 2, 3]);
     assert.equal((await stored(group, lane)).next, 4);
   });
 
-  t('retry: streams of lanes that nobody works on do not keep others from theirs', async () => {
+  t('retry: streams of lanes without an owner do not delay the streams of a running lane', async () => {
     const { list, lane, group, one, ask, cure } = await poisoned(2, {
       store: Object.assign(otherStore({}), {
         read: async (stream: string, options?: Parameters<EventStore['read']>[1]) => {
@@ -1541,14 +1562,18 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     one.stop.abort();
   });
 
-  t('skip: the first alone is left out for good, and only the first can be', async () => {
+  t('skip: only the first parked event of a stream can be skipped; the events behind it are applied', async () => {
     const { list, lane, group, one, ask } = await poisoned(3);
-    assert.equal(await ask((tx) => requestSkip(tx, group, idAt(list, 2))), null, 'one before it is parked');
+    assert.equal(
+      await ask((tx) => requestSkip(tx, group, idAt(list, 2))),
+      null,
+      'an earlier event of the stream is parked',
+    );
     assert.equal(await ask((tx) => requestSkip(tx, group, randomUUID())), null);
     assert.deepEqual(await ask((tx) => requestSkip(tx, group, idAt(list, 1))), { stream: list[1]?.stream });
-    await until('those behind it are applied', async () => (await parked(group)).length === 0);
+    await until('the events behind the skipped one are applied', async () => (await parked(group)).length === 0);
     assert.deepEqual(await seen(group), [0, 2]);
-    // The log repeats what was skipped: it stays left out.
+    // The log repeats the skipped event: it is still not applied.
     const again = start({ group, apply: choking(group, new Set([idAt(list, 1)])).apply });
     await again.assigned([lane]);
     await again.give(list.slice(1, 2), { lane, nextOffset: 5n });
@@ -1557,7 +1582,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await assert.rejects(one.give(list.slice(3), { lane, nextOffset: 6n }), Fenced);
   });
 
-  t('out of range: what the log lost is read from the store, of this lane alone', async () => {
+  t('out of range: the events that the log lost are read from the store, those of this lane alone', async () => {
     const lives = Array.from({ length: 12 }, () => client(1));
     const list = await records(...lives);
     const lane = `workspace-${list[0]?.partition}`;
@@ -1578,49 +1603,52 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await stored(one.group, lane), { next: 40, position: String(mine.at(-1)?.position) });
   });
 
-  t('out of range: one scan serves all lanes, and a death in the middle loses and doubles nothing', async () => {
-    const lanes = Array.from({ length: 4 }, (_, at) => `workspace-${at}`);
-    const lives = Array.from({ length: 24 }, () => client(0));
-    await records(...lives);
-    for (let more = 0; more < 4; more += 1) await records(client(300));
-    const all = (await world.store.readAll({ after: null, limit: 10_000 })).filter(
-      ({ stream }) => topicOf(stream) === 'workspace',
-    );
-    let pages = 0;
-    let dies = false;
-    const store: EventStore = Object.assign(otherStore({}), {
-      readAll: async (options: Parameters<EventStore['readAll']>[0]) => {
-        if (options.limit > 1) pages += 1;
-        if (dies && pages > 2) throw new EventStoreError('access_denied', 'dead (asked for)');
-        return world.store.readAll(options);
-      },
-    });
-    const member = async (group: string) => {
-      const one = start({ store, group });
-      const positions = await one.assigned(lanes);
-      const overrun = positions.map((from) => ({ from, firstOffset: 40n }));
-      return one.log.handlers.outOfRange?.(overrun, new AbortController().signal);
-    };
-    const dead = `g-${randomUUID()}`;
-    dies = true;
-    await assert.rejects(member(dead), /dead/);
-    dies = false;
-    pages = 0;
-    const moved = await member(dead);
-    assert.ok(pages <= Math.ceil(all.length / 500) + 2, `${pages} pages for ${all.length} events and four lanes`);
-    assert.deepEqual(
-      moved?.map(({ lane, nextOffset }) => [lane, nextOffset]),
-      lanes.map((lane) => [lane, 40n]),
-    );
-    const applied = (await effects(world.pool, dead)).map(({ stream, revision }) => `${stream} ${revision}`);
-    assert.deepEqual(applied.toSorted(), all.map(({ stream, revision }) => `${stream} ${revision}`).toSorted());
-    for (const lane of lanes) {
-      const mine = all.filter(({ stream }) => `workspace-${partitionOf(stream, 4)}` === lane);
-      assert.deepEqual(await stored(dead, lane), { next: 40, position: String(mine.at(-1)?.position) });
-    }
-  });
+  t(
+    'out of range: one scan of the store serves all lanes; after a failure half way each event is applied once',
+    async () => {
+      const lanes = Array.from({ length: 4 }, (_, at) => `workspace-${at}`);
+      const lives = Array.from({ length: 24 }, () => client(0));
+      await records(...lives);
+      for (let more = 0; more < 4; more += 1) await records(client(300));
+      const all = (await world.store.readAll({ after: null, limit: 10_000 })).filter(
+        ({ stream }) => topicOf(stream) === 'workspace',
+      );
+      let pages = 0;
+      let dies = false;
+      const store: EventStore = Object.assign(otherStore({}), {
+        readAll: async (options: Parameters<EventStore['readAll']>[0]) => {
+          if (options.limit > 1) pages += 1;
+          if (dies && pages > 2) throw new EventStoreError('access_denied', 'dead (asked for)');
+          return world.store.readAll(options);
+        },
+      });
+      const member = async (group: string) => {
+        const one = start({ store, group });
+        const positions = await one.assigned(lanes);
+        const overrun = positions.map((from) => ({ from, firstOffset: 40n }));
+        return one.log.handlers.outOfRange?.(overrun, new AbortController().signal);
+      };
+      const dead = `g-${randomUUID()}`;
+      dies = true;
+      await assert.rejects(member(dead), /dead/);
+      dies = false;
+      pages = 0;
+      const moved = await member(dead);
+      assert.ok(pages <= Math.ceil(all.length / 500) + 2, `${pages} pages for ${all.length} events and four lanes`);
+      assert.deepEqual(
+        moved?.map(({ lane, nextOffset }) => [lane, nextOffset]),
+        lanes.map((lane) => [lane, 40n]),
+      );
+      const applied = (await effects(world.pool, dead)).map(({ stream, revision }) => `${stream} ${revision}`);
+      assert.deepEqual(applied.toSorted(), all.map(({ stream, revision }) => `${stream} ${revision}`).toSorted());
+      for (const lane of lanes) {
+        const mine = all.filter(({ stream }) => `workspace-${partitionOf(stream, 4)}` === lane);
+        assert.deepEqual(await stored(dead, lane), { next: 40, position: String(mine.at(-1)?.position) });
+      }
+    },
+  );
 
-  /** A consumer in a process of its own; it dies where `fault` says. */
+  /** A consumer in a process of its own, killed at the fault point `fault`. */
   const child = (group: string, fault?: string) =>
     spawn(process.execPath, [fileURLToPath(import.meta.resolve('#test/support/consumer-child.ts')), world.url, group], {
       env: { ...process.env, ...(fault === undefined ? {} : { POSTLINE_FAULT: fault }) },
@@ -1637,7 +1665,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       assert.equal(before === 0, point === 'consume:before-commit' && (await stored(group, '*'))?.next == null);
       const next = child(group);
       try {
-        await until('all is applied', async () => BigInt((await stored(group, '*'))?.position ?? -1) >= head);
+        await until('all events are applied', async () => BigInt((await stored(group, '*'))?.position ?? -1) >= head);
       } finally {
         next.kill('SIGTERM');
         await once(next, 'exit');
@@ -1650,14 +1678,14 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   }
 
   t(
-    'killed while a parked event is tried again: neither half stands, and the next process applies each once',
+    'killed while a parked event is retried: it stays parked, and the next process applies each event once',
     async () => {
       const list = await records(client(3));
       const stream = list[0]?.stream ?? '';
       const group = `g-${randomUUID()}`;
       const { apply } = choking(group, new Set([idAt(list, 1)]));
       const one = start({ group, log: world.log, store: world.store, apply });
-      await until('all behind the bad one is parked', async () => (await parked(group)).length === 3);
+      await until('the bad event and all behind it are parked', async () => (await parked(group)).length === 3);
       one.stop.abort();
       await one.consumer.done;
       const wanted = async () => {
@@ -1676,13 +1704,13 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       }));
       const [, signal] = await once(child(group, 'consume:before-unpark'), 'exit');
       assert.equal(signal, 'SIGKILL');
-      assert.deepEqual(await applied(), [0], 'no effect of an event whose parking did not end');
+      assert.deepEqual(await applied(), [0], 'no effect of an event that is still parked');
       assert.deepEqual(
         (await parked(group)).map(({ revision }) => revision),
         [1, 2, 3],
-        'all of them are parked',
+        'all three stay parked',
       );
-      assert.deepEqual(await wanted(), [1], 'and the stream is still wanted');
+      assert.deepEqual(await wanted(), [1], 'the retry request still stands');
       const next = child(group);
       try {
         await until('nothing is parked', async () => (await parked(group)).length === 0);
@@ -1694,8 +1722,8 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
-  // The last one: a process of another test would stop at its event, whose key is here alone.
-  t('retry: what was erased meanwhile is applied without it', async () => {
+  // The last test: the child processes of other tests would stop at its event, because only this process has the key.
+  t('retry: an event whose key was destroyed while it was parked is applied without its personal member', async () => {
     const [clientId, id] = [randomUUID(), randomUUID()];
     const created = { clientId, platforms: ['x'], expiresAt: '2027-01-01T00:00:00.000Z', keyVersion: '1' };
     const list = await records([

@@ -46,7 +46,7 @@ suite('lane health of a process', (t) => {
     assert.deepEqual(await figures(), [0, 0]);
   });
 
-  t('a database that does not answer hides no other figure', async () => {
+  t('without an answer of the database all other figures are still served', async () => {
     const silent = await silentServer();
     const away = openPool({ url: `postgres://postline@127.0.0.1:${silent.port}/postline`, connectTimeoutMs: 20_000 });
     try {

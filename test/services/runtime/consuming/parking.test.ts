@@ -36,7 +36,7 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
       ...{ revision: BigInt(from + at), position: BigInt(from + at) },
     }));
 
-  /** So many events behind the one that is to blame. */
+  /** Parks the poison event of a stream and `events - 1` events behind it; answers the id of the poison event. */
   const parked = async (group: string, stream: string, events: number): Promise<string> => {
     await pool.query(
       `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, parked_at)
@@ -52,7 +52,7 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
     return rows[0].event_id;
   };
 
-  /** Runs the work, and says of each of its statements how many pages it touched when it was tried right before. */
+  /** Runs the work; before each statement tries it once under `explain` and notes the pages that it touches. */
   const pagesOf = async (
     tx: PoolClient,
     work: (db: PoolClient & Pool) => Promise<unknown>,
@@ -72,36 +72,39 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
     return told;
   };
 
-  t('what was too slow is due after 1, 4 and 16 minutes, however late it was tried; then an operator is', async () => {
-    const dueAfter = async (row: { parked: number; due: number; reason?: string }, doubt: number | null = 60_000) => {
-      const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
-      await pool.query(
-        `insert into ops.parked_events
+  t(
+    'an event that timed out is retried 1, 4 and 16 minutes after it was parked, then waits for an operator',
+    async () => {
+      const dueAfter = async (row: { parked: number; due: number; reason?: string }, doubt: number | null = 60_000) => {
+        const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
+        await pool.query(
+          `insert into ops.parked_events
            (consumer_group, stream, revision, event_id, type, position, reason, parked_at, retry_at)
          values ($1, $2, 1, gen_random_uuid(), 'T', 1, $3, now() - $4 * interval '1 minute', now() - $5 * interval '1 minute')`,
-        [group, stream, row.reason ?? 'too slow', row.parked, row.due],
-      );
-      await keepParked({ query: pool.query.bind(pool) as PoolClient['query'] }, group, stream, 1n, 'too slow', doubt);
-      const [left] = await listParked(pool, group);
-      assert.equal(left?.reason, 'too slow');
-      return left.retryAt === null ? null : Math.round((left.retryAt.getTime() - left.since.getTime()) / 60_000);
-    };
-    assert.equal(await dueAfter({ parked: 1, due: 0 }), 4);
-    // Its tries took a minute each.
-    assert.equal(await dueAfter({ parked: 2, due: 1 }), 4);
-    assert.equal(await dueAfter({ parked: 5, due: 1 }), 16);
-    assert.equal(await dueAfter({ parked: 17, due: 1 }), null);
-    // The database was away until now.
-    assert.equal(await dueAfter({ parked: 12, due: 11 }), 13);
-    // It waited behind another, which was applied just now.
-    assert.equal(await dueAfter({ parked: 120, due: 0, reason: behindReason }), 121);
-    // An operator asked for it after two hours; and it was not too slow.
-    assert.equal(await dueAfter({ parked: 120, due: 0 }), null);
-    assert.equal(await dueAfter({ parked: 1, due: 0 }, null), null);
-    assert.equal(await dueAfter({ parked: 1, due: 0, reason: behindReason }, null), null);
-  });
+          [group, stream, row.reason ?? 'too slow', row.parked, row.due],
+        );
+        await keepParked({ query: pool.query.bind(pool) as PoolClient['query'] }, group, stream, 1n, 'too slow', doubt);
+        const [left] = await listParked(pool, group);
+        assert.equal(left?.reason, 'too slow');
+        return left.retryAt === null ? null : Math.round((left.retryAt.getTime() - left.since.getTime()) / 60_000);
+      };
+      assert.equal(await dueAfter({ parked: 1, due: 0 }), 4);
+      // Each of its tries took a minute.
+      assert.equal(await dueAfter({ parked: 2, due: 1 }), 4);
+      assert.equal(await dueAfter({ parked: 5, due: 1 }), 16);
+      assert.equal(await dueAfter({ parked: 17, due: 1 }), null);
+      // The database was unavailable until now.
+      assert.equal(await dueAfter({ parked: 12, due: 11 }), 13);
+      // The event waited behind another one, which was applied just now.
+      assert.equal(await dueAfter({ parked: 120, due: 0, reason: behindReason }), 121);
+      // An operator requested the retry after two hours; or the event failed without a time-out.
+      assert.equal(await dueAfter({ parked: 120, due: 0 }), null);
+      assert.equal(await dueAfter({ parked: 1, due: 0 }, null), null);
+      assert.equal(await dueAfter({ parked: 1, due: 0, reason: behindReason }, null), null);
+    },
+  );
 
-  t('of 20,000 events behind one, no statement that runs by itself touches more than a few pages', async () => {
+  t('with 20,000 events parked behind one, each statement touches a bounded number of pages', async () => {
     const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
     const blamed = await parked(group, stream, 20_000);
     await parked(group, `client-${randomUUID()}`, 3);
@@ -123,7 +126,7 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
       [60, (db) => requestSkip(db, group, blamed)],
       [60, (db) => keepParked(db, group, stream, 1n, 'no')],
       [60, (db) => keepParked(db, group, stream, 1n, 'slow', 60_000)],
-      // Five pages an event: its row, and one of each index.
+      // Five pages an event: its row, and a page of each index.
       [900, (db) => unpark(db, group, stream, hundred)],
       [(maxListed * 3) / 10, (db) => listParked(db, group)],
     ];
@@ -162,33 +165,36 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
     assert.ok(asked <= 4, `${asked} statements`);
     const [row] = await listParked(pool, group);
     assert.deepEqual([row?.events, row?.revision, row?.reason], [400, '0', 'no']);
-    // The same batch again, as after a commit whose answer was lost.
+    // The batch is parked again, as after a commit whose answer was lost.
     await inTransaction(pool, async (tx) => ({ commit: true, result: await setAside(tx, group, records, judged) }));
     assert.equal((await listParked(pool, group))[0]?.events, 400);
   });
 
-  t('streams parked for their own reason count against the limit of a minute, those behind them do not', async () => {
-    const group = `g-${randomUUID()}`;
-    const park = (streams: readonly string[]) =>
-      inTransaction(pool, async (tx) => {
-        const records = streams.flatMap((stream) => recordsOf(stream, 0, 3));
-        const judged = new Map(
-          records.flatMap(({ id, revision }) => (revision === 0n ? [[id, { action: 'park', reason: 'no' }]] : [])),
-        );
-        return { commit: true, result: await setAside(tx, group, records, judged) };
-      });
-    await park(Array.from({ length: 10 }, (_, at) => `client-${at}`));
-    await assert.rejects(park(['client-11']), TooManyParked);
-    await pool.query(
-      `update ops.parked_events set parked_at = parked_at - interval '61 s' where consumer_group = $1 and stream = 'client-3'`,
-      [group],
-    );
-    await park(['client-11']);
-    await assert.rejects(park(['client-12']), TooManyParked);
-    assert.equal((await countParked(pool, [group])).get(group)?.streams, 11);
-  });
+  t(
+    'a group parks at most ten streams within a minute; the events behind the first of a stream do not count',
+    async () => {
+      const group = `g-${randomUUID()}`;
+      const park = (streams: readonly string[]) =>
+        inTransaction(pool, async (tx) => {
+          const records = streams.flatMap((stream) => recordsOf(stream, 0, 3));
+          const judged = new Map(
+            records.flatMap(({ id, revision }) => (revision === 0n ? [[id, { action: 'park', reason: 'no' }]] : [])),
+          );
+          return { commit: true, result: await setAside(tx, group, records, judged) };
+        });
+      await park(Array.from({ length: 10 }, (_, at) => `client-${at}`));
+      await assert.rejects(park(['client-11']), TooManyParked);
+      await pool.query(
+        `update ops.parked_events set parked_at = parked_at - interval '61 s' where consumer_group = $1 and stream = 'client-3'`,
+        [group],
+      );
+      await park(['client-11']);
+      await assert.rejects(park(['client-12']), TooManyParked);
+      assert.equal((await countParked(pool, [group])).get(group)?.streams, 11);
+    },
+  );
 
-  t('more events of a stream than a person needs to see are not counted on', async () => {
+  t('the list counts at most maxListed events of a stream', async () => {
     const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
     await parked(group, stream, maxListed + 5);
     const [row, ...others] = await listParked(pool, group, stream);
