@@ -33,20 +33,17 @@ suite('account', (t) => {
       .then([]);
   });
 
-  t('keeps its stream when it is connected anew', () => {
+  t('keeps its stream when it is reconnected', () => {
     for (const before of [lapsed, gone]) given([connected, before]).when(connect).then([reauthorized()]);
   });
 
-  t(
-    'takes another consent that says the same for what it is: a new token, before the lapse of the old one was said',
-    () => {
-      given([connected])
-        .when({ ...connect, inviteId: 'i2' })
-        .then([reauthorized({}, 'i2')]);
-    },
-  );
+  t('records a new consent with the same grants: the token is new, though the old one was not reported', () => {
+    given([connected])
+      .when({ ...connect, inviteId: 'i2' })
+      .then([reauthorized({}, 'i2')]);
+  });
 
-  t('takes a new grant, whichever part of it changed', () => {
+  t('records a new grant, whichever part of it changed', () => {
     for (const over of [
       { username: 'acme2' },
       { displayName: 'Acme Two' },
@@ -60,7 +57,7 @@ suite('account', (t) => {
     }
   });
 
-  t('says once that a person must sign in again, and anew after each reconnection', () => {
+  t('records once that a person must sign in again, and once more after each reconnection', () => {
     const require = { type: 'RequireReauth', reason: 'revoked' } as const;
     given([connected]).when(require).then([lapsed]);
     given([connected, lapsed, reauthorized()]).when(require).then([lapsed]);
@@ -75,7 +72,7 @@ suite('account', (t) => {
     given([]).when(disconnect).refused('not_found');
   });
 
-  t('folds every event, and passes over one that does not fit', () => {
+  t('folds every event, and ignores one that does not fit', () => {
     const profile: AccountEvent = {
       type: 'AccountProfileChanged',
       data: { clientId: 'c1', username: 'new', displayName: 'New', avatarUrl: null },

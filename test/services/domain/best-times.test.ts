@@ -135,7 +135,7 @@ suite('best times', (t) => {
     }
   });
 
-  t('three lucky posts do not win: not over an hour that has proven itself, not over the prior', () => {
+  t('three lucky posts rank neither before a proven hour nor before the prior', () => {
     const { seed } = seeded('lucky');
     for (let one = 0; one < 200; one += 1) {
       const from = random((seed + one) >>> 0);
@@ -158,7 +158,7 @@ suite('best times', (t) => {
     }
   });
 
-  t('a post that went out on fifty accounts at once is one post, however lucky', () => {
+  t('a post on fifty accounts at once counts as one post', () => {
     const from = seeded('fan-out');
     const accounts = Array.from({ length: 50 }, (_, place) => `account ${place}`);
     const on = (accountId: string, postId: string, publishedAt: string, interactions: number): ObservedPost => ({
@@ -192,7 +192,7 @@ suite('best times', (t) => {
     ]);
   });
 
-  t('a slot of the week that has many posts stands out by itself', () => {
+  t('a slot of the week with enough posts ranks by its own figures', () => {
     const from = seeded('slot');
     const tuesdayNoon = 36;
     const posts = madeOf(from, 1_200, (slot) => (slot === tuesdayNoon ? 3 : 1));
@@ -212,7 +212,7 @@ suite('best times', (t) => {
   const liftOf = (slots: readonly Slot[], slot: number) => slots[placeOf(slots, slot)]?.lift ?? 0;
   const prior = bestTimes([], instagram);
 
-  t('a time that got 300 of 10,000 stands before one that got 25 of 500', () => {
+  t('a slot with 300 of 10,000 ranks before one with 25 of 500', () => {
     const posts = weeks.flatMap((week) => [on(tuesday18, week, 300), on(tuesday3, week, 25)]);
     // How many saw a post is no part of it, whatever a caller hands over.
     const rated = posts.map((one) => ({ ...one, impressions: one.interactions === 300 ? 10_000 : 500 }));
@@ -272,7 +272,7 @@ suite('best times', (t) => {
     assert.equal(slots[placeOf(slots, tuesday18)]?.basis, 'observed');
   });
 
-  t('one like is chance where an account usually gets none', () => {
+  t('one like counts as chance where an account usually gets none', () => {
     const times = weeks.flatMap((week) => usualHours.map((hour) => on(hour, week, 0)));
     const liked = [0, 1, 2, 3, 4, 5].map((week) => on(24 + 3, week, 1));
     const slots = bestTimes([...times, ...liked], instagram);
@@ -291,7 +291,7 @@ suite('best times', (t) => {
     },
   );
 
-  t('without any data the slots are the prior of the network, and their basis says so', () => {
+  t('without data the slots are the prior of the network, and the basis names it', () => {
     for (const platform of platforms) {
       const slots = bestTimes([], { timezone: 'UTC', platforms: [platform] });
       assert.equal(slots.length, 168);

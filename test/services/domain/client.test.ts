@@ -20,7 +20,7 @@ suite('client', (t) => {
       .then([]);
   });
 
-  t('writes down only the members that changed', () => {
+  t('records only the members that changed', () => {
     given([created])
       .when({ type: 'Update', changes: { ...clientFields, timezone: null, rules: { bannedWords: ['free'] } } })
       .then([{ type: 'ClientUpdated', data: { timezone: null, rules: { bannedWords: ['free'] } } }]);
@@ -63,7 +63,7 @@ suite('client', (t) => {
     given([lapsed]).when({ type: 'Create', fields: clientFields }).then([created]),
   );
 
-  t('bears a name while it is live, in any spelling of it', () => {
+  t('holds a name while it is live, in any spelling', () => {
     equal(bearsName(state([created]), ' ＡＣＭＥ '), true);
     equal(bearsName(state([created]), 'Acme 2'), false);
     equal(bearsName(state([created, archived]), 'Acme'), false);
@@ -74,7 +74,7 @@ suite('client', (t) => {
     equal(bearsName(state([created, lapsed]), 'Acme'), true);
   });
 
-  t('folds every event, and passes over one that does not fit', () => {
+  t('folds every event, and ignores one that does not fit', () => {
     const updated: ClientEvent = { type: 'ClientUpdated', data: { approvalRequired: true } };
     deepEqual(state([created, updated, lapsed, archived, erased]), {
       status: 'archived',

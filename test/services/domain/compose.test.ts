@@ -40,19 +40,19 @@ const group = selection({ clientId: 'acme' });
 const paths = (issues: readonly { readonly path: string }[]) => issues.map(({ path }) => path);
 const bodyPaths = (over: Partial<PostBody>) => paths(bodyIssues(postBody({ targetSelection: group, ...over }), 'acme'));
 
-suite('a body against itself', (t) => {
-  t('passes where nothing contradicts', () => {
+suite('contradictions within a body', (t) => {
+  t('a consistent body has no issue', () => {
     deepEqual(bodyPaths({}), []);
     deepEqual(bodyPaths({ targetSelection: selection({ mode: 'accounts', accountIds: ['a'] }) }), []);
     deepEqual(bodyPaths({ variants: [variant('x'), variant('tiktok')] }), []);
   });
 
-  t('names the client of a group, which is the post’s own', () => {
+  t('a group needs a client, which must be the post’s client', () => {
     deepEqual(bodyPaths({ targetSelection: selection({}) }), ['/targets/clientId']);
     deepEqual(bodyPaths({ targetSelection: selection({ clientId: 'other' }) }), ['/targets/clientId']);
   });
 
-  t('names the accounts where the mode selects accounts', () => {
+  t('modes that select accounts need account ids', () => {
     for (const mode of ['accounts', 'selection'] as const) {
       for (const accountIds of [null, []]) {
         deepEqual(bodyPaths({ targetSelection: selection({ mode, accountIds }) }), ['/targets/accountIds']);
@@ -60,14 +60,14 @@ suite('a body against itself', (t) => {
     }
   });
 
-  t('has one variant a network: each further one is named', () =>
+  t('each further variant of the same network is an issue', () =>
     deepEqual(bodyPaths({ variants: [variant('x'), variant('x'), variant('tiktok'), variant('x')] }), [
       '/variants/1/platform',
       '/variants/3/platform',
     ]),
   );
 
-  t('says in words what is missing and what contradicts', () => {
+  t('messages say what is missing and what contradicts', () => {
     const words = (over: Partial<PostBody>) =>
       bodyIssues(postBody({ targetSelection: group, ...over }), 'acme').map(({ message }) => message);
     deepEqual(words({ targetSelection: selection({}) }), ['is required when mode is group']);
@@ -79,7 +79,7 @@ suite('a body against itself', (t) => {
     ]);
   });
 
-  t('says everything that is wrong at once, the schedule too', () => {
+  t('all issues are reported at once, those of the schedule too', () => {
     const schedule = { ...postBody().schedule, type: 'range' as const };
     const over = {
       schedule,
@@ -97,8 +97,8 @@ suite('a body against itself', (t) => {
   });
 });
 
-suite('members without behaviour so far', (t) => {
-  t('are refused by name', () => {
+suite('members that are not supported yet', (t) => {
+  t('are refused, each by its path', () => {
     const body = postBody({
       campaignId: 'c',
       aiDisclosure: true,
@@ -111,7 +111,7 @@ suite('members without behaviour so far', (t) => {
     ]);
   });
 
-  t('are not there when they are empty, and media are not among them', () => {
+  t('empty ones are ignored, and media are supported', () => {
     deepEqual(unsupportedIssues(postBody({ variants: [variant('x', { overrides: { firstComment: '' } })] })), []);
     const body = postBody({
       mediaIds: ['m'],
@@ -164,7 +164,7 @@ suite('media that a body names', (t) => {
     '/coverMediaId',
   ];
 
-  t('must be known, wherever they are named and whether or not they go anywhere', () => {
+  t('must be known, wherever the body names them, even without a target', () => {
     deepEqual(grouped(everywhere, [], known({})), { ...fine, invalid: places });
     deepEqual(mediaIssues(postBody({ mediaIds: ['a'] }), [], known({})).invalid, [
       { path: '/mediaIds/0', message: 'is not known' },
@@ -187,26 +187,26 @@ suite('media that a body names', (t) => {
     ]);
   });
 
-  t('belong to the clients of all targets that they go to, and to no others they may', () => {
+  t('must belong to the client of each target that uses them, or to no client', () => {
     const other: Destination = { ...to('2', 'facebook'), clientId: 'zebra' };
     const assets = known({ ours: asset({ clientId: 'acme' }), everybodys: asset() });
     const body = postBody({ mediaIds: ['ours', 'everybodys'] });
     deepEqual(grouped(body, [to('1', 'x')], assets), fine);
     deepEqual(grouped(body, [to('1', 'x'), other], assets), { ...fine, notInClient: ['/mediaIds/0'] });
     const without = { ...body, variants: [variant('facebook', { mediaIdsOverride: ['everybodys'] })] };
-    deepEqual(grouped(without, [to('1', 'x'), other], assets), fine, 'it does not go there');
+    deepEqual(grouped(without, [to('1', 'x'), other], assets), fine, 'no target of the other client uses it');
     const alone = postBody({ variants: [variant('facebook', { mediaIdsOverride: ['ours'] })] });
     deepEqual(grouped(alone, [to('1', 'x'), other], assets), {
       ...fine,
       notInClient: ['/variants/0/mediaIdsOverride/0'],
     });
     const own = [{ ...to('1', 'x'), clientId: 'zebra' }, to('2', 'facebook')];
-    deepEqual(grouped(alone, own, assets), fine, 'the file of a variant goes to its network alone');
+    deepEqual(grouped(alone, own, assets), fine, 'the file of a variant is used by its network alone');
     const threaded = postBody({
       variants: [variant('x', { mediaIdsOverride: ['ours'] })],
       thread: { segments: [{ content: 'one', mediaIds: [] }] },
     });
-    deepEqual(grouped(threaded, own, assets), fine, 'in place of it goes the thread');
+    deepEqual(grouped(threaded, own, assets), fine, 'the thread replaces it');
     deepEqual(mediaIssues(body, [other], assets).notInClient, [
       { path: '/mediaIds/0', message: 'belongs to another client than the post goes to' },
     ]);
@@ -215,7 +215,7 @@ suite('media that a body names', (t) => {
     deepEqual(grouped(cover, [{ ...other, platform: 'x' }], assets), fine, 'X takes no cover');
   });
 
-  t('on x and threads are those of the thread', () => {
+  t('of a thread are checked on X and Threads, those of the post on other networks', () => {
     const zebras = (platform: Platform): Destination => ({ ...to('1', platform), clientId: 'zebra' });
     const assets = known({ a: asset({ clientId: 'acme' }), b: asset() });
     const thread = (base: string, segment: string) =>
@@ -226,7 +226,7 @@ suite('media that a body names', (t) => {
     deepEqual(grouped(thread('b', 'a'), [zebras('facebook')], assets), fine);
   });
 
-  t('have an image for a cover, and a frame that the video has', () => {
+  t('the cover must be an image, and the cover frame must lie within the video', () => {
     const body = postBody({ mediaIds: ['v'], coverMediaId: 'v' });
     const assets = known({ v: clip(), long: clip({}, 60_000) });
     deepEqual(mediaIssues(body, [to('1', 'tiktok')], assets).invalid, [
@@ -240,15 +240,15 @@ suite('media that a body names', (t) => {
       { path: '/coverFrameMs', message: 'must lie before the end of the video, which has 30000 ms' },
     ]);
     deepEqual(frame(30_000, ['long']), []);
-    deepEqual(frame(70_000, ['v', 'long']), [], 'of several no frame is chosen');
+    deepEqual(frame(70_000, ['v', 'long']), [], 'with several videos the frame is ignored');
     deepEqual(frame(70_000, []), []);
     const elsewhere = postBody({ mediaIds: ['v'], coverFrameMs: 40_000 });
-    deepEqual(grouped(elsewhere, [to('1', 'x')], assets), fine, 'chosen on TikTok alone');
+    deepEqual(grouped(elsewhere, [to('1', 'x')], assets), fine, 'only TikTok uses the frame');
   });
 });
 
-suite('what goes out', (t) => {
-  t('is not empty on any target; the pointer shows where the caller wrote it', () => {
+suite('the content of each target', (t) => {
+  t('must not be empty; the issue points to where the caller wrote it', () => {
     const body = postBody({
       content: ' \n',
       variants: [
@@ -262,7 +262,7 @@ suite('what goes out', (t) => {
     deepEqual(emptyIssues(postBody({ mediaIds: ['m'], content: '' }), [to('a', 'x')]), { empty: [], threadless: [] });
   });
 
-  t('has text or media in each segment of a thread, and of its own where the network has no threads', () => {
+  t('needs text or media in each segment of a thread, and content of the post on networks without threads', () => {
     const segments = [
       { content: 'one', mediaIds: [] },
       { content: ' ', mediaIds: ['m'] },
@@ -283,7 +283,7 @@ suite('what goes out', (t) => {
     );
   });
 
-  t('is held against the rules segment by segment; keys of the head are not asked of the others', () => {
+  t('is checked segment by segment; overrides of the head are checked once', () => {
     const long = 'x'.repeat(281);
     const segments = [
       { content: 'fine', mediaIds: [] },
@@ -314,7 +314,7 @@ suite('what goes out', (t) => {
     deepEqual(paths(gateIssues(wrong, all, photo)), Array(2).fill('/variants/0/overrides/replySettings'));
   });
 
-  t('is held against each network’s rules, one entry a target', () => {
+  t('is checked by the rules of each network, with one issue a target', () => {
     const body = postBody({ content: 'y'.repeat(301), variants: [variant('x', { contentOverride: 'z'.repeat(281) })] });
     const issues = gateIssues(body, [to('a', 'x'), to('b', 'x'), to('c', 'bluesky'), to('d', 'facebook')], known({}));
     deepEqual(paths(issues), ['/variants/0/contentOverride', '/variants/0/contentOverride', '/content']);
@@ -324,7 +324,7 @@ suite('what goes out', (t) => {
     );
   });
 
-  t('points into the variant’s overrides for what is wrong there', () => {
+  t('an issue with an override points into the overrides of the variant', () => {
     const body = postBody({
       variants: [variant('youtube'), variant('tiktok', { overrides: { privacyLevel: 'EVERYBODY' } })],
     });
@@ -333,7 +333,7 @@ suite('what goes out', (t) => {
     ]);
   });
 
-  t('shows its media to each network, the variant’s where it has its own, and the cover', () => {
+  t('media are checked by each network: those of the variant, else of the post, and the cover', () => {
     const assets = known({
       long: clip({}, 200_000),
       short: clip(),

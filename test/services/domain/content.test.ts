@@ -13,7 +13,7 @@ const variant = (over: Partial<Variant>): Variant => ({
 });
 
 suite('content of a post for one network', (t) => {
-  t('is the base where there is no variant', () =>
+  t('without a variant is the content of the post', () =>
     deepEqual(contentFor(postBody({ content: 'base', mediaIds: ['m'] }), 'x'), {
       segments: [{ content: 'base', mediaIds: ['m'] }],
       overrides: {},
@@ -34,13 +34,13 @@ suite('content of a post for one network', (t) => {
     deepEqual(contentFor(body, 'x'), { segments: [{ content: 'short', mediaIds: [] }], overrides: {} });
   });
 
-  t('takes an empty override as a real empty caption', () =>
+  t('an empty override is an empty caption', () =>
     deepEqual(contentFor(postBody({ content: 'base', variants: [variant({ contentOverride: '' })] }), 'x').segments, [
       { content: '', mediaIds: [] },
     ]),
   );
 
-  t('is the segments of a thread on x and threads, whatever the variant says; elsewhere they are not looked at', () => {
+  t('is the segments of a thread on X and Threads, whatever the variant says; other networks ignore them', () => {
     const segments = [
       { content: 'one', mediaIds: ['a'] },
       { content: 'two', mediaIds: [] },

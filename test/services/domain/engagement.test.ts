@@ -13,17 +13,17 @@ suite('engagement', (t) => {
     equal(interactionsOf({ likes: 0, comments: null }), 0);
   });
 
-  t('else the network’s own total', () => {
+  t('is the network’s own total where no part is known', () => {
     equal(interactionsOf({ totalInteractions: 7 }), 7);
     equal(interactionsOf({ totalInteractions: 0, likes: null }), 0);
   });
 
-  t('is null where nothing of it is known', () => {
+  t('is null where neither a part nor the total is known', () => {
     equal(interactionsOf({}), null);
     equal(interactionsOf({ totalInteractions: null, likes: null, saves: null }), null);
   });
 
-  t('stays a count, whatever is added up', () => {
+  t('stays a safe integer, however large the parts', () => {
     const count = fc.option(fc.nat(Number.MAX_SAFE_INTEGER), { nil: null });
     const figures = fc.record(Object.fromEntries(interactionParts.map((part) => [part, count])), { requiredKeys: [] });
     fc.assert(

@@ -19,12 +19,12 @@ const two = '886313e1-3b8a-5372-9b90-0c9aee199e5d';
 const { seed } = seeded('ids');
 
 suite('ids', (t) => {
-  t('derives what RFC 9562 and the ITU derive', () => {
+  t('derives the ids of the examples in RFC 9562 and of the ITU', () => {
     equal(uuidv5(one, 'www.example.com'), '2ed6657d-e927-568b-95e1-2665a8aea6a2');
     equal(uuidv5(one, 'python.org'), '886313e1-3b8a-5372-9b90-0c9aee199e5d');
   });
 
-  t('names the same thing the same, and other things otherwise', () => {
+  t('the same parts give the same id, other parts another id', () => {
     equal(targetIdOf(one, two, 1), targetIdOf(one, two, 1));
     const names = [
       targetIdOf(one, two, 1),
@@ -46,12 +46,12 @@ suite('ids', (t) => {
     for (const name of names) match(name, new RegExp(uuidPattern));
   });
 
-  t('does not let one part run into the next', () => {
+  t('parts that are split elsewhere give another id', () => {
     notEqual(accountIdOf(one, 'x', '12'), accountIdOf(one, 'x1', '2'));
     notEqual(keyedIdOf(one, 'create', 'Post'), keyedIdOf(one, 'createP', 'ost'));
   });
 
-  t('takes spellings of one name as one', () => {
+  t('spellings of one name give one id', () => {
     for (const spelling of ['acme ltd', ' ACME Ltd ', 'Ａcme Ltd', 'Acme\u00a0Ltd']) {
       equal(clientNameIdOf(one, spelling), clientNameIdOf(one, 'Acme Ltd'), JSON.stringify(spelling));
     }
@@ -59,7 +59,7 @@ suite('ids', (t) => {
     notEqual(normaliseName('Acme Ltd'), normaliseName('Acme  Ltd'));
   });
 
-  t('normalises a name once and for all', () => {
+  t('normalising a normalised name changes nothing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 20 }), (name) => {
         equal(normaliseName(normaliseName(name)), normaliseName(name));

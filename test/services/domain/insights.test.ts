@@ -60,7 +60,7 @@ suite('target metrics', (t) => {
     }
   });
 
-  t('are final once the post is gone from its network', () => {
+  t('are final once the post was removed from its network', () => {
     const gone = ofPost(at(3), 3, at(3));
     given([told(ofPost(at(1), 3))])
       .when(observe(gone))

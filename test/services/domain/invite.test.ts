@@ -24,7 +24,7 @@ suite('invite', (t) => {
       .then([]);
   });
 
-  t('connects as many accounts as its holder likes, each once', () => {
+  t('connects several accounts, each once', () => {
     given([created])
       .when(use)
       .then([used('one')]);
@@ -36,7 +36,7 @@ suite('invite', (t) => {
       .then([]);
   });
 
-  t('connects no more accounts than it is for; those it has connected again as often as they like', () => {
+  t('connects at most the given number of accounts; connected ones may return any number of times', () => {
     const full = [created, used('one'), used('two'), used('three')];
     given(full.slice(0, 3))
       .when({ ...use, accountId: 'three' })
@@ -58,13 +58,13 @@ suite('invite', (t) => {
       .refused('invite_full');
   });
 
-  t('is for its own platforms', () =>
+  t('connects only its own platforms', () =>
     given([created])
       .when({ ...use, platform: 'bluesky' })
       .refused('validation_failed'),
   );
 
-  t('refuses an unknown, a revoked and an expired link in the same words, at the very instant too', () => {
+  t('refuses an unknown, a revoked and an expired link with the same message, exactly from its expiry on', () => {
     given([]).when(use).refused('not_found');
     given([created, revoked]).when(use).refused('not_found');
     deepEqual(state([created, revoked]), { ...state([created]), status: 'revoked' });
@@ -76,7 +76,7 @@ suite('invite', (t) => {
       .then([used('one')]);
   });
 
-  t('is revoked once; one that never was stays so', () => {
+  t('is revoked once; an unknown one stays unknown', () => {
     given([created])
       .when({ type: 'Revoke', reason: 'client_archived' })
       .then([{ type: 'ConnectInviteRevoked', data: { reason: 'client_archived' } }]);

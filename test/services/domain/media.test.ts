@@ -270,7 +270,7 @@ suite('media: needs', (t) => {
     equal(nextStep(state([...looked, plannedAs([])])), 'finish');
   });
 
-  t('a rendition that fails fails all who share it, once; the asset goes on', () => {
+  t('a rendition that fails fails every need that shares it, once; the asset continues', () => {
     given(shared)
       .when({ type: 'RecordRenditionFailed', rendition: one, failure })
       .then([lost(x, one), lost(tiktok, one)]);
@@ -280,7 +280,7 @@ suite('media: needs', (t) => {
     equal(nextStep(state([...shared, lost(x, one), lost(tiktok, one)])), 'finish');
   });
 
-  t('a rendition that nobody planned gives no event', () => {
+  t('an unplanned rendition gives no event', () => {
     given(shared).when({ type: 'RecordRendition', rendition: two, file: made }).then([]);
   });
 

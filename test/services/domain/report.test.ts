@@ -147,7 +147,7 @@ suite('report', (t) => {
     for (const event of [completed, failed]) deepEqual(state([defined, event]), state([defined]));
   });
 
-  t('a completed run stays as it is, whatever is in the stream after it', () => {
+  t('later events do not change a completed run', () => {
     const again: ReportEvent = { ...completed, data: { ...completed.data, asOf: null, exports: [] } };
     const before = state([defined, requested, completed]);
     deepEqual(state([defined, requested, completed, again, failed, requested]), before);

@@ -64,7 +64,7 @@ suite('scheduling', (t) => {
     assert.equal(local({ type: 'range', ...range, scheduledLocal: '2026-12-01T09:00' }), null);
   });
 
-  t('a wall-clock time is meant in the account’s zone, else its client’s, else the post’s', () => {
+  t('a wall-clock time is read in the account’s zone, else its client’s, else the post’s', () => {
     const destinations = [
       account(1, { accountTimezone: 'Asia/Tokyo', clientTimezone: 'Europe/Berlin' }),
       account(2, { clientTimezone: 'Europe/Berlin' }),
@@ -153,7 +153,7 @@ suite('scheduling', (t) => {
     assert.deepEqual(errors(far), named(far, 'is more than 18 months ahead'));
   });
 
-  t('a target that is moved by itself keeps the same bounds', () => {
+  t('a rescheduled target has the same limits of past and future', () => {
     const moved = (dueAt: string) => {
       const refusal = refusalOf(() => checkDue(dueAt, now, '/scheduledAt'));
       return refusal === null ? 'none' : [refusal.code, ...refusal.errors];
@@ -181,7 +181,7 @@ suite('scheduling', (t) => {
     assert.deepEqual(refusal.errors, [{ path: '/targets', message }]);
   });
 
-  t('native falls back to managed and says why', () => {
+  t('native falls back to managed with a reason', () => {
     const destinations = [account(1, { platform: 'facebook' }), account(2, { platform: 'youtube' }), account(3)];
     const modes = (scheduleMode: PlanInput['scheduleMode']) =>
       planOf(input({}, { scheduleMode, destinations })).targets.map((one) => [

@@ -65,7 +65,7 @@ const settle = (
 ): TargetCommand => ({ type: 'Settle', by, now: at(90), outcome });
 
 suite('target that is a thread', (t) => {
-  t('goes out segment by segment, a boundary for each, and is known by its head', () => {
+  t('is published segment by segment, a boundary for each, and has the external id of its head', () => {
     given([scheduled, started()])
       .when(cross(0))
       .then([boundary(0)], { again: 'boundary_crossed' });
@@ -81,7 +81,7 @@ suite('target that is a thread', (t) => {
       .then([out(2), published], { again: 'claim_lost' });
   });
 
-  t('no segment out of turn: neither its boundary nor its outcome', () => {
+  t('refuses the boundary and the outcome of a segment out of turn', () => {
     given([scheduled, started()]).when(cross(1)).refused('segment_out_of_turn');
     given(oneOut).when(cross(0)).refused('segment_out_of_turn');
     given(oneOut).when(cross(2)).refused('segment_out_of_turn');
@@ -134,7 +134,7 @@ suite('target that is a thread', (t) => {
       .refused('boundary_crossed');
   });
 
-  t('an unknown segment that is there lets the thread go on; the last one ends it', () => {
+  t('an unknown segment that is present lets the thread continue; the last one ends it', () => {
     const requeued: TargetEvent = { type: 'TargetRequeued', data: { by: 'schedule', dueAt: at(90) } };
     const open = [...oneOut, boundary(1), unknown];
     given(open)
@@ -167,7 +167,7 @@ suite('target that is a thread', (t) => {
     ok(again.status === 'publishing' && again.boundary === null && again.common.publishedSegments.length === 1);
   });
 
-  t('each segment has all the tries that a post which stands alone has', () => {
+  t('each segment has as many tries as a single post', () => {
     const takenOver: TargetEvent = { type: 'TargetPublishTakenOver', data: { attempt: 1, takeover: 1 } };
     const slow = state([scheduled, started(), takenOver, boundary(0), out(0)]);
     ok(slow.status === 'publishing');
@@ -203,7 +203,7 @@ suite('target that is a thread', (t) => {
       .then([failed(`${sentence}${'m'.repeat(1_999 - sentence.length)}\ufffd`)], { again: 'claim_lost' });
   });
 
-  t('cannot be canceled or rescheduled once a segment is out: nobody can take the segment back', () => {
+  t('cannot be canceled or rescheduled once a segment is published', () => {
     const deferred: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(40), failure } };
     const waiting = [...oneOut, deferred];
     equal(isOpen(state(waiting)), false);

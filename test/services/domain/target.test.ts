@@ -94,7 +94,7 @@ suite('target', (t) => {
     });
   });
 
-  t('every situation has the status that its name says', () => {
+  t('every situation has the status of its name', () => {
     for (const [name, events] of Object.entries(situations)) equal(state(events).status, name);
     deepEqual(
       except().map((events) => isOpen(state(events))),
@@ -121,7 +121,7 @@ suite('target', (t) => {
     refusedIn(except('pending'), { type: 'RefuseAtClaim', failure }, 'not_claimable');
   });
 
-  t('crosses one boundary an attempt, and says what comes before it', () => {
+  t('crosses one boundary an attempt, and records the steps before it', () => {
     const step = { type: 'Checkpoint', ...claim, step: 'container', data: { id: '1' }, deadline: null } as const;
     const cross = { type: 'Checkpoint', ...claim, step: 'boundary', data: { key: 'k' }, deadline: at(130) } as const;
     given(claimed)
@@ -189,7 +189,7 @@ suite('target', (t) => {
     for (const events of except('publishing', 'outcome_unknown')) deepEqual(state([...events, segment]), state(events));
   });
 
-  t('a first comment and a hand-over leave the target as it is', () => {
+  t('a first comment and a hand-over do not change the state', () => {
     const beside: readonly TargetEvent[] = [
       { type: 'TargetHandedToPlatform', data: { ...claim, externalId: 's1' } },
       { type: 'TargetFirstCommentPosted', data: { externalId: 'c1' } },
@@ -239,7 +239,7 @@ suite('target', (t) => {
       .refused('boundary_crossed');
   });
 
-  t('a rate limit is waited for, as often as the policy allows', () => {
+  t('a rate limit is retried as often as the policy allows', () => {
     const command = { type: 'RecordRateLimited', ...claim, retryAt: at(200), failure, policy } as const;
     given(claimed).when(command).then([limited()], { again: 'claim_lost' });
     given(crossed).when(command).then([limited()], { again: 'claim_lost' });
@@ -263,7 +263,7 @@ suite('target', (t) => {
       .then([{ type: 'TargetFailed', data: { ...once, failure } }], { again: 'claim_lost' });
   });
 
-  t('a person retries a failed or waiting target, and the counts begin anew', () => {
+  t('a person retries a failed or waiting target, and the counts start at zero', () => {
     const retry = { type: 'Retry', commandId: 'r1', now: at(150) } as const;
     given([...claimed, failed])
       .when(retry)

@@ -147,7 +147,7 @@ suite('webhook', (t) => {
       .then([{ type: 'WebhookTestRequested', data: { eventType: 'post.created' } }]);
   });
 
-  t('a replay is canceled once; one that nobody asked for is unknown', () => {
+  t('a replay is canceled once; one that was never requested is unknown', () => {
     const asked: WebhookEvent = {
       type: 'WebhookReplayRequested',
       data: { replayId: 'r', from: at(0), to: at(1), types: null },

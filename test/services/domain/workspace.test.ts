@@ -27,7 +27,7 @@ const create = {
 suite('workspace', (t) => {
   t('is created with its Owner', () => given([]).when(create).then([created, ann]));
 
-  t('is created once, whatever a second call says', () =>
+  t('is created once, whatever a second command holds', () =>
     given([created, ann])
       .when({ ...create, name: 'Other' })
       .then([]),
@@ -88,13 +88,13 @@ suite('workspace', (t) => {
       .then([{ type: 'MemberRemoved', data: { memberId: 'ann' } }]);
   });
 
-  t('lets only one of two Owners go who leave at once: the second is decided on what the first left', () =>
+  t('of two Owners who leave at once only one can, because the second command sees the first’s event', () =>
     given([created, ann, bob, bobOwns, { type: 'MemberRemoved', data: { memberId: 'bob' } }])
       .when({ type: 'RemoveMember', memberId: 'ann' })
       .refused('validation_failed'),
   );
 
-  t('removes a member, also one who is gone', () => {
+  t('removes a member; a repeat gives no event', () => {
     given([created, ann, bob])
       .when({ type: 'RemoveMember', memberId: 'bob' })
       .then([{ type: 'MemberRemoved', data: { memberId: 'bob' } }]);
@@ -108,7 +108,7 @@ suite('workspace', (t) => {
     given([]).when({ type: 'RemoveMember', memberId: 'bob' }).refused('not_found');
   });
 
-  t('folds every event, and passes over one that does not fit', () => {
+  t('folds every event, and ignores one that does not fit', () => {
     const profile: WorkspaceEvent = { type: 'WorkspaceProfileChanged', data: { name: 'South', timezone: 'UTC' } };
     deepEqual(state([created, ann, bob, bobOwns, profile, { type: 'MemberRemoved', data: { memberId: 'ann' } }]), {
       status: 'created',

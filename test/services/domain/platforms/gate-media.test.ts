@@ -139,20 +139,20 @@ const table: Readonly<Record<Platform, readonly Row[]>> = {
   ],
 };
 
-suite('media at the gate', (t) => {
-  t('how many of which kinds, per network and use, looked into or not', () => {
+suite('media at the gate of a network', (t) => {
+  t('counts and kinds of media per network and use, with or without a probe', () => {
     const blind = { image: null, video: null, gif: null, document: null };
     for (const platform of platforms) {
       for (const [media, code, contentType] of table[platform]) {
         const expected = code ? [code] : [];
         const name = `${platform} ${contentType ?? ''}: ${media}`;
         deepEqual(codes(platform, files(of(media)), contentType), expected, name);
-        deepEqual(codes(platform, files(of(media), blind), contentType), expected, `${name}, not looked into`);
+        deepEqual(codes(platform, files(of(media), blind), contentType), expected, `${name}, without a probe`);
       }
     }
   });
 
-  t('every shape of the rules is tried above at its ends', () => {
+  t('the table above has every shape of the rules at its maximum', () => {
     for (const platform of platforms) {
       for (const { use, kinds, max } of rules[platform].media.shapes) {
         const tried = table[platform].some(([media, code, contentType]) => {
@@ -169,19 +169,19 @@ suite('media at the gate', (t) => {
     }
   });
 
-  t('a gif that is too long for one is a video, and counts as one', () => {
+  t('a gif beyond the limits for gifs counts as a video', () => {
     const long = files(['gif'], { ...fitting, gif: gifProbe({ frames: 400, durationMs: 20_000 }) });
     deepEqual(codes('linkedin', long), []);
     deepEqual(codes('linkedin', [...long, { ...files(['image'])[0], id: 'other' } as GateMedia]), ['media_mixed']);
   });
 
-  t('a gif of one picture is an image', () => {
+  t('a gif of one frame counts as an image', () => {
     const still = files(['gif', 'image'], { ...fitting, gif: gifProbe({ frames: 1 }) });
     for (const platform of ['x', 'facebook', 'bluesky', 'linkedin'] as const)
       deepEqual(codes(platform, still), [], platform);
   });
 
-  t('several images on Pinterest are of one ratio', () => {
+  t('several images on Pinterest need one aspect ratio', () => {
     const two = (width: number): readonly GateMedia[] => [
       { id: 'a', kind: 'image', probe: imageProbe({ width: 1000, height: 1500 }) },
       { id: 'b', kind: 'image', probe: imageProbe({ width, height: 900 }) },
@@ -192,7 +192,7 @@ suite('media at the gate', (t) => {
     deepEqual(codes('threads', two(900)), []);
   });
 
-  t('what cannot be made to fit is named, at the gate and when it is published', () => {
+  t('a file that cannot be made to fit is named at the gate and at the publish check', () => {
     const [short, long] = [videoProbe(), videoProbe({ durationMs: 200_000 })];
     const media: readonly GateMedia[] = [{ id: 'clip', kind: 'video', probe: long }];
     const message = 'media clip: X takes videos of at most 140 s; this one has 200 s';
@@ -217,7 +217,7 @@ suite('media at the gate', (t) => {
     equal(publishCheck(input('x', [{ id: 'clip', kind: 'video', probe: short }])), null);
   });
 
-  t('a cover is looked at where the network takes one', () => {
+  t('a cover is checked only where the network takes one', () => {
     const cover = (probe: MediaProbe): GateMedia => ({ id: 'cover', kind: 'image', probe });
     const tiny = cover(imageProbe({ width: 16, height: 9 }));
     const video = files(['video']);
@@ -226,12 +226,12 @@ suite('media at the gate', (t) => {
       [['/coverMediaId', 'media_too_small', 'cover']],
     );
     deepEqual(codes('youtube', video, undefined, cover(imageProbe())), []);
-    deepEqual(codes('x', video, undefined, tiny), [], 'X takes none');
-    deepEqual(codes('instagram', video, 'story', tiny), [], 'a story has none');
-    deepEqual(codes('instagram', files(['image']), undefined, tiny), [], 'nor has an image');
+    deepEqual(codes('x', video, undefined, tiny), [], 'X takes no cover');
+    deepEqual(codes('instagram', video, 'story', tiny), [], 'a story has no cover');
+    deepEqual(codes('instagram', files(['image']), undefined, tiny), [], 'an image has no cover');
   });
 
-  t('a poster frame is sent as the cover where the network takes such a one', () => {
+  t('a poster frame is sent as the cover where it keeps the rules of the network', () => {
     const takers = (width: number, height: number, bytes = 100_000) =>
       platforms.filter((platform) => posterFits(platform, { bytes, width, height })).join(' ');
     equal(takers(1280, 720), 'instagram youtube facebook pinterest telegram');
@@ -240,7 +240,7 @@ suite('media at the gate', (t) => {
     equal(takers(1280, 720, 9_000_000), 'pinterest telegram');
   });
 
-  t('says it in words', () => {
+  t('messages name the network, the limit and the count', () => {
     const words = (platform: Platform, media: string, contentType?: string) =>
       gate(input(platform, files(of(media)), contentType))[0]?.message;
     equal(words('x', 'image*5'), 'X takes at most 4 images; there are 5');
@@ -263,14 +263,14 @@ suite('media at the gate', (t) => {
     );
   });
 
-  t('each code of the shapes is explained', () => {
+  t('each code of the shapes is in the catalogue of failures', () => {
     for (const code of ['too_few_media', 'too_many_media', 'media_mixed', 'media_aspects_differ'])
       ok(Object.hasOwn(failureCodes, code), code);
   });
 });
 
 suite('use of the media of a target', (t) => {
-  t('is what its network shows them as', () => {
+  t('follows from the content type and the kinds of media', () => {
     const rows: readonly (readonly [Platform, string | undefined, string, string])[] = [
       ['instagram', undefined, 'image', 'feed'],
       ['instagram', undefined, 'video', 'reel'],

@@ -65,12 +65,12 @@ suite('gate and publish check', (t) => {
     }
   });
 
-  t('an unknown key never is one, whatever its value or name', () => {
+  t('an unknown key is never an error, whatever its value or name', () => {
     const odd = JSON.parse('{"__proto__": 1, "constructor": 2, "toString": 3, "titel": [], "privacylevel": 7}');
     for (const platform of platforms) deepEqual(errors(platform, odd), [], platform);
   });
 
-  t('text over the limit, where it is read from', () => {
+  t('a text over the limit is an error at the text that is sent', () => {
     deepEqual(errors('x', {}, 'a'.repeat(280)), []);
     deepEqual(errors('x', {}, 'a'.repeat(281)), ['/content text_too_long']);
     deepEqual(errors('bluesky', {}, '👨‍👩‍👧‍👦'.repeat(301)), ['/content text_too_long', '/content text_too_long']);
@@ -152,7 +152,7 @@ suite('gate and publish check', (t) => {
     });
   });
 
-  t('youtube title: own, else the first line, never cut', () => {
+  t('the YouTube title is its override, else the first line, and is never shortened', () => {
     equal(youtubeTitle('One\nTwo', {}), 'One');
     equal(youtubeTitle('\n  One \r\nTwo', { title: '  ' }), 'One');
     equal(youtubeTitle('One', { title: 'Own' }), 'Own');
@@ -162,7 +162,7 @@ suite('gate and publish check', (t) => {
     equal(youtubeTitle('a <b>', {}), null);
   });
 
-  t('every code a rule may answer with is explained', () => {
+  t('every code of a rule is in the catalogue of failures', () => {
     const codes = platforms.flatMap((platform) => [
       ...Object.values(rules[platform].overrides).flatMap(({ required }) => required?.code ?? []),
       ...(rules[platform].text.refused === undefined ? [] : [rules[platform].text.refused.code]),
@@ -174,7 +174,7 @@ suite('gate and publish check', (t) => {
     );
   });
 
-  t('capabilities', () => {
+  t('capabilities of the networks follow from their rules', () => {
     const who = (key: 'thread' | 'firstComment' | 'native' | 'textOnly') =>
       platforms.filter((platform) => capabilities(platform)[key]).join(' ');
     equal(who('thread'), 'x threads');
@@ -186,7 +186,7 @@ suite('gate and publish check', (t) => {
       equal('firstComment' in overrides, capabilities(platform).firstComment, platform);
       equal(nativeWindow !== null, capabilities(platform).native, platform);
       equal(publish.settleWindowMs >= 600_000, true, platform);
-      // Only a handle can be crossed twice without a second post.
+      // Only with a handle can a second crossing of the boundary make no second post.
       if (publish.absenceIsProof) equal(publish.handle !== 'none', true, platform);
     }
   });

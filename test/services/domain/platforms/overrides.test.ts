@@ -4,7 +4,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('effective overrides', (t) => {
-  t('only known keys, defaults, aliases', () => {
+  t('have only known keys, with defaults and aliases applied', () => {
     const table: readonly [Platform, Record<string, unknown>, Record<string, unknown>][] = [
       [
         'x',
@@ -79,7 +79,7 @@ suite('effective overrides', (t) => {
     equal(effectiveOverrides('x', {}, true).madeWithAi, false, 'independent of the post');
   });
 
-  t('permalinks', () => {
+  t('permalinks of each network', () => {
     const parts = { id: '12', code: 'abc', username: 'acme', account: 'did:plc:a' };
     const table: Readonly<Record<Platform, string>> = {
       x: 'https://x.com/acme/status/12',

@@ -8,7 +8,7 @@ import { suite } from '#test/support/suite.ts';
 const family = '👨‍👩‍👧‍👦';
 
 suite('text of a network', (t) => {
-  t('x weighs as twitter-text v3', () => {
+  t('X weighs characters as twitter-text v3 does', () => {
     // Figures made with twitter-text 3.1.0.
     const table: readonly [string, number][] = [
       ['', 0],
@@ -34,7 +34,7 @@ suite('text of a network', (t) => {
     for (const [text, weight] of table) equal(weightedLength(text), weight, JSON.stringify(text));
   });
 
-  t('x finds the links it would shorten', () => {
+  t('X finds the links that it shortens', () => {
     const text = 'a https://a.com/b_(c), b.org/x. no@c.com';
     equal([...links(text)].map(({ start, end }) => text.slice(start, end)).join(' '), 'https://a.com/b_(c) b.org/x');
   });
@@ -51,7 +51,7 @@ suite('text of a network', (t) => {
     ok(performance.now() - started < 20_000, 'no pattern explodes');
   });
 
-  t('each network at its limit and one over', () => {
+  t('each network takes a text at its limit and refuses one more character', () => {
     const fill: Readonly<Record<Platform, readonly [string, number, string]>> = {
       x: ['日', 2, 'weighted'],
       instagram: ['😀', 1, 'code_points'],
@@ -103,7 +103,7 @@ suite('text of a network', (t) => {
     equal(textLength('instagram', 'number #1 and c#d').parts[1]?.used, 0);
   });
 
-  t('telegram counts what is left of its markup', () => {
+  t('telegram counts the text without its markup', () => {
     const table: readonly [string, string | undefined, string][] = [
       ['<b>bold</b> &lt;x&gt; &#65;&#x42;', 'HTML', 'bold <x> AB'],
       ['<a href="https://e.com">here</a> 1 < 2', 'HTML', 'here 1 < 2'],

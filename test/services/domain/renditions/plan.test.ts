@@ -5,7 +5,7 @@ import type { MediaNeed, MediaProbe, MediaUse } from '#schemas/media.ts';
 import { suite } from '#test/support/suite.ts';
 import { documentProbe, gifProbe, imageProbe, videoProbe } from './probes.ts';
 
-/** One line for each different file that is made, with who gets it: `1080x1920 h264 x instagram`. */
+/** One line for each file of the plan, with the networks that receive it: `1080x1920 own 5000k` → `x instagram`. */
 const files = (probe: MediaProbe, needs: readonly MediaNeed[] = initialNeeds(probe.kind, platforms)) => {
   const lines = new Map<string, string[]>();
   for (const one of planRenditions(probe, needs)) {
@@ -48,14 +48,14 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('a minute of 1080p30 that fits nobody is encoded twice', () =>
+  t('a minute of 1080p30 that no network takes is encoded in two sizes', () =>
     deepEqual(files(videoProbe(minute, { profile: 'high 4:4:4 predictive', pixelFormat: 'yuv444p' })), {
       '1280x720 own 5000k': 'x telegram',
       '1920x1080 own 6000k': 'instagram/reel tiktok youtube facebook linkedin threads pinterest bluesky',
     }),
   );
 
-  t('HEVC is encoded for those alone that do not take it', () => {
+  t('HEVC is encoded only for networks that do not take it', () => {
     deepEqual(files(videoProbe(minute, { codec: 'hevc', profile: 'main' })), {
       '1280x720 own 5000k': 'x telegram',
       fits: 'instagram/reel tiktok youtube threads pinterest',
@@ -69,7 +69,7 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('a clip of a phone is copied into a file that does not say where it was taken', () =>
+  t('a clip with a location is copied into a file without it', () =>
     deepEqual(
       files(videoProbe({ width: 1080, height: 1920 }, { container: 'mov', indexFirst: false, located: true })),
       {
@@ -79,7 +79,7 @@ suite('renditions of ten networks', (t) => {
     ),
   );
 
-  t('sound that an MP4 cannot carry is encoded, and the pictures are copied', () => {
+  t('sound that MP4 cannot carry is encoded, the video stream is copied', () => {
     const audio = { codec: 'pcm_s16le', profile: null, channels: 2, sampleRate: 48_000, bitrate: 1_536_000 };
     deepEqual(files(videoProbe({ ...minute, audio }, { container: 'mov', located: true })), {
       '1280x720 own 5000k': 'x telegram',
@@ -87,7 +87,7 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('sound over a rate is encoded alone', () => {
+  t('sound above the bit rate of a network is encoded, the video stream is copied', () => {
     const audio = { codec: 'aac', profile: 'LC', channels: 2, sampleRate: 48_000, bitrate: 320_000 };
     deepEqual(files(videoProbe({ audio })), {
       fits: 'x tiktok youtube facebook linkedin pinterest bluesky telegram',
@@ -95,7 +95,7 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('YouTube is given what the camera filmed: its size, its range, and as it was turned', () => {
+  t('YouTube receives the size, dynamic range and rotation of the source', () => {
     const camera = { codec: 'hevc', profile: 'main 10', pixelFormat: 'yuv420p10le', hdr: true, rotation: 90 } as const;
     const large = { ...minute, width: 2160, height: 3840 };
     const youtube = [{ platform: 'youtube', use: 'feed' }] as const;
@@ -113,7 +113,7 @@ suite('renditions of ten networks', (t) => {
     deepEqual(madeOf({ codec: 'vp9', profile: 'profile 2', pixelFormat: 'yuv420p10le', hdr: true }), ['fits']);
   });
 
-  t('a limit of size leads down the ladder, as far as the network needs and no further', () =>
+  t('a limit on bytes chooses the largest size whose bit rate fits', () =>
     deepEqual(files(videoProbe({ ...minute, durationMs: 600_000, bytes: 3_000_000_000 }, { hdr: true })), {
       media_too_long: 'x threads',
       '1920x1080 own 3000k': 'instagram/reel linkedin bluesky',
@@ -123,7 +123,7 @@ suite('renditions of ten networks', (t) => {
     }),
   );
 
-  t('what cannot be made to fit is refused for that network; the others go on', () => {
+  t('a source that cannot be made to fit a network fails for that network alone, with a message', () => {
     const hours = videoProbe({ ...minute, durationMs: 10_800_000 });
     deepEqual(files(hours), {
       media_too_long: 'x instagram/reel tiktok linkedin threads pinterest bluesky',
@@ -155,7 +155,7 @@ suite('renditions of ten networks', (t) => {
     );
   });
 
-  t('the rate of a source is kept where players know it, else it is a house rate', () => {
+  t('a common constant frame rate is kept, any other becomes a standard one', () => {
     const rates: readonly (readonly [fps: number | null, steady: boolean, made: number | null])[] = [
       [24, true, null],
       [23.976, true, null],
@@ -177,14 +177,14 @@ suite('renditions of ten networks', (t) => {
     }
   });
 
-  t('twice as many pictures a second get half as many bits again', () =>
+  t('twice the frame rate gets one and a half times the bit rate', () =>
     equal(
       files(videoProbe(minute, { fps: 60, interlaced: true }))['1920x1080 own 9000k'],
       'instagram/reel tiktok youtube facebook linkedin threads pinterest bluesky',
     ),
   );
 
-  t('nothing is enlarged but to reach a minimum', () =>
+  t('a video is enlarged only to reach a minimum size', () =>
     deepEqual(files(videoProbe({ width: 320, height: 240 }, { hdr: true, fps: 25 })), {
       '320x240 own 1200k': 'x instagram/reel facebook linkedin threads pinterest bluesky telegram',
       '480x360 own 1200k': 'tiktok',
@@ -192,7 +192,7 @@ suite('renditions of ten networks', (t) => {
     }),
   );
 
-  t('a ratio that is not taken gets bars, nothing is cut off', () => {
+  t('a source of another aspect ratio is padded, never cropped', () => {
     deepEqual(files(videoProbe(minute), [{ platform: 'facebook', use: 'reel' }]), {
       '1080x1920 padded own 6000k': 'facebook/reel',
     });
@@ -204,7 +204,7 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('the copy of a file that is nearly too heavy could be too heavy: it is encoded', () => {
+  t('a file close to the limit of bytes is encoded, because its copy could exceed the limit', () => {
     const long = { ...minute, durationMs: 30_000 };
     const located = { located: true };
     deepEqual(files(videoProbe({ ...long, bytes: 49_000_000 }, located), [{ platform: 'telegram', use: 'feed' }]), {
@@ -215,7 +215,7 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('a photo of a camera becomes two', () =>
+  t('a photo of a camera becomes two files for all networks', () =>
     deepEqual(files(imageProbe({ width: 4032, height: 3024, bytes: 5_400_000 }, { upright: false, located: true })), {
       'image 2048x1536 jpeg': 'x facebook linkedin pinterest telegram',
       'image 1440x1080 jpeg': 'instagram tiktok threads bluesky',
@@ -223,14 +223,14 @@ suite('renditions of ten networks', (t) => {
     }),
   );
 
-  t('a gif moves everywhere, silent', () =>
+  t('a gif becomes a silent video where the network takes no gif', () =>
     deepEqual(files(gifProbe()), {
       fits: 'x linkedin',
       '480x480 30 2000k silent': 'instagram/reel tiktok youtube facebook threads pinterest bluesky telegram',
     }),
   );
 
-  t('a gif that is too short for a network is shown again until it is not', () => {
+  t('a gif below the minimum duration is repeated until it is long enough', () => {
     deepEqual(files(gifProbe({ durationMs: 800, frames: 8 })), {
       fits: 'x linkedin',
       '480x480 30 2000k silent 4 times': 'instagram/reel tiktok',
@@ -239,12 +239,12 @@ suite('renditions of ten networks', (t) => {
     });
     const [plan] = planRenditions(gifProbe({ durationMs: 1500 }), [{ platform: 'tiktok', use: 'feed' }]);
     const spec = plan?.outcome === 'rendition' && plan.spec.kind === 'video' ? plan.spec : null;
-    // Twice would be 3 s to the millisecond, which an encoder may miss.
+    // Twice would be exactly 3 s, and an encoder may fall short of that by some milliseconds.
     deepEqual([spec?.rounds, spec?.maxBytes], [3, 1_803_036]);
     equal(sentence('tiktok', 'feed', videoProbe({ durationMs: 1500 }))?.includes('at least 3 s'), true);
   });
 
-  t('covers come of an image, or of the frame that a poster shows', () => {
+  t('covers are made from an image, or from the poster’s frame of a video', () => {
     const covers = (['youtube', 'instagram', 'facebook', 'pinterest', 'telegram'] as const).map((platform) => ({
       platform,
       use: 'cover' as const,
@@ -262,22 +262,22 @@ suite('renditions of ten networks', (t) => {
     equal(one('tiktok', 'cover', imageProbe())?.outcome, 'failed');
   });
 
-  t('the id of a rendition is that of its spec, for ever', () => {
+  t('the id of a rendition is derived from its spec and never changes', () => {
     const plan = one('x', 'feed', videoProbe(minute));
     equal(plan?.outcome === 'rendition' && plan.id, 'c2ea353c926dc071fadedccdd2a068f1');
   });
 });
 
-suite('what is made when a file comes in', (t) => {
+suite('renditions of a new file', (t) => {
   const uses = (needs: readonly MediaNeed[]) => needs.map(({ platform, use }) => `${platform}/${use}`).join(' ');
-  t('is what a post without more words would use', () => {
+  t('are those that a post without overrides uses', () => {
     equal(uses(initialNeeds('video', ['x', 'instagram', 'facebook', 'x'])), 'x/feed instagram/reel facebook/feed');
     equal(uses(initialNeeds('gif', ['instagram'])), 'instagram/reel');
     equal(uses(initialNeeds('image', ['instagram', 'tiktok'])), 'instagram/feed tiktok/feed');
     deepEqual(initialNeeds('image', []), []);
   });
 
-  t('is a poster too, but of documents', () => {
+  t('include a poster, except for documents', () => {
     deepEqual(posterSpec(videoProbe(minute)), {
       kind: 'frame',
       format: 'jpeg',

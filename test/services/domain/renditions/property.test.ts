@@ -127,8 +127,8 @@ const justified = ({ platform, use }: MediaNeed, probe: MediaProbe, code: string
   }
 };
 
-suite('every plan there may be', (t) => {
-  t('says fits of what fits and only of that, keeps the rules in what is to be made, and refuses for cause', () => {
+suite('any plan', (t) => {
+  t('a source fits exactly if it keeps the rules; every rendition keeps them; every failure has its cause', () => {
     const seen = new Map<string, number>();
     fc.assert(
       fc.property(probes, (probe) => {
@@ -159,7 +159,7 @@ suite('every plan there may be', (t) => {
     }
   });
 
-  t('is the same each time, for each need alone, and shares an id exactly where the specs are equal', () => {
+  t('is the same each time and for each need alone; equal specs, and only they, share an id', () => {
     fc.assert(
       fc.property(probes, fc.shuffledSubarray([...everyNeed]), (probe, needs) => {
         const plans = planRenditions(probe, needs);
@@ -181,7 +181,7 @@ suite('every plan there may be', (t) => {
     );
   });
 
-  t('can be written down as events: specs and failures are of their schemas', () => {
+  t('its specs and failures fit the schemas of their events', () => {
     const spec = Schema.Compile(RenditionSpec);
     const failure = Schema.Compile(MediaFailure);
     fc.assert(

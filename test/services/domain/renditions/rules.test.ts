@@ -268,8 +268,8 @@ const imageCases: readonly (readonly [
   ['one pixel', (rules) => (enlarged(rules) ? imageFor(rules, { width: 1, height: 1 }) : null), 'media_too_small'],
 ];
 
-suite('each rule of each network', (t) => {
-  t('of videos', () => {
+suite('a source at and beyond each limit of each network', (t) => {
+  t('videos', () => {
     let held = 0;
     for (const need of needs) {
       const rules = useRules(need.platform, need.use)?.video ?? null;
@@ -285,7 +285,7 @@ suite('each rule of each network', (t) => {
     ok(held > 400, `only ${held} cases`);
   });
 
-  t('of images, covers among them', () => {
+  t('images, covers too', () => {
     let held = 0;
     for (const need of needs) {
       const rules = useRules(need.platform, need.use)?.image ?? null;
@@ -300,7 +300,7 @@ suite('each rule of each network', (t) => {
     ok(held > 150, `only ${held} cases`);
   });
 
-  t('of gifs: kept where they are taken, else a video, a single picture an image', () => {
+  t('gifs: kept where the network takes them, else a video; a single frame is an image', () => {
     for (const need of needs) {
       const { gif, video, image } = useRules(need.platform, need.use) ?? { gif: null, video: null, image: null };
       const still = outcome(need, gifProbe({ frames: 1, durationMs: 0, bytes: 300_000 }));
@@ -320,7 +320,7 @@ suite('each rule of each network', (t) => {
     }
   });
 
-  t('of documents', () => {
+  t('documents', () => {
     const takers: string[] = [];
     for (const need of needs) {
       const rules = useRules(need.platform, need.use)?.document ?? null;
@@ -335,7 +335,7 @@ suite('each rule of each network', (t) => {
     deepEqual(takers, ['linkedin/feed', 'telegram/feed']);
   });
 
-  t('of uses: what a network does not know is not taken', () => {
+  t('a use that the network does not have is refused', () => {
     for (const platform of platforms) {
       for (const use of mediaUses) {
         if (useRules(platform, use) !== null) continue;

@@ -18,7 +18,7 @@ const reasonOf = (...args: Parameters<typeof postFiguresOf>) => {
   ok(mapped.kind === 'nonsense', JSON.stringify(mapped));
   return mapped.reason;
 };
-/** What is told, without what is null by the table. */
+/** The figures without those that are null. */
 const told = (figures: object) => Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== null));
 
 suite('figures of posts', (t) => {
@@ -28,7 +28,7 @@ suite('figures of posts', (t) => {
     });
   }
 
-  t('are all null or told where everything was answered, null where the table has no name', () => {
+  t('are null where the table has no name for them', () => {
     for (const platform of platforms) {
       const figures = figuresOf(platform, 'feed', {});
       for (const [field, name] of Object.entries(fieldsOf(platform, 'feed'))) {
@@ -37,7 +37,7 @@ suite('figures of posts', (t) => {
     }
   });
 
-  t('keep apart what is absent, null and 0', () => {
+  t('absent, null and 0 stay apart', () => {
     const of = (public_metrics: object) => figuresOf('x', 'feed', { data: { public_metrics } });
     ok(!('likes' in of({})));
     equal(of({ like_count: null }).likes, null);
@@ -45,19 +45,19 @@ suite('figures of posts', (t) => {
     equal(of({}).reach, null);
   });
 
-  t('that were asked for and not answered are null', () => {
+  t('that were requested and not answered are null', () => {
     const figures = figuresOf('youtube', 'feed', { video: { statistics: { viewCount: '3' } } }, { fields: ['likes'] });
     equal(figures.likes, null);
     ok(!('comments' in figures));
   });
 
-  t('of a video are null for a post that has none, and absent while nobody knows', () => {
+  t('of a video are null for a post without video, and absent while the video is unknown', () => {
     ok(!('videoViews' in figuresOf('facebook', 'feed', { post: {} })));
     equal(figuresOf('facebook', 'feed', { post: {} }, { hasVideo: false }).videoViews, null);
     ok(!('videoViews' in figuresOf('facebook', 'feed', { post: {} }, { hasVideo: true })));
   });
 
-  t('an empty list of insights is no 0', () => {
+  t('an empty list of insights leaves the figure absent, not 0', () => {
     const figures = figuresOf('instagram', 'feed', { insights: { data: [] } });
     ok(!('likes' in figures) && !('reach' in figures));
     const account = accountFiguresOf('threads', { threads_insights: { data: [{ name: 'views', values: [] }] } });
@@ -77,7 +77,7 @@ suite('figures of posts', (t) => {
     },
   );
 
-  t('members nobody knows are ignored', () => {
+  t('unknown members are ignored', () => {
     const raw = { data: { public_metrics: { like_count: 1, hearts: -1 }, new: { a: [{}] } }, errors: 'x' };
     equal(figuresOf('x', 'feed', raw).likes, 1);
   });
@@ -102,7 +102,7 @@ suite('figures of accounts', (t) => {
   });
 });
 
-suite('nonsense', (t) => {
+suite('invalid answers', (t) => {
   const x = (like_count: unknown) => reasonOf('x', 'feed', { data: { public_metrics: { like_count } } });
 
   t('is named by the network’s member, and its value is not repeated', () => {
@@ -133,7 +133,7 @@ suite('nonsense', (t) => {
     match(facebook({ 'link clicks': -1 }), /^post_clicks_by_type.link clicks is not a count/);
   });
 
-  t('addresses that are none', () => {
+  t('addresses that are not plain https URLs', () => {
     for (const share_url of [
       'javascript:alert(1)',
       'https://a b',
@@ -145,7 +145,7 @@ suite('nonsense', (t) => {
     }
   });
 
-  t('rates out of their range, and sums that are no count any more', () => {
+  t('rates out of range, and sums beyond a safe integer', () => {
     const reel = (value: unknown) => ({ insights: { data: [{ name: 'reels_skip_rate', values: [{ value }] }] } });
     match(reasonOf('instagram', 'reel', reel(101)), /^skipRate/);
     match(reasonOf('instagram', 'reel', reel(-0.5)), /^reels_skip_rate is not/);
@@ -163,7 +163,7 @@ suite('nonsense', (t) => {
   });
 });
 
-suite('one odd figure', (t) => {
+suite('one invalid figure', (t) => {
   const odd: readonly (readonly [string, unknown])[] = [
     ['negative', -1],
     ['fractional', 1.5],
@@ -177,7 +177,7 @@ suite('one odd figure', (t) => {
     ['yes', true],
   ];
   for (const [what, value] of odd) {
-    t(`${what}: it is left out and named, the others are kept`, () => {
+    t(`${what}: the figure is left out and named, the others are kept`, () => {
       const raw = { data: { public_metrics: { like_count: value, reply_count: 3, retweet_count: 0 } } };
       const mapped = postFiguresOf('x', 'feed', raw, { hasVideo: false, fields: ['likes', 'comments', 'saves'] });
       ok(mapped.kind === 'figures');
@@ -188,7 +188,7 @@ suite('one odd figure', (t) => {
     });
   }
 
-  t('a part of a split, a rate beyond its range and an item that is none', () => {
+  t('an invalid part of a split, a rate out of range and an invalid item are left out', () => {
     const insights = {
       data: [
         null,
@@ -209,7 +209,7 @@ suite('one odd figure', (t) => {
     ok(facebook.odd.some(({ field }) => field === 'clicksByType') && !('clicksByType' in facebook.figures));
   });
 
-  t('an address or an empty split beside odd figures is no answer', () => {
+  t('an answer with nothing but invalid figures, an address or an empty split is invalid', () => {
     const views = { name: 'views', values: [{ value: -1 }] };
     const media = { permalink: 'https://a.example/p' };
     equal(postFiguresOf('instagram', 'feed', { media, insights: { data: [views] } }).kind, 'nonsense');
@@ -218,7 +218,7 @@ suite('one odd figure', (t) => {
     equal(postFiguresOf('instagram', 'story', { media, insights: { data: [navigation] } }).kind, 'figures');
   });
 
-  t('odd demographics take no figure of the account with them, nor an odd figure the demographics', () => {
+  t('invalid demographics leave the figures, and an invalid figure leaves the demographics', () => {
     const of = (followers: unknown, value: unknown) =>
       accountFiguresOf('facebook', {
         page: { followers_count: followers },
@@ -239,7 +239,7 @@ suite('one odd figure', (t) => {
   });
 });
 
-suite('whatever a network says', (t) => {
+suite('any answer of a network', (t) => {
   const fits = (schema: Parameters<typeof issuesOf>[0], value: unknown) => deepEqual(issuesOf(schema, value), []);
   const check = (platform: (typeof platforms)[number], raw: unknown) => {
     for (const use of ['feed', 'reel', 'story'] as const) {
@@ -255,14 +255,14 @@ suite('whatever a network says', (t) => {
     }
   };
 
-  t('any JSON is figures or nonsense', () => {
+  t('any JSON gives figures or is invalid', () => {
     fc.assert(fc.property(fc.constantFrom(...platforms), fc.jsonValue({ maxDepth: 4 }), check), {
       seed: seeded('any JSON').seed,
       numRuns: 500,
     });
   });
 
-  t('an answer with something wrong in it is figures or nonsense', () => {
+  t('an answer with one broken member gives figures or is invalid', () => {
     const answers = [...postAnswers, ...accountAnswers].map(({ platform, raw }) => ({ platform, raw }));
     const wrong = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),

@@ -167,7 +167,7 @@ suite('metrics tables and the spec', (t) => {
     );
   });
 
-  t('what the spec says of stories and reels holds for these alone', () => {
+  t('figures that the spec has for stories or reels exist for these alone', () => {
     const of = (use: (typeof uses)[number]) => fieldsOf('instagram', use);
     for (const field of ['navigation', 'linkClicks'] as const) {
       deepEqual(
@@ -187,7 +187,7 @@ suite('metrics tables and the spec', (t) => {
     deepEqual(fieldsOf('instagram', 'carousel'), of('feed'));
   });
 
-  t('names are those of the network', () => {
+  t('names are the names of the network', () => {
     equal(fieldsOf('instagram', 'feed').saves, 'saved');
     equal(fieldsOf('instagram', 'story').comments, 'replies');
     equal(fieldsOf('x', 'feed').likes, 'data.public_metrics.like_count');
