@@ -120,7 +120,7 @@ const roles = [...start.matchAll(/^ {2}(.+)\) main=(\S+) ;;$/gm)].flatMap(([, na
 );
 
 suite('compose file', (t) => {
-  t('is one: no member is misspelt, none has a wrong form', () => {
+  t('fits the schema of compose files', () => {
     const validate = new Ajv2020({ strict: true, strictTypes: false, strictTuples: false, allErrors: true }).compile(
       composeSchema,
     );
@@ -128,7 +128,7 @@ suite('compose file', (t) => {
     deepEqual(validate.errors ?? [], []);
   });
 
-  t('has every part and every process, two publishers, two projectors and two that send webhooks', () => {
+  t('has every dependency and every process, two each of publisher, projections and webhooks', () => {
     const names = services.map(([name]) => name);
     for (const name of ['eventstore', 'kafka', 'postgres', 'clickhouse', 's3']) ok(names.includes(name), name);
     deepEqual(ours.map(([, { command }]) => command?.[0]).sort(), [
@@ -147,7 +147,7 @@ suite('compose file', (t) => {
       equal(compose.services[name]?.deploy?.replicas, 2, name);
   });
 
-  t('asks the health of whatever keeps running', () => {
+  t('has a health check for every service that keeps running', () => {
     const imageHasOne = last.some((line) => line.startsWith('HEALTHCHECK '));
     for (const [name, { build, healthcheck, restart }] of services) {
       const asked = healthcheck?.test !== undefined || (build !== undefined && imageHasOne && !healthcheck?.disable);
@@ -155,7 +155,7 @@ suite('compose file', (t) => {
     }
   });
 
-  t('waits for parts that exist and can say that they are ready', () => {
+  t('waits only for services that exist and have a health check', () => {
     for (const [name, { depends_on: needs = {} }] of services) {
       for (const [needed, { condition }] of Object.entries(needs)) {
         const part = compose.services[needed];
@@ -173,7 +173,7 @@ suite('compose file', (t) => {
     }
   });
 
-  t('starts in an order: nothing waits for itself', () => {
+  t('has no circle of services that wait for each other', () => {
     const started = new Set<string>();
     for (let before = -1; before < started.size; ) {
       before = started.size;
@@ -183,19 +183,19 @@ suite('compose file', (t) => {
     deepEqual([...started].sort(), services.map(([name]) => name).sort());
   });
 
-  t('publishes on loopback alone, no port twice', () => {
+  t('publishes each port once, on loopback', () => {
     const published = services.flatMap(([, { ports = [] }]) => ports);
     ok(published.length > 0);
     for (const port of published) match(port, /^127\.0\.0\.1:\d+:\d+$/);
     equal(new Set(published.map((port) => port.split(':')[1])).size, published.length);
   });
 
-  t('keeps data in volumes that are declared, and declares none in vain', () => {
+  t('uses exactly the volumes that it declares', () => {
     const used = services.flatMap(([, { volumes = [] }]) => volumes.map((one) => one.split(':')[0]));
     deepEqual([...new Set(used)].sort(), Object.keys(compose.volumes).sort());
   });
 
-  t('names the exact version of every image that is not ours', () => {
+  t('pins the exact version of every foreign image', () => {
     for (const [name, { image, build }] of services) {
       // A version of Postgres has two parts.
       if (build === undefined) match(image, name === 'postgres' ? /:\d+\.\d+$/ : /:v?\d+(\.\d+){2,}$/, name);
@@ -203,7 +203,7 @@ suite('compose file', (t) => {
     }
   });
 
-  t('gives our processes variables that they know, with values that they take', () => {
+  t('gives our processes only variables that they know, with valid values', () => {
     const known = [...configHelp().matchAll(/^ {2}([A-Z][A-Z0-9_]*)/gm)].map(([, name]) => name);
     // Read by start.sh and by Node.
     const others = ['SECRET_KEY_FILE', 'NODE_ENV'];
@@ -216,7 +216,7 @@ suite('compose file', (t) => {
     }
   });
 
-  t('names parts by the names they have', () => {
+  t('our processes name the hosts, users and databases of the services', () => {
     for (const [name, { environment = {} }] of ours) {
       if (environment.DATABASE_URL === undefined) continue;
       const { databaseUrl, eventStoreUrl, kafkaBrokers, clickhouseUrl } = readConfig(environment);
@@ -236,7 +236,7 @@ suite('compose file', (t) => {
     }
   });
 
-  t('has the servers that the tests take where Docker answers, out of reach from outside', () => {
+  t('has the servers that the tests use, not published to the host', () => {
     const takenBy = {
       clickhouse: 'test/support/clickhouse.ts',
       eventstore: 'test/support/eventstoredb/server-handle.ts',
@@ -263,7 +263,7 @@ suite('compose file', (t) => {
 });
 
 suite('image', (t) => {
-  t('is Node 24 slim, not root, with ffmpeg of the distribution and an init that passes signals on', () => {
+  t('is Node 24 slim, not root, with the distribution’s ffmpeg and an init that forwards signals', () => {
     for (const line of instructions.filter((one) => one.startsWith('FROM ')))
       match(line, /^FROM node:24\.\d+\.\d+-slim\b/);
     equal(
@@ -278,7 +278,7 @@ suite('image', (t) => {
     match(start, /^exec node "\$main" "\$@"$/m);
   });
 
-  t('leaves out what develops, and the embedded parts by name', () => {
+  t('has no development dependencies and no embedded servers', () => {
     const install = instructions.find((line) => line.includes('npm ci')) ?? '';
     match(install, /npm ci --omit=dev\b/);
     ok(!dockerfile.replaceAll(/^#.*$/gm, '').includes('--omit=optional'));
@@ -321,7 +321,7 @@ suite('image', (t) => {
     }
   });
 
-  t('copies what the build may see, and the build sees nothing else', () => {
+  t('copies exactly the files that the build can see', () => {
     const copied = instructions
       .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
       .flatMap((line) => line.split(' ').slice(1, -1));
@@ -346,7 +346,7 @@ interface Ended {
   readonly errors: string;
 }
 
-suite('what is in the image', { timeoutMs: 180_000 }, (t) => {
+suite('content of the image', { timeoutMs: 180_000 }, (t) => {
   let app = '';
   t.before(() => {
     app = mkdtempSync(path.join(tmpdir(), 'postline-image-'));
@@ -377,7 +377,7 @@ suite('what is in the image', { timeoutMs: 180_000 }, (t) => {
   const role = (...args: string[]) => run('sh', ['infra/start.sh', ...args]);
 
   for (const [name] of roles) {
-    t(`loads as ${name}, without what only develops or is embedded`, async () => {
+    t(`loads as ${name}, without development dependencies and embedded servers`, async () => {
       const { code, out, errors } = await role(name, '--help');
       equal(errors, '');
       equal(code, 0);
@@ -385,7 +385,7 @@ suite('what is in the image', { timeoutMs: 180_000 }, (t) => {
     });
   }
 
-  t('says what it can be when it is told nothing, or nonsense', async () => {
+  t('prints its usage without a role or with an unknown one', async () => {
     for (const args of [[], ['../api'], ['nothing', '--help']]) {
       const { code, errors } = await role(...args);
       equal(code, 64);
@@ -393,7 +393,7 @@ suite('what is in the image', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('makes the secret key once, and reads it from its file', async () => {
+  t('makes the secret key once and reads it from its file', async () => {
     const keys = path.join(app, 'keys');
     deepEqual(await role('secret-key', keys), { code: 0, out: '', errors: '' });
     const key = readFileSync(path.join(keys, 'secret.key'), 'utf8');
@@ -407,7 +407,7 @@ suite('what is in the image', { timeoutMs: 180_000 }, (t) => {
     match((await run('sh', ['infra/start.sh', 'relay'], wrong)).errors, /^relay: SECRET_KEY must be/);
   });
 
-  t('is healthy when its port for operators says that it is ready, and says why when it is not', async () => {
+  t('is healthy when /readyz says so, and else prints the reason', async () => {
     let status = 200;
     const server = createServer((_, answer) => void answer.writeHead(status).end('store: away'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -22,7 +22,7 @@ const SECRET_KEY = `v1:${randomBytes(32).toString('base64')}`;
 const password = 'hunter2-very-secret';
 const s3 = { S3_ACCESS_KEY_ID: 'someone', S3_SECRET_ACCESS_KEY: password };
 
-suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) => {
+suite('errors of dependencies at the start', { timeoutMs: 120_000, waits: true }, (t) => {
   let url = '';
   let dead = 0;
   let dir = '';
@@ -55,13 +55,13 @@ suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) =>
     }
   };
 
-  t('an address is told without user, password and options', () => {
+  t('an address is shown without user, password and options', () => {
     assert.equal(addressOf(`postgresql://me:${password}@db:5432/x?sslkey=y`), 'postgresql://db:5432/x');
     assert.equal(addressOf('nonsense'), 'its address');
     assert.equal(addressOf(`esdb://me:${password}@a:2113,b:2113?tls=false`), 'esdb://a:2113,b:2113');
   });
 
-  t('a Postgres that takes no connection, does not know us, or has no such database', async () => {
+  t('Postgres: no connection, unknown user, unknown database', async () => {
     const me = `me:${password}`;
     const at = new URL(url);
     await refused(
@@ -80,21 +80,21 @@ suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) =>
     await refused({ DATABASE_URL: at.href }, /^DATABASE_URL: .*\/missing has no such database.*3D000/);
   });
 
-  t('a Kafka without a broker that answers', async () => {
+  t('Kafka: no broker answers', async () => {
     await refused(
       { KAFKA_BROKERS: `127.0.0.1:${dead}` },
       new RegExp(`^KAFKA_BROKERS: Kafka at 127.0.0.1:${dead} .*correct the address`),
     );
   });
 
-  t('an EventStoreDB that takes no connection', async () => {
+  t('EventStoreDB: no connection', async () => {
     await refused(
       { ESDB_URL: `esdb://me:${password}@127.0.0.1:${dead}?tls=false`, KAFKA_BROKERS: `127.0.0.1:${dead}` },
       new RegExp(`^ESDB_URL: EventStoreDB at esdb://127.0.0.1:${dead} .*correct the address`),
     );
   });
 
-  t('S3 and ClickHouse can be missed for a while: they are told, and the rest begins', async () => {
+  t('S3 and ClickHouse: the process names them and starts without them', async () => {
     const lines = await silent({
       ...s3,
       S3_ENDPOINT: `http://127.0.0.1:${dead}`,
@@ -107,7 +107,7 @@ suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) =>
     assert.deepEqual(await silent({}), []);
   });
 
-  t('a server that hangs, or is another one, is told as well', async () => {
+  t('S3 and ClickHouse: a server that hangs or refuses is named too', async () => {
     const sockets = new Set<Socket>();
     const hangs = createTcp((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
     const stranger = createServer((_request, response) => response.writeHead(403).end('no')).listen(0, '127.0.0.1');
@@ -129,7 +129,7 @@ suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) =>
     assert.match(lines[1] ?? '', /^CLICKHOUSE_URL: .*correct the address/);
   });
 
-  t('an FFMPEG_PATH that is no program, no ffmpeg, or never ends', async () => {
+  t('FFMPEG_PATH: no program, not ffmpeg, or a program that never ends', async () => {
     const text = path.join(dir, 'text');
     writeFileSync(text, 'no program');
     const other = path.join(dir, 'other');
@@ -149,7 +149,7 @@ suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) =>
     }
   });
 
-  t('processes end with code 2 and that line, or say it and go on', async () => {
+  t('processes end with code 2 and the message, or log the message and continue', async () => {
     const env = { DATABASE_URL: url, SECRET_KEY, PORT: '0' };
     const [media, publisher] = await Promise.all([
       run('services/media/main.ts', { env: { ...env, FFMPEG_PATH: path.join(dir, 'missing') } }),

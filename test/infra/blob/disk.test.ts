@@ -57,7 +57,7 @@ suite('files of the disk store', (t) => {
   const incoming = () => readdir(path.join(world.root, '.incoming'));
   const beside = (name: string) => readdir(path.join(world.root, path.dirname(name)));
 
-  t('a copy is the same file on the disk, which a later write to the source does not touch', async () => {
+  t('a copy shares the file on disk, and a later write to the source does not change the copy', async () => {
     const [from, to] = [newKey(), newKey()];
     const { etag } = await put(from, 'shared');
     await store.copy(from, to, etag);
@@ -68,7 +68,7 @@ suite('files of the disk store', (t) => {
     equal((await stat(other)).nlink, 1);
   });
 
-  t('nothing is left of what was overwritten, refused, broken off or deleted', async () => {
+  t('overwritten, refused, aborted and deleted files leave nothing on the disk', async () => {
     const name = newKey();
     for (const content of ['one', 'two', 'three']) await put(name, content);
     await Promise.all(['four', 'five', 'six'].map((content) => put(name, content)));
@@ -80,7 +80,7 @@ suite('files of the disk store', (t) => {
     deepEqual(await beside(name), []);
   });
 
-  t('who dies while writing leaves the key as it was, and what it left is swept two days later', async () => {
+  t('a process killed while writing leaves the old file; its partial file is deleted after two days', async () => {
     const name = newKey();
     await put(name, 'before');
     const child = fork(path.join(import.meta.dirname, 'disk-writer.ts'), [world.root, key(), name]);
@@ -99,7 +99,7 @@ suite('files of the disk store', (t) => {
     deepEqual(await incoming(), []);
   });
 
-  t('a record whose bytes are gone is a key that is not there', async () => {
+  t('a key whose bytes are gone does not exist', async () => {
     const name = newKey();
     await put(name, 'x');
     await rm(await store.localFile(name, ''));
@@ -109,7 +109,7 @@ suite('files of the disk store', (t) => {
     equal(await text((await store.get(name)).body), 'again');
   });
 
-  t('follows no link out of the folder', async () => {
+  t('follows no symbolic link out of the folder', async () => {
     const outside = await mkdtemp(path.join(tmpdir(), 'outside-'));
     try {
       await writeFile(path.join(outside, 'upload'), '{"version":"00","contentType":"a/b","bytes":6}');
@@ -131,7 +131,7 @@ suite('files of the disk store', (t) => {
     }
   });
 
-  t('a folder that cannot be used is unavailable, and its error says no path', async () => {
+  t('an unusable folder is unavailable, and the error shows no path', async () => {
     const file = path.join(world.root, 'a-file');
     await writeFile(file, '');
     const closed = new DiskBlobs({ root: path.join(file, 'sub'), secrets: new Secrets(key()), origin: () => '' });
@@ -142,7 +142,7 @@ suite('files of the disk store', (t) => {
     });
   });
 
-  t('a signature holds until its moment, by the clock of the server', async () => {
+  t('a signed URL is valid until it expires by the clock of the server, and cannot be altered', async () => {
     const name = newKey();
     await put(name, 'x');
     const url = await store.presignGet(name, { contentType: 'image/png', expiresAt: new Date(Date.now() + 60_000) });
@@ -155,7 +155,7 @@ suite('files of the disk store', (t) => {
     equal((await ask('GET', url.replace('v=v1', 'v=v9'))).status, 403);
   });
 
-  t('a URL outlives a new key, and not the loss of its own', async () => {
+  t('a signed URL stays valid after a key rotation until its key is removed', async () => {
     const old = key();
     const name = newKey();
     await put(name, 'x');
@@ -170,7 +170,7 @@ suite('files of the disk store', (t) => {
     world.use(store);
   });
 
-  t('answers as a cache and a player expect', async () => {
+  t('answers conditional, range and HEAD requests', async () => {
     const name = newKey();
     const { etag } = await store.put(name, Buffer.from('0123456789'), { contentType: 'video/mp4', bytes: 10 });
     const url = await store.presignGet(name, { contentType: 'image/png', expiresAt: new Date(Date.now() + 60_000) });

@@ -11,9 +11,9 @@ import { suite } from '#test/support/suite.ts';
 const missing = await s3Missing();
 const options = { bucket: `postline-${randomUUID()}`, region: 'us-east-1' };
 
-// Where the gateway is not there yet it is built first, which takes minutes once on a machine.
+// A missing gateway is built first, which takes minutes once on a machine.
 suite('blob store on S3', { timeoutMs: 600_000 }, (t) => {
-  if (missing !== null) return t.skip('is a blob store', missing);
+  if (missing !== null) return t.skip('passes the suite of the blob store', missing);
   let server: S3Server;
   const opened: S3Blobs[] = [];
   const storeWith = (more: Partial<ConstructorParameters<typeof S3Blobs>[0]> = {}): S3Blobs => {
@@ -33,7 +33,7 @@ suite('blob store on S3', { timeoutMs: 600_000 }, (t) => {
     };
   });
 
-  t('puts the public endpoint into URLs, and reaches the server by the other', async () => {
+  t('signs URLs with the public endpoint and calls the server through the internal one', async () => {
     const publicEndpoint = server.endpoint.replace('127.0.0.1', 'localhost');
     const store = storeWith({ publicEndpoint });
     const key = `${randomUUID()}/a/upload`;
@@ -48,13 +48,13 @@ suite('blob store on S3', { timeoutMs: 600_000 }, (t) => {
     );
   });
 
-  t('makes its bucket once, whoever comes first', async () => {
+  t('several processes that start at once make the bucket once', async () => {
     const bucket = `postline-${randomUUID()}`;
     await Promise.all([1, 2, 3, 4].map(() => storeWith({ bucket }).ping()));
     await storeWith({ bucket }).ping();
   });
 
-  t('a server that is away is unavailable; wrong keys are refused; no error shows a key', async () => {
+  t('a server without an answer is unavailable; wrong keys are refused; no error shows a key', async () => {
     const away = storeWith({ endpoint: `http://127.0.0.1:${await freePort()}` });
     await rejects(away.ping(), { code: 'unavailable' });
     await rejects(away.head('a/b/c'), { code: 'unavailable' });

@@ -49,7 +49,7 @@ const one = async (url: string, query = 'select 1 as n'): Promise<unknown> => {
 };
 
 suite('the analytics store as its client sees it', { waits: true }, (t) => {
-  t('binds parameters and does not take them for SQL', async () => {
+  t('binds parameters and never runs them as SQL', async () => {
     const { client } = await testClickHouse();
     const answer = await client.query({
       query: `select {text:String} as text, {none:Nullable(Int64)} as none, {many:Array(String)} as many,
@@ -74,7 +74,7 @@ suite('the analytics store as its client sees it', { waits: true }, (t) => {
     ]);
   });
 
-  t('inserts many rows as it inserts few', async () => {
+  t('inserts many rows and few rows alike', async () => {
     const { client } = await testClickHouse();
     const columns = `k UInt32, text String, n Nullable(Int64), day Date, named String default 'unnamed'`;
     await client.command({ query: `create table few (${columns}) engine = MergeTree order by k` });
@@ -119,7 +119,7 @@ suite('the analytics store as its client sees it', { waits: true }, (t) => {
     await client.insert({ table: 't', columns: ['k', 'n'], values: [], format: 'JSONCompactEachRow' });
   });
 
-  t('says what is wrong as ClickHouse says it, and inserts nothing of a bad batch', async () => {
+  t('fails with the error of ClickHouse, and inserts nothing of a bad batch', async () => {
     const { client } = await testClickHouse();
     await client.command({ query: 'create table t (k UInt8) engine = MergeTree order by k' });
     const unknown = await client.query({ query: 'select * from nowhere' }).catch((error: unknown) => error);
@@ -135,7 +135,7 @@ suite('the analytics store as its client sees it', { waits: true }, (t) => {
     );
   });
 
-  t('a setting is of its statement alone', async () => {
+  t('a setting applies to its statement alone', async () => {
     const { client } = await testClickHouse();
     const threads = async (settings: ClickHouseSettings): Promise<unknown> =>
       (
@@ -150,7 +150,7 @@ suite('the analytics store as its client sees it', { waits: true }, (t) => {
     for (let n = 0; n < 5; n += 1) assert.deepEqual(await threads({}), before);
   });
 
-  t('many statements at once go to their own databases', async () => {
+  t('concurrent statements reach their own databases', async () => {
     const all = await Promise.all([1, 2, 3].map(() => testClickHouse()));
     await Promise.all(
       all.map(({ client }) => client.command({ query: 'create table t (k UInt8) engine = MergeTree order by k' })),
@@ -170,7 +170,7 @@ suite('the analytics store as its client sees it', { waits: true }, (t) => {
 });
 
 suite('the embedded engine', (t) => {
-  t('connections on their way to a child that dies are closed, not forgotten', async () => {
+  t('connections to a child that dies before it accepts them are closed', async () => {
     const { embedded, remove } = await embeddedClickHouse();
     afterFile(remove);
     const client = openAnalytics({ url: embedded.url });
@@ -178,7 +178,7 @@ suite('the embedded engine', (t) => {
     const port = Number(new URL(embedded.url).port);
     const pid = embedded.pid();
     assert.ok(pid !== null);
-    // Stopped, it takes none of them.
+    // A stopped child accepts none of them.
     process.kill(pid, 'SIGSTOP');
     const sockets = Array.from({ length: 30 }, () => connect(port, '127.0.0.1').resume());
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
@@ -189,7 +189,7 @@ suite('the embedded engine', (t) => {
     await remove();
   });
 
-  t('starts with the first connection, not before', async () => {
+  t('starts with the first connection', async () => {
     const { embedded, remove } = await embeddedClickHouse();
     afterFile(remove);
     assert.equal(embedded.pid(), null);
@@ -201,7 +201,7 @@ suite('the embedded engine', (t) => {
     assert.equal(embedded.pid(), null);
   });
 
-  t('nobody reads it without its password', async () => {
+  t('refuses queries without its password', async () => {
     const { embedded, remove } = await embeddedClickHouse();
     afterFile(remove);
     for (const password of ['', 'wrong']) {
@@ -216,7 +216,7 @@ suite('the embedded engine', (t) => {
     await remove();
   });
 
-  t('killed, it is back with its data for the next connection', async () => {
+  t('after a kill the next connection starts the engine with its data', async () => {
     const { embedded, remove } = await embeddedClickHouse();
     afterFile(remove);
     const client = openAnalytics({ url: embedded.url });
@@ -237,7 +237,7 @@ suite('the embedded engine', (t) => {
     await remove();
   });
 
-  t('a folder that it cannot have is told, and refuses connections without hanging', async () => {
+  t('an unusable folder is reported, and connections are closed', async () => {
     const troubles: string[] = [];
     const embedded = await startEmbeddedAnalytics({ dir: '/dev/null/x', onTrouble: (reason) => troubles.push(reason) });
     afterFile(embedded.stop);
@@ -256,24 +256,27 @@ suite('the embedded engine', (t) => {
     ['there is no such program', '/nowhere/node'],
     ['the system refuses', '/dev/null/node'],
   ] as const) {
-    t(`a child that cannot be started (${what}) is told, drops who waits, and is started later`, async () => {
-      const { embedded, troubles } = await started();
-      const own = process.execPath;
-      process.execPath = execPath;
-      try {
-        const socket = await connected(embedded.url);
-        await closed(socket);
-      } finally {
-        process.execPath = own;
-      }
-      assert.match(troubles[0] ?? '', /does not start: spawn/);
-      assert.equal(embedded.pid(), null);
-      assert.deepEqual(await until('an answer', () => one(embedded.url).catch(() => null)), [[1]]);
-      await embedded.stop();
-    });
+    t(
+      `a child that cannot be started (${what}) is reported, its waiting connections are closed, and a later one starts it`,
+      async () => {
+        const { embedded, troubles } = await started();
+        const own = process.execPath;
+        process.execPath = execPath;
+        try {
+          const socket = await connected(embedded.url);
+          await closed(socket);
+        } finally {
+          process.execPath = own;
+        }
+        assert.match(troubles[0] ?? '', /does not start: spawn/);
+        assert.equal(embedded.pid(), null);
+        assert.deepEqual(await until('an answer', () => one(embedded.url).catch(() => null)), [[1]]);
+        await embedded.stop();
+      },
+    );
   }
 
-  t('a child that is not ready in time is killed, and the next one serves', async () => {
+  t('a child that is not ready in time is killed, and the next connection starts another', async () => {
     const { embedded, troubles } = await started({ limits: { readyMs: 3_000 } });
     const socket = await connected(embedded.url);
     const pid = await until('a child', async () => embedded.pid());
@@ -284,12 +287,12 @@ suite('the embedded engine', (t) => {
     await embedded.stop();
   });
 
-  t('a connection without the credentials is closed, one with them is not while it works', async () => {
+  t('a silent connection without credentials is closed, one with a running query is not', async () => {
     const { embedded } = await started({ limits: { silentMs: 1_000 } });
     await one(embedded.url);
     const working = one(embedded.url, 'select sleepEachRow(1) from numbers(3) settings max_block_size = 1');
     await closed(await connected(embedded.url));
-    // Neither half a request nor one refused after the other keeps it.
+    // Neither half a request nor repeated refused requests keep the connection open.
     for (const said of ['GET / HTTP/1.1\r\nhost: x\r\n', 'GET / HTTP/1.1\r\nhost: x\r\n\r\n']) {
       const socket = await connected(embedded.url);
       socket.write(said);
@@ -300,7 +303,7 @@ suite('the embedded engine', (t) => {
     await embedded.stop();
   });
 
-  t('an idle engine ends, and the next connection has it again with its data', async () => {
+  t('an idle engine ends, and the next connection starts it with its data', async () => {
     const { embedded, troubles } = await started({ limits: { idleMs: 500 } });
     await one(embedded.url, 'select sleepEachRow(1) from numbers(2) settings max_block_size = 1');
     const client = openAnalytics({ url: embedded.url });
@@ -313,7 +316,7 @@ suite('the embedded engine', (t) => {
     await embedded.stop();
   });
 
-  t('whoever comes while an idle engine ends is served by the next', async () => {
+  t('a connection that arrives while an idle engine ends is served by the next engine', async () => {
     const { embedded, troubles } = await started({ limits: { idleMs: 1 } });
     const pids = new Set<number | null>();
     for (let n = 0; n < 10; n += 1) {
@@ -325,7 +328,7 @@ suite('the embedded engine', (t) => {
     await embedded.stop();
   });
 
-  t('what waits for its turn is not run when its caller is gone', async () => {
+  t('a queued statement whose caller disconnected does not run', async () => {
     const { embedded } = await started();
     await one(embedded.url);
     const { port, username, password, pathname } = new URL(embedded.url);
@@ -336,7 +339,7 @@ suite('the embedded engine', (t) => {
       asked.end(query);
       return asked;
     };
-    // Handed over after all that were sent before: they have their lanes by then, or wait for one.
+    // The engine handles this request after all earlier ones, which then run or wait.
     const handed = () => assert.rejects(one(embedded.url.replace(password, 'wrong')), ClickHouseError);
     const busy = Array.from({ length: 4 }, () => ask('select sleep(2)'));
     const answered = busy.map((asked) => once(asked, 'response'));
@@ -353,19 +356,19 @@ suite('the embedded engine', (t) => {
 });
 
 suite('joining the engine of a folder', (t) => {
-  t('the one that runs is joined and left alone; its note is not taken by another that ends', async () => {
+  t('a running engine is joined and keeps running; an ending engine does not delete the note of another', async () => {
     const { embedded, dir } = await started();
     const joined = await joinAnalytics(dir);
     assert.equal(joined.url, embedded.url);
     await joined.stop();
     assert.deepEqual(await one(embedded.url), [[1]]);
-    // One that was there before, of the same folder.
+    // The note of an earlier engine of the folder.
     writeFileSync(noteOf(dir), 'http://postline:older@127.0.0.1:1/postline');
     await embedded.stop();
     assert.match(readFileSync(noteOf(dir), 'utf8'), /older/);
   });
 
-  t('a stranger on the port of one that died is not told the password', async () => {
+  t('a foreign program on the port of a dead engine does not receive the password', async () => {
     const { dataDir: dir, drop } = serverFolder();
     afterFile(drop);
     const heard: string[] = [];

@@ -44,7 +44,7 @@ const until = async (condition: () => boolean): Promise<void> => {
   }
 };
 
-/** Errors nobody caught while the work ran: with no listener of ours each of them would have ended the process. */
+/** The uncaught errors of the work. Without the listeners of this function each of them ends the process. */
 const uncaughtIn = async (work: () => Promise<void>): Promise<unknown[]> => {
   const uncaught: unknown[] = [];
   const note = (error: unknown) => uncaught.push(error);
@@ -107,7 +107,7 @@ for (const mode of ['batch', 'unary'] as const) {
       'answer_twice',
     ];
     for (const fault of faults) {
-      t(`an append that meets ${fault} is repeated inside and stands once`, async () => {
+      t(`an append that meets ${fault} is repeated by the adapter and stored once`, async () => {
         const stream = newStream();
         const list = [event(), event()];
         const uncaught = await uncaughtIn(async () => {
@@ -121,7 +121,7 @@ for (const mode of ['batch', 'unary'] as const) {
       });
     }
 
-    t('past its own deadline the outcome is unknown, and the same ids bring it out', async () => {
+    t('after the deadline the outcome is unknown, and a repeat with the same ids learns it', async () => {
       const hasty = another({ attemptMs: 50, appendMs: 100 });
       const stream = newStream();
       const list = [event()];
@@ -133,31 +133,28 @@ for (const mode of ['batch', 'unary'] as const) {
       assert.equal((await store.read(stream)).length, 1);
     });
 
-    t(
-      'an append whose connection was closed before it began fails at once, and throws where it is caught',
-      async () => {
-        const appending = (client: db.EventStoreDBClient) =>
-          client.appendToStream(newStream(), [db.jsonEvent({ type: 'PostCreated', data: {} })], {
-            expectedRevision: db.NO_STREAM as 'no_stream',
-          });
-        const uncaught = await uncaughtIn(async () => {
-          const client = guardedClient(double.url);
-          await appending(client);
-          await disposeClient(client);
-          await assert.rejects(appending(client), /shut down/);
+    t('an append on a closed connection fails at once with an error that the caller can catch', async () => {
+      const appending = (client: db.EventStoreDBClient) =>
+        client.appendToStream(newStream(), [db.jsonEvent({ type: 'PostCreated', data: {} })], {
+          expectedRevision: db.NO_STREAM as 'no_stream',
         });
-        assert.deepEqual(uncaught, []);
-      },
-    );
+      const uncaught = await uncaughtIn(async () => {
+        const client = guardedClient(double.url);
+        await appending(client);
+        await disposeClient(client);
+        await assert.rejects(appending(client), /shut down/);
+      });
+      assert.deepEqual(uncaught, []);
+    });
 
-    t('a conflict is a conflict, also when the first try was lost', async () => {
+    t('a conflict is reported as a conflict after a failed first try', async () => {
       const stream = newStream();
       await store.append(stream, 'none', [event()]);
       double.faults.appends.push('unavailable');
       assert.equal(await codeOf(store.append(stream, 'none', [event()])), 'wrong_expected_revision');
     });
 
-    t('replies that come after the deadline hurt nobody', async () => {
+    t('replies that arrive after the deadline of a try are ignored, and each event is stored once', async () => {
       const hasty = another({ attemptMs: 500, appendMs: 30_000 });
       const list = Array.from({ length: 40 }, newStream);
       const uncaught = await uncaughtIn(async () => {
@@ -171,7 +168,7 @@ for (const mode of ['batch', 'unary'] as const) {
       for (const stream of list) assert.equal(double.log.stream(stream).length, 1);
     });
 
-    t('a server that is away is unavailable; nothing was written, and it recovers by itself', async () => {
+    t('without a server calls fail as unavailable and write nothing; they succeed once it is back', async () => {
       const patient = another({ appendMs: 200 });
       const stream = newStream();
       await double.disconnect();
@@ -184,7 +181,7 @@ for (const mode of ['batch', 'unary'] as const) {
       assert.equal((await patient.read(stream)).length, 1);
     });
 
-    t('a first call that fails is not remembered for ever', async () => {
+    t('a first call that fails is repeated', async () => {
       for (const code of [status.UNAVAILABLE, status.INTERNAL, status.DEADLINE_EXCEEDED]) {
         const fresh = another();
         double.faults.features.push(code);
@@ -192,7 +189,7 @@ for (const mode of ['batch', 'unary'] as const) {
       }
     });
 
-    t('400 appends in flight live through connections that die: none lost, none twice, nothing uncaught', async () => {
+    t('appends in flight over dying connections are stored once each, without an uncaught error', async () => {
       const writer = another({ attemptMs: 2_000 });
       const streams = Array.from({ length: 1_200 }, newStream);
       const uncaught = await uncaughtIn(async () => {
@@ -215,7 +212,7 @@ for (const mode of ['batch', 'unary'] as const) {
       for (const stream of streams) assert.equal(double.log.stream(stream).length, 2, stream);
     });
 
-    t('the fall of one server loses no append to another in the same process', async () => {
+    t('when one server fails, appends to another server of the same process succeed', async () => {
       const second = await EventStoreDouble.start({ batch: mode === 'batch' });
       try {
         const there = another({ appendMs: 500 }, second.url);
@@ -234,7 +231,7 @@ for (const mode of ['batch', 'unary'] as const) {
       }
     });
 
-    t('an append is refused for ever as what it is', async () => {
+    t('an append that is too large is refused as too large, and the next append succeeds', async () => {
       const small = await EventStoreDouble.start({ batch: mode === 'batch', maxAppendBytes: 1_000 });
       try {
         const there = another({}, small.url);
@@ -245,7 +242,7 @@ for (const mode of ['batch', 'unary'] as const) {
       }
     });
 
-    t('closing ends what waits', async () => {
+    t('close ends pending appends and reads', async () => {
       const closing = another({ attemptMs: 500 });
       await closing.append(newStream(), 'none', [event()]);
       double.faults.appends.push('hang');
@@ -274,7 +271,7 @@ suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
     await double.stop();
   });
 
-  t('what is JSON is marked as JSON for the store and its other clients', async () => {
+  t('events with JSON data are marked as JSON for other clients of the store', async () => {
     const stream = newStream();
     await store.append(stream, 'none', [event('{"a":1}'), event('plain')]);
     const bare = db.EventStoreDBClient.connectionString(double.url);
@@ -284,7 +281,7 @@ suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
     assert.deepEqual(seen, [{ a: 1 }, 'bytes']);
   });
 
-  t('a read is repeated over a short failure and refused over a lasting one', async () => {
+  t('a read is repeated after a short failure and fails after a lasting one', async () => {
     const stream = newStream();
     await store.append(stream, 'none', [event()]);
     for (const fault of ['unavailable', 'aborted', 'cancelled'] as const) {
@@ -297,7 +294,7 @@ suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
     assert.equal(await codeOf(store.read(stream)), 'access_denied');
   });
 
-  t('a subscription outlives every way of ending, skips nothing, repeats nothing', async () => {
+  t('a subscription continues after every kind of failure, and neither skips nor repeats an event', async () => {
     const from = await store.head();
     const stopped = new AbortController();
     const seen: string[] = [];
@@ -385,7 +382,7 @@ suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
     });
   }
 
-  t('what something is decided by is read from the leader, also where the URL leads to a follower', async () => {
+  t('reads go to the leader, also where the URL names a follower', async () => {
     const follower = await EventStoreDouble.start({ leader: double.port });
     const there = new EventStoreDbStore({ url: follower.url });
     try {
@@ -402,7 +399,7 @@ suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
     }
   });
 
-  t('a subscription that left is gone at the server too', async () => {
+  t('an ended subscription ends at the server too', async () => {
     for await (const item of store.subscribe({ after: null, signal: new AbortController().signal })) {
       if (item.kind === 'caughtUp') break;
     }
@@ -425,7 +422,7 @@ suite('EventStoreDB double as a process', (t) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  t('killed under load it knows everything it acknowledged, once and in order', async () => {
+  t('after a kill under load the double has every acknowledged event once and in order', async () => {
     const acknowledged = new Map<string, string[]>();
     let count = 0;
     let writing = true;

@@ -33,7 +33,7 @@ const counting = (store: EventStore) => {
   return { counts, store: { read, readAll } };
 };
 
-suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
+suite('EventStoreDB index of workspaces', { timeoutMs: 120_000 }, (t) => {
   let pool: pg.Pool;
   let drop: () => Promise<void>;
   t.before(async () => {
@@ -88,7 +88,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     }
   };
 
-  t('whole runs of a stream are one read, and nothing of the others is read', async () => {
+  t('consecutive events of a stream are one read, and no events of other workspaces are read', async () => {
     const [places, memory] = [await openPlaces(), new MemoryEventStore()];
     const [mine, theirs] = [randomUUID(), randomUUID()];
     const streams = Array.from({ length: 3 }, () => `post-${randomUUID()}`);
@@ -109,7 +109,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(ids(await whole(memory, places, mine, 7)), wanted);
   });
 
-  t('an index that lags: what lies behind it is looked for among all events', async () => {
+  t('events that a lagging index does not cover are found by scanning all events', async () => {
     const [places, memory] = [await openPlaces(), new MemoryEventStore()];
     const [mine, theirs] = [randomUUID(), randomUUID()];
     const list = eventsOf(mine, 3);
@@ -127,7 +127,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual({ events: ids(events), isEnd }, { events: ids(list.slice(0, 1)), isEnd: false });
   });
 
-  t('a store that was restored to an earlier day: no place is believed, and all are filled anew', async () => {
+  t('after a restore of the store the index is ignored and filled again', async () => {
     const [places, memory, older] = [await openPlaces(), new MemoryEventStore(), new MemoryEventStore()];
     const [mine, theirs] = [randomUUID(), randomUUID()];
     const shared = eventsOf(mine, 2);
@@ -151,7 +151,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.equal(rows[0].n, 63, 'nothing is left of the other history');
   });
 
-  t('a keeper that lost its turn adds nothing and moves nothing', async () => {
+  t('a process that no longer fills the index neither adds to it nor moves its position', async () => {
     const places = await openPlaces();
     const [mine, to] = [randomUUID(), { position: 10n, eventId: randomUUID() }];
     const place = { workspaceId: mine, position: 10n, stream: 'post-1', revision: 0n, bytes: 2 };
@@ -166,7 +166,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     });
   });
 
-  t('a place whose event is gone, or is another workspace’s, shows nothing', async () => {
+  t('an index entry whose event is missing or belongs to another workspace gives no event', async () => {
     const [places, memory] = [await openPlaces(), new MemoryEventStore()];
     const [mine, theirs] = [randomUUID(), randomUUID()];
     await memory.append('post-1', 'none', eventsOf(theirs, 2));
@@ -187,7 +187,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(ids(await whole(memory, places, mine, 1)), [third.id]);
   });
 
-  t('reads that the server ends early leave nothing out, and are no end', async () => {
+  t('a read that the server cuts short is continued and leaves out no event', async () => {
     const [places, memory] = [await openPlaces(), new MemoryEventStore()];
     const mine = randomUUID();
     const list = eventsOf(mine, 6);
@@ -213,7 +213,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('a page ends by its bytes, and goes on', async () => {
+  t('a page is limited by its bytes, and the next page continues', async () => {
     const [places, memory] = [await openPlaces(), new MemoryEventStore()];
     const mine = randomUUID();
     const list = eventsOf(mine, 20).map((event) => ({ ...event, data: Buffer.alloc(500_000, ' ') }));

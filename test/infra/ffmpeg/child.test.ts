@@ -25,12 +25,12 @@ const until = async (condition: () => boolean): Promise<void> => {
 
 const { network, user } = await isolation();
 
-suite('a tool that is run within limits', (t) => {
+suite('a tool run within limits', (t) => {
   const folder = mediaFolder();
   const sh = (script: string, given = limits({}), signal = never()) =>
     runTool('/bin/sh', ['-c', script], given, signal);
 
-  t('answers, with its own code and the end of what it complained of', async () => {
+  t('answers with its exit code, its output and the end of its stderr', async () => {
     deepEqual(await sh('echo hello; echo oh >&2; exit 3'), {
       code: 3,
       stdout: 'hello\n',
@@ -41,7 +41,7 @@ suite('a tool that is run within limits', (t) => {
     equal(stderr.length, 16_384);
   });
 
-  t('sees nothing of our environment', async () => {
+  t('sees no variable of our environment', async () => {
     const { stdout } = await sh('env');
     deepEqual(
       stdout
@@ -54,7 +54,7 @@ suite('a tool that is run within limits', (t) => {
     );
   });
 
-  t('each limit strikes', async () => {
+  t('is ended at each limit', async () => {
     equal((await sh('while :; do :; done', limits({ cpuSeconds: 1 }))).struck, 'processor');
     equal(
       (await sh('while :; do echo 0123456789012345678901234567890123456789; done', limits({ answerBytes: 10_000 })))
@@ -69,14 +69,17 @@ suite('a tool that is run within limits', (t) => {
     ok(ended.code !== 0 && ended.struck === null);
   });
 
-  t('ended by the clock or from outside, says nothing of the file and is no interruption either', async () => {
-    const isPlain = (words: string) => (error: unknown) => {
-      ok(error instanceof Error && !(error instanceof TranscodeError), String(error));
-      return error.message === words;
-    };
-    await rejects(sh('exec sleep 600', limits({ wallMs: 200 })), isPlain('a tool ran out of time'));
-    await rejects(sh('kill -s KILL $$'), isPlain('a tool was killed from outside'));
-  });
+  t(
+    'that runs out of time or is killed from outside fails with a plain error that does not blame the file',
+    async () => {
+      const isPlain = (words: string) => (error: unknown) => {
+        ok(error instanceof Error && !(error instanceof TranscodeError), String(error));
+        return error.message === words;
+      };
+      await rejects(sh('exec sleep 600', limits({ wallMs: 200 })), isPlain('a tool ran out of time'));
+      await rejects(sh('kill -s KILL $$'), isPlain('a tool was killed from outside'));
+    },
+  );
 
   const declare = network ? t : (name: string) => t.skip(name, 'this system lets us not take the network from a tool');
 
@@ -99,13 +102,13 @@ suite('a tool that is run within limits', (t) => {
 
   const asRoot = user ? t : () => {};
   if (!user) {
-    t('runs as our user, where we are not root and may not choose another', async () => {
+    t('runs as our user where we are not root', async () => {
       equal((await sh('id -u')).stdout, `${process.geteuid?.()}\n`);
       ok(process.geteuid?.() !== 0);
     });
   }
 
-  asRoot('is nobody: sees neither our environment nor our files, and writes what it is to write alone', async () => {
+  asRoot('runs as another user: reads neither our environment nor our files, and writes only its output', async () => {
     const secret = join(folder, 'secret');
     const [granted, other] = [join(folder, 'granted'), join(folder, 'other')];
     await writeFile(secret, 'ours', { mode: 0o600 });
@@ -149,7 +152,7 @@ suite('a tool that is run within limits', (t) => {
       .then(({ code, stdout }) => stdout + code, (error) => error.kind ?? error.message);
     const tell = (...answers) => console.log(JSON.stringify(answers));`;
 
-  t('neither ends us nor is run as we are while we may open no more files', async () => {
+  t('fails, but never runs without isolation, while our process can open no more files', async () => {
     const script = `
       const full = () => { const all = []; try { for (;;) all.push(openSync('/dev/null')); } catch { return all; } };
       const [first, none] = [full(), await ran()];
@@ -162,7 +165,7 @@ suite('a tool that is run within limits', (t) => {
     deepEqual(await apart(few, script), ['interrupted', network, user, 'interrupted', 'ran\n0']);
   });
 
-  t('is stripped whatever our PATH is', async () => {
+  t('is isolated whatever our PATH is', async () => {
     const script = 'const { network, user } = await isolation(); tell(network, user);';
     deepEqual(await apart([], script, { PATH: '/nowhere' }), [network, user]);
   });
@@ -171,7 +174,7 @@ suite('a tool that is run within limits', (t) => {
     deepEqual(await apart(['prlimit', '--nproc=1'], 'tell(await ran());'), ['interrupted']);
   });
 
-  t('is ended as a whole when it is aborted', async () => {
+  t('an abort ends the whole process group', async () => {
     const stop = new AbortController();
     const running = sh('sleep 600 & sleep 600; true', limits({}), stop.signal);
     await until(() => toolsOf(process.pid).filter(({ name }) => name === 'sleep').length === 2);
@@ -181,7 +184,7 @@ suite('a tool that is run within limits', (t) => {
     await until(() => aliveIn(group).filter(({ name }) => name !== 'sleep').length === 0);
   });
 
-  t('is not started for who has left', async () => {
+  t('is not started after an abort', async () => {
     await rejects(sh('true', limits({}), AbortSignal.abort()), { kind: 'interrupted' });
     await rejects(
       runTool(join(folder, 'nothing'), [], limits({}), never()).then(({ code }) => {
@@ -191,7 +194,7 @@ suite('a tool that is run within limits', (t) => {
     );
   });
 
-  t('dies with us', async () => {
+  t('ends when our process is killed', async () => {
     const path = await makeClip(folder, { seconds: 30, width: 640, height: 360 });
     const child = fork(new URL('../../support/media/orphan.ts', import.meta.url), [path, folder]);
     await once(child, 'message');
@@ -200,6 +203,6 @@ suite('a tool that is run within limits', (t) => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     await until(() => aliveIn(group).length === 0);
-    ok(existsSync(join(folder, 'made.mp4')), 'it was in the middle of it');
+    ok(existsSync(join(folder, 'made.mp4')), 'it was killed in the middle of its work');
   });
 });

@@ -17,7 +17,7 @@ import { alias, box, changed } from './boxes.ts';
 
 const run = promisify(execFile);
 
-suite('files that mean harm', (t) => {
+suite('hostile files', (t) => {
   const { folder, transcoder, sourceOf, render, leftovers } = transcoding();
   const outcome = async (path: string): Promise<readonly (string | undefined)[]> => {
     try {
@@ -48,7 +48,7 @@ suite('files that mean harm', (t) => {
     return peak;
   };
 
-  t('bombs of pixels and of pictures are told before they go off', async () => {
+  t('bombs of pixels and of frames are refused before they are decoded', async () => {
     const png = outcome(await save(folder, 'png', flatPng(30_000, 30_000)));
     ok((await peakOf(png)) < 400 * 2 ** 20);
     deepEqual(await png, ['hostile', 'media_bomb']);
@@ -61,10 +61,10 @@ suite('files that mean harm', (t) => {
     deepEqual(await outcome(wide), ['hostile', 'media_bomb']);
   });
 
-  t('what is declared in a video is not believed', async () => {
+  t('a size that a video declares falsely is not trusted', async () => {
     const path = await makeClip(folder, { seconds: 0.5 });
     const bytes = await readFile(path);
-    // The size in the index's description of the pictures; the pictures themselves stay small.
+    // Changes the frame size in the index; the frames themselves stay small.
     const entry = bytes.indexOf('avc1', bytes.indexOf('stsd', 0, 'latin1'), 'latin1');
     bytes.writeUInt16BE(65_000, entry + 28);
     bytes.writeUInt16BE(65_000, entry + 30);
@@ -79,7 +79,7 @@ suite('files that mean harm', (t) => {
     ok((await many)[0] !== undefined);
   });
 
-  t('nothing reaches out', async () => {
+  t('no file makes a tool open a connection or another file', async () => {
     let calls = 0;
     const server = createServer((socket) => {
       calls += 1;
@@ -119,7 +119,7 @@ suite('files that mean harm', (t) => {
     deepEqual(leftovers(), []);
   });
 
-  t('an index that points to another file opens none', async () => {
+  t('an index that points to another file does not open it', async () => {
     const other = await makeClip(folder, { seconds: 0.5, container: 'mov', picture: 'smptebars' });
     const references = ['moov', 'trak', 'mdia', 'minf', 'dinf', 'dref'];
     const pointing = changed(await readFile(other), references, (list) =>
@@ -146,7 +146,7 @@ suite('files that mean harm', (t) => {
     equal(frame?.kind, 'failed');
   });
 
-  t('a film of too many parts is told before it is worked through', async () => {
+  t('a video with too many boxes is refused early', async () => {
     const beginning = box('ftyp', Buffer.from('mp42\0\0\0\0mp42isom', 'latin1'));
     const many = (type: string, count: number) => Buffer.concat(new Array(count).fill(box(type)));
     const track = box('trak', many('edts', 100_000));
@@ -161,7 +161,7 @@ suite('files that mean harm', (t) => {
     await rejects(looking, { kind: 'interrupted' });
   });
 
-  t('cut off anywhere, a file is not taken', async () => {
+  t('a truncated file is refused', async () => {
     const clips = await Promise.all([
       makeClip(folder, { streamable: true }),
       makeClip(folder, { container: 'mkv' }),
@@ -187,7 +187,7 @@ suite('files that mean harm', (t) => {
     }
   });
 
-  t('noise behind an honest beginning ends in order', async () => {
+  t('noise behind a valid beginning ends in a result or an error, never in a crash', async () => {
     const bytes = await readFile(await makeClip(folder, { seconds: 1, streamable: true }));
     const noisy = Buffer.from(bytes);
     for (let at = bytes.indexOf('mdat', 0, 'latin1') + 2_000; at < noisy.length; at += 7) noisy[at] = (at * 31) % 256;
@@ -223,7 +223,7 @@ suite('files that mean harm', (t) => {
     await rejects(render({ path: strange, probe }, [videoSpec({ width: 64, height: 64 })]), { kind: 'unreadable' });
   });
 
-  t('a name is never an option, a pattern or an address', async () => {
+  t('a file name is never read as an option, a pattern or an address', async () => {
     const clip = await makeClip(folder, { seconds: 0.5 });
     for (const name of ['-i.mp4', 'concat:a|b.mp4', 'a%03d.mp4', 'with space & "quotes".mp4', 'http:nothing.mp4']) {
       const path = join(folder, name);

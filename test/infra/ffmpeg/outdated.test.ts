@@ -15,7 +15,7 @@ import { suite } from '#test/support/suite.ts';
 /** libavcodec of ffmpeg 4.4, 5.0 and 5.1. */
 const [of44, of50, of51] = ['58.134.100', '59. 18.100', '59. 37.100'];
 
-suite('an ffmpeg that is no longer mended', (t) => {
+suite('an ffmpeg without security updates', (t) => {
   const folder = mediaFolder();
   const workDir = join(folder, 'work');
   mkdirSync(workDir);
@@ -53,7 +53,7 @@ suite('an ffmpeg that is no longer mended', (t) => {
     return true;
   };
 
-  t('opens no video but on the own machine of who tries it out; pictures never need it', async () => {
+  t('opens videos only where it is allowed for a local trial; images do not need it', async () => {
     const clip = await makeClip(folder, { seconds: 0.2 });
     const picture = await save(folder, 'jpg', gradient(60, 40).jpeg());
     for (const [ffmpeg, ffprobe] of [
@@ -87,7 +87,7 @@ suite('an ffmpeg that is no longer mended', (t) => {
     deepEqual(current.warnings, []);
   });
 
-  t('is of npm where the one on PATH cannot be run', async () => {
+  t('comes from npm where the ffmpeg on PATH cannot be run', async () => {
     const place = join(folder, 'half');
     mkdirSync(place);
     await writeFile(join(place, 'ffmpeg'), '#!/bin/sh\nexit 126\n');
@@ -103,7 +103,7 @@ suite('an ffmpeg that is no longer mended', (t) => {
     }
   });
 
-  t('is taken by standalone at loopback alone', () => {
+  t('is allowed by standalone on loopback alone', () => {
     for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) equal(outdatedFfmpegAt(host), 'take', host);
     for (const host of ['0.0.0.0', '::', '10.0.0.1', '192.168.1.4', '128.0.0.1', '::2', 'example.com', ''])
       equal(outdatedFfmpegAt(host), 'refuse', host);

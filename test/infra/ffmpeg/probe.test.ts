@@ -12,11 +12,11 @@ import { box, changed, covered, xmpNumber } from './boxes.ts';
 const ai = 'http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia';
 const aiXmp = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${ai}"/></rdf:RDF></x:xmpmeta>`;
 
-suite('what a video is found to be', (t) => {
+suite('probe of a video', (t) => {
   const { folder, sourceOf, leftovers } = transcoding();
   const probeOf = async (clip: Clip) => (await sourceOf(await makeClip(folder, { seconds: 0.5, ...clip }))).probe;
 
-  t('sizes, paces, codecs and containers', async () => {
+  t('finds size, frame rate, codec and container', async () => {
     const rows: [Clip, Record<string, unknown>][] = [
       [
         { width: 180, height: 320 },
@@ -71,7 +71,7 @@ suite('what a video is found to be', (t) => {
     deepEqual(leftovers(), []);
   });
 
-  t('shown upright: rotation swaps its sides', async () => {
+  t('swaps width and height of a rotated video', async () => {
     for (const [rotate, width, height] of [
       [90, 180, 320],
       [180, 320, 180],
@@ -82,13 +82,13 @@ suite('what a video is found to be', (t) => {
     }
   });
 
-  t('sound, or none', async () => {
+  t('finds sound, or none', async () => {
     const { audio } = await probeOf({});
     deepEqual([audio?.codec, audio?.profile, audio?.channels, audio?.sampleRate], ['aac', 'lc', 2, 48_000]);
     equal((await probeOf({ sound: false })).audio, null);
   });
 
-  t('the mark of a machine and a place, in XMP wherever an MP4 holds it', async () => {
+  t('finds the AI mark and a location in XMP, wherever an MP4 holds it', async () => {
     const film = await readFile(await makeClip(folder, { seconds: 0.5 }));
     const xmp = Buffer.from(aiXmp.replace(' Iptc4xmpExt:Dig', ' exif:GPSLatitude="48,8N" Iptc4xmpExt:Dig'));
     const own = box('uuid', xmpNumber, xmp);
@@ -103,15 +103,15 @@ suite('what a video is found to be', (t) => {
     }
   });
 
-  t('a cover that lies first is not the video', async () => {
+  t('does not take a leading cover for the video', async () => {
     const film = await readFile(await makeClip(folder, { seconds: 2, fps: 60, variable: true }));
     const { probe } = await sourceOf(await save(folder, 'mp4', await covered(film)));
     deepEqual([probe.width, probe.height, probe.video?.codec], [320, 180, 'h264']);
-    equal(probe.video?.constantRate, false, 'its own pace');
+    equal(probe.video?.constantRate, false, 'the frame rate of the video');
   });
 });
 
-suite('what a picture is found to be', (t) => {
+suite('probe of an image', (t) => {
   const { folder, sourceOf } = transcoding();
   const probeOf = async (ending: string, bytes: Uint8Array) =>
     (await sourceOf(await save(folder, ending, bytes))).probe;
@@ -121,7 +121,7 @@ suite('what a picture is found to be', (t) => {
       return true;
     });
 
-  t('formats, alpha, colours, orientation, place', async () => {
+  t('finds format, alpha, colours, orientation and location', async () => {
     const base = () => gradient(60, 40);
     const gps = {
       IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1', GPSLongitudeRef: 'E', GPSLongitude: '11/1 30/1 0/1' },
@@ -156,7 +156,7 @@ suite('what a picture is found to be', (t) => {
     deepEqual([dot.width, dot.height], [1, 1]);
   });
 
-  t('a HEIC of a phone: upright, with its place, and refused by name where it cannot be decoded', async () => {
+  t('finds orientation and location of a HEIC, and refuses one that it cannot decode with a code', async () => {
     const gps = { IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1' } };
     const { exif } = await sharp(await gradient(8, 8).withExif(gps).jpeg().toBuffer()).metadata();
     if (exif === undefined) throw new Error('no EXIF was written');
@@ -180,7 +180,7 @@ suite('what a picture is found to be', (t) => {
     equal((await probeOf('heif', avif)).width, 60, 'AVIF that says first that it is any picture');
   });
 
-  t('a place in IPTC of a JPEG', async () => {
+  t('finds a location in the IPTC data of a JPEG', async () => {
     const picture = await gradient(60, 40).jpeg().toBuffer();
     const resource = (number: number, data: Buffer) => {
       const head = Buffer.alloc(12);
@@ -205,30 +205,30 @@ suite('what a picture is found to be', (t) => {
     }
   });
 
-  t('the mark of a machine', async () => {
+  t('finds the AI mark', async () => {
     const marked = await gradient(60, 40).withXmp(aiXmp).jpeg().toBuffer();
     equal((await probeOf('jpg', marked)).digitalSourceType, 'trainedAlgorithmicMedia');
     equal((await probeOf('jpg', await gradient(60, 40).jpeg().toBuffer())).digitalSourceType, null);
   });
 
-  t('12,000 by 12,000 is taken, one row more is a bomb', async () => {
+  t('takes 12,000 by 12,000 pixels and refuses one row more as a bomb', async () => {
     equal((await probeOf('png', flatPng(12_000, 12_000))).width, 12_000);
     await refused(flatPng(12_000, 12_001), 'hostile', 'media_bomb');
   });
 
-  t('GIFs: pictures counted, time as shown', async () => {
+  t('counts the frames of a GIF and adds up their delays', async () => {
     const { probe } = await sourceOf(await makeGif(folder, 12, 160, 120, 10));
     deepEqual([probe.kind, probe.frames, probe.durationMs, probe.video?.fps], ['gif', 12, 1_200, 10]);
   });
 
-  t('animated WebP is told apart', async () => {
+  t('refuses animated WebP', async () => {
     const moving = await sharp(await makeGif(folder, 3), { animated: true })
       .webp()
       .toBuffer();
     await refused(moving, 'unsupported', 'media_unsupported');
   });
 
-  t('a PDF is looked at on both ends', async () => {
+  t('checks the beginning and the end of a PDF', async () => {
     const { kind, contentType, bytes } = await probeOf('pdf', tinyPdf());
     deepEqual([kind, contentType, bytes], ['document', 'application/pdf', tinyPdf().length]);
     await refused(tinyPdf().subarray(0, 80), 'unreadable', 'media_unreadable');

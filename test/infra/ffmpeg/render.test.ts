@@ -36,7 +36,7 @@ suite('renditions of a video', (t) => {
     return [...(await sharp(png).extract({ left: x, top: y, width: 1, height: 1 }).removeAlpha().raw().toBuffer())];
   };
 
-  t('any source becomes H.264 that streams: index first, no edit list, even pace from 0', async () => {
+  t('any source becomes H.264 with its index first, no edit list and a constant frame rate from 0', async () => {
     const clips: Clip[] = [
       ...[{}, { codec: 'hevc' }, { codec: 'vp9', container: 'webm' }, { codec: 'prores', container: 'mov' }],
       ...[{ container: 'ts' }, { codec: 'mpeg4', container: 'avi' }, { variable: true, fps: 60, seconds: 1 }],
@@ -76,7 +76,7 @@ suite('renditions of a video', (t) => {
     deepEqual(leftovers(), []);
   });
 
-  t('upright, and the whole picture between bars', async () => {
+  t('a rotated source becomes upright and is padded without cropping', async () => {
     for (const rotate of [90, 180, 270] as const) {
       const source = await clipSource({ rotate, picture: 'smptebars' });
       const { width, height } = source.probe;
@@ -96,7 +96,7 @@ suite('renditions of a video', (t) => {
     ok(bright > 150);
   });
 
-  t('HDR becomes SDR that is neither grey nor burnt out', async () => {
+  t('HDR becomes SDR with the colours of the source', async () => {
     const [plain] = await render(await clipSource({ picture: 'smptebars' }), [videoSpec()]);
     const [mapped] = await render(await clipSource({ picture: 'smptebars', hdr: 'hlg' }), [videoSpec()]);
     // Yellow, the second bar: red and green well over blue in both.
@@ -115,7 +115,7 @@ suite('renditions of a video', (t) => {
     match(stdout, /color_space=bt709[\s\S]*color_transfer=bt709[\s\S]*color_primaries=bt709/);
   });
 
-  t('HDR and 4K that are turned keep range and size, as a copy or made anew', async () => {
+  t('rotated HDR and 4K keep range and size, copied or encoded', async () => {
     const screen =
       'master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50):max-cll=1000,400';
     const camera = { seconds: 0.1, container: 'mov', hdr: 'pq', x265: screen, rotate: 90, sound: false } as const;
@@ -166,7 +166,7 @@ suite('renditions of a video', (t) => {
     deepEqual((await seen(flat)).slice(0, 5), ['h264', 'high', 'yuv420p', 0, false]);
   });
 
-  t('sound that is too much is made anew, and the pictures are those of the source', async () => {
+  t('sound above its bit rate is encoded, and the video stream is copied', async () => {
     const source = await clipSource({ seconds: 0.5, container: 'mov', audioKbps: 320 });
     const spec = videoSpec({
       mode: 'remux',
@@ -186,7 +186,7 @@ suite('renditions of a video', (t) => {
     ok(((await packets(pathOf(made), 'a:0'))[0] ?? 1) < 0.03);
   });
 
-  t('HD that does not say how its colours are coded is taken as players take it', async () => {
+  t('HD without a colour matrix is read as BT.709, as players do', async () => {
     const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
     const path = join(folder, 'unsaid.mp4');
     await run(ffmpeg, [
@@ -200,7 +200,7 @@ suite('renditions of a video', (t) => {
     ok(Math.abs(red - 0) < 9 && Math.abs(green - 191) < 9 && Math.abs(blue - 0) < 9, `${red},${green},${blue}`);
   });
 
-  t('a smaller one, made of a larger one, has the same colours', async () => {
+  t('a smaller rendition has the colours of the larger one', async () => {
     const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
     const path = join(folder, 'television.mp4');
     await run(ffmpeg, [
@@ -215,7 +215,7 @@ suite('renditions of a video', (t) => {
     }
   });
 
-  t('closed groups of 2 s', async () => {
+  t('closed groups of pictures of 2 s', async () => {
     const [made] = await render(await clipSource({ seconds: 5, width: 160, height: 90 }), [
       videoSpec({ width: 160, height: 90 }),
     ]);
@@ -243,7 +243,7 @@ suite('renditions of a video', (t) => {
       );
   });
 
-  t('a copy where a copy is asked for', async () => {
+  t('a remux copies the streams and removes the metadata', async () => {
     const source = await clipSource({ container: 'mov', metadata: { location: '+48.1+011.5/', title: 'x' } });
     const spec = videoSpec({ mode: 'remux', fps: 30 });
     const [made] = await render(source, [spec]);
@@ -254,7 +254,7 @@ suite('renditions of a video', (t) => {
     equal((await readFile(pathOf(made))).includes('+48.1'), false);
   });
 
-  t('no file is too light for a network, and it plays all the same', async () => {
+  t('a file below the minimum size is filled up to it and still plays', async () => {
     const source = await clipSource({ width: 64, height: 64, container: 'mov' });
     ok(source.probe.bytes < minVideoBytes / 2);
     for (const mode of ['remux', 'encode'] as const) {
@@ -269,7 +269,7 @@ suite('renditions of a video', (t) => {
     }
   });
 
-  t('a cover that lies first is in none of them', async () => {
+  t('a leading cover is in no rendition', async () => {
     const film = await readFile(await makeClip(folder, { seconds: 0.5, picture: 'smptebars' }));
     const source = await sourceOf(await save(folder, 'mp4', await covered(film)));
     const shape = { width: 320, height: 180, fit: 'scale', quality: 80, maxBytes: null } as const;
@@ -287,7 +287,7 @@ suite('renditions of a video', (t) => {
     }
   });
 
-  t('what an edit list cut away does not come back by a copy', async () => {
+  t('a remux does not restore what an edit list cut away', async () => {
     const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
     const whole = await makeClip(folder, { seconds: 3, width: 160, height: 90 });
     const cut = join(folder, 'cut.mp4');
@@ -298,7 +298,7 @@ suite('renditions of a video', (t) => {
     ok(made?.kind === 'made' && Math.abs((made.durationMs ?? 0) - 1_500) < 150, JSON.stringify(made));
   });
 
-  t('nothing of where and with what it was taken leaves; the mark of a machine does', async () => {
+  t('location and device are removed; the AI mark stays', async () => {
     const path = await makeClip(folder, {
       metadata: { location: '+48.1+011.5/', make: 'Acme', comment: 'secret' },
       container: 'mov',
@@ -311,14 +311,14 @@ suite('renditions of a video', (t) => {
     equal((await sourceOf(pathOf(made))).probe.digitalSourceType, 'trainedAlgorithmicMedia');
   });
 
-  t('a size that is held, at a lower rate if need be', async () => {
+  t('a limit on bytes is kept, at a lower bit rate if necessary', async () => {
     const source = await clipSource({ seconds: 3, width: 640, height: 360, picture: 'mandelbrot' });
     const maxBytes = 150_000;
     const [made] = await render(source, [videoSpec({ width: 640, height: 360, videoKbps: 4_000, maxBytes })]);
     ok(made?.kind === 'made' && made.bytes <= maxBytes, JSON.stringify(made));
   });
 
-  t('a still, at its time or the last one there is', async () => {
+  t('a frame at the given time, or the last frame', async () => {
     const source = await clipSource({ seconds: 2 });
     const frame = {
       kind: 'frame',
@@ -338,7 +338,7 @@ suite('renditions of a video', (t) => {
     equal((await sharp(pathOf(made[0])).metadata()).format, 'jpeg');
   });
 
-  t('a GIF as video lasts as long as it is shown, on white', async () => {
+  t('a GIF as video keeps its duration and gets a white background', async () => {
     const source = await sourceOf(await makeGif(folder, 10, 160, 120, 10));
     const [made] = await render(source, [videoSpec({ width: 160, height: 120, audio: null })]);
     ok(made?.kind === 'made' && Math.abs((made.durationMs ?? 0) - 1_000) < 100, JSON.stringify(made));
@@ -368,7 +368,7 @@ suite('renditions of a video', (t) => {
     ok(Math.min(...shown) > 230, `${shown}`);
   });
 
-  t('a source that was swapped for noise is unreadable, not half made', async () => {
+  t('a source that was replaced by noise is unreadable and leaves no file', async () => {
     const source = await clipSource({ seconds: 1 });
     await copyFile(await save(folder, 'bin', Buffer.alloc(50_000, 3)), source.path);
     const refused = await render(source, [videoSpec()]).catch((error) => error.kind);
@@ -377,11 +377,11 @@ suite('renditions of a video', (t) => {
   });
 });
 
-suite('renditions of a picture', (t) => {
+suite('renditions of an image', (t) => {
   const { folder, sourceOf, render } = transcoding();
   const pictureSource = async (ending: string, bytes: Uint8Array) => sourceOf(await save(folder, ending, bytes));
 
-  t('upright, sRGB, without alpha, without a place, between bars', async () => {
+  t('an image becomes upright, sRGB, without alpha and location, padded', async () => {
     const exif = { IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1' } };
     const turned = await gradient(300, 200).withExif(exif).withMetadata({ orientation: 6 }).jpeg().toBuffer();
     const [upright] = await render(await pictureSource('jpg', turned), [pictureSpec({ width: 200, height: 300 })]);
@@ -416,7 +416,7 @@ suite('renditions of a picture', (t) => {
     ok(((await at(50))[1] ?? 255) < 30);
   });
 
-  t('a HEIC becomes a JPEG: upright, sRGB, with nothing of where it was taken', async () => {
+  t('a HEIC becomes an upright sRGB JPEG without location', async () => {
     const gps = { IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1' } };
     const { exif } = await sharp(await gradient(8, 8).withExif(gps).jpeg().toBuffer()).metadata();
     const { icc } = await sharp(await gradient(8, 8).withIccProfile('p3').jpeg().toBuffer()).metadata();
@@ -439,7 +439,7 @@ suite('renditions of a picture', (t) => {
     ok(r > 198 && g < 30 && b < 30, `red, which was 191 in the file: ${r},${g},${b}`);
   });
 
-  t('every format from every format', async () => {
+  t('every format can be made from every format', async () => {
     const picture = gradient(120, 80, true);
     for (const bytes of [
       await picture.clone().png().toBuffer(),
@@ -460,7 +460,7 @@ suite('renditions of a picture', (t) => {
     }
   });
 
-  t('the mark of a machine stays', async () => {
+  t('the AI mark stays', async () => {
     const source = await pictureSource('jpg', await gradient(90, 60).jpeg().toBuffer());
     const marked = { ...source, probe: { ...source.probe, digitalSourceType: 'trainedAlgorithmicMedia' } };
     const made = await render(
@@ -470,7 +470,7 @@ suite('renditions of a picture', (t) => {
     for (const each of made) equal((await sourceOf(pathOf(each))).probe.digitalSourceType, 'trainedAlgorithmicMedia');
   });
 
-  t('a GIF stays one, smaller', async () => {
+  t('a GIF is scaled as a GIF', async () => {
     const source = await sourceOf(await makeGif(folder, 6, 160, 120, 10));
     const [gif, jpeg] = await render(source, [
       pictureSpec({ format: 'gif', width: 80, height: 60 }),
@@ -481,7 +481,7 @@ suite('renditions of a picture', (t) => {
     equal((await sharp(pathOf(jpeg)).metadata()).format, 'jpeg');
   });
 
-  t('12,000 by 12,000 in bounded memory', async () => {
+  t('an image of 12,000 by 12,000 pixels is scaled in bounded memory', async () => {
     const big = await sharp({ create: { width: 12_000, height: 12_000, channels: 3, background: 'teal' } })
       .jpeg()
       .toBuffer();

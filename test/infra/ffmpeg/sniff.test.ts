@@ -7,7 +7,7 @@ import { flatPng, gradient, manyFrames, save, tinyPdf, tinyZip } from '#test/sup
 import { transcoding } from '#test/support/media/world.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('what a file is, by its bytes', (t) => {
+suite('type of a file by its bytes', (t) => {
   const { folder, transcoder } = transcoding();
   const jpeg = () => gradient(64, 48).jpeg().toBuffer();
   const type = async (ending: string, bytes: Uint8Array) =>
@@ -18,7 +18,7 @@ suite('what a file is, by its bytes', (t) => {
       return true;
     });
 
-  t('pictures, whatever their name says', async () => {
+  t('images are found whatever their name', async () => {
     equal(await type('mp4', await jpeg()), 'image/jpeg');
     equal(await type('jpg', await gradient(9, 9, true).png().toBuffer()), 'image/png');
     equal(await type('jpg', await gradient(9, 9).webp().toBuffer()), 'image/webp');
@@ -27,7 +27,7 @@ suite('what a file is, by its bytes', (t) => {
     equal(await type('txt', tinyPdf()), 'application/pdf');
   });
 
-  t('videos', async () => {
+  t('videos are found whatever their name', async () => {
     const types: [Parameters<typeof makeClip>[1], string][] = [
       [{ container: 'mp4' }, 'video/mp4'],
       [{ container: 'mov' }, 'video/quicktime'],
@@ -42,17 +42,17 @@ suite('what a file is, by its bytes', (t) => {
     }
   });
 
-  t('a GIF of one picture is a still', async () => {
+  t('a GIF of one frame is an image', async () => {
     equal((await transcoder.sniff(await makeGif(folder, 3)))?.kind, 'gif');
     equal((await transcoder.sniff(await save(folder, 'gif', manyFrames(1))))?.kind, 'image');
   });
 
-  t('text and noise are nothing', async () => {
+  t('text and noise have no type', async () => {
     equal(await type('txt', Buffer.from('hello, world')), null);
     equal(await type('bin', Buffer.alloc(5_000, 7)), null);
   });
 
-  t('markup, playlists and scripts reach out', async () => {
+  t('markup, playlists and scripts are refused as hostile', async () => {
     const texts = [
       '<svg xmlns="http://www.w3.org/2000/svg"><image href="http://127.0.0.1/"/></svg>',
       '\ufeff  <?xml version="1.0"?><svg/>',
@@ -77,7 +77,7 @@ suite('what a file is, by its bytes', (t) => {
     );
   });
 
-  t('two things at once', async () => {
+  t('a file that is two types at once is refused', async () => {
     const picture = await jpeg();
     const gif = manyFrames(2);
     const png = flatPng(4, 4);
@@ -97,7 +97,7 @@ suite('what a file is, by its bytes', (t) => {
     await refused(Buffer.concat([png, Buffer.from('Rar!\x1a\x07\x01\0', 'latin1')]), 'hostile', 'media_polyglot');
   });
 
-  t('honest files that hold more than one thing are taken', async () => {
+  t('motion photos, attachments and other harmless combinations are taken', async () => {
     const picture = await jpeg();
     const clip = await readFile(await makeClip(folder, { seconds: 0.5 }));
     equal(await type('jpg', Buffer.concat([picture, clip])), 'image/jpeg', 'a motion photo');
@@ -112,7 +112,7 @@ suite('what a file is, by its bytes', (t) => {
     equal(await type('jpg', described), 'image/jpeg');
   });
 
-  t('what is honest and not taken is told so', async () => {
+  t('a harmless type that we do not take is refused as unsupported', async () => {
     await refused(Buffer.from('\0\0\0\x18ftyphevc\0\0\0\0msf1hevc', 'latin1'), 'unsupported', 'media_unsupported');
     await refused(new Uint8Array(), 'unreadable', 'media_empty');
   });

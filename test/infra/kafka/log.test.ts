@@ -80,7 +80,7 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     await Promise.all([log.close(), writer.close()]);
   });
 
-  t('makes topics with what the cluster has, up to three and two, or as configured', async () => {
+  t('creates topics with up to three replicas, two of them in sync, or as configured', async () => {
     for (const [count, options, factor, minInSync] of [
       [1, {}, 1, 1],
       [2, {}, 2, 1],
@@ -116,7 +116,7 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('applies nothing after a jump while the broker does not say what it has', async () => {
+  t('hands over no record behind a gap until the broker reports its first offset', async () => {
     const options = own();
     const connection = await connect(options);
     const writer = await openKafkaLogWriter(options);
@@ -200,7 +200,7 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     await writer.close();
   });
 
-  t('says unavailable when it is not acknowledged, and takes the batch again', async () => {
+  t('a send without an acknowledgement fails as unavailable, and its repeat succeeds', async () => {
     const [host = '', port = ''] = brokers[0]?.split(':') ?? [];
     const proxy = await tcpProxy({ host, port: Number(port) });
     const options = own();
@@ -222,7 +222,7 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('says unavailable when no broker answers', async () => {
+  t('fails as unavailable when no broker answers', async () => {
     await assert.rejects(openKafkaLog({ ...own(), brokers: ['127.0.0.1:1'] }), isLogError('unavailable'));
   });
 });

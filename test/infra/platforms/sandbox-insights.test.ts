@@ -112,7 +112,7 @@ suite('sandbox figures', (t) => {
     hasVideo: fc.boolean(),
   });
 
-  t('are consistent at any age of any post', () => {
+  t('are consistent with each other at any age of any post', () => {
     fc.assert(
       fc.property(post, ({ platform, id, ageMs, use, hasVideo }) => {
         const of = shown(platform, id, ageMs, {
@@ -140,7 +140,7 @@ suite('sandbox figures', (t) => {
     );
   });
 
-  t('grow but for a correction now and then, and are the same whenever they are asked', () => {
+  t('grow except for rare corrections, and are a function of id and age', () => {
     let falls = 0;
     let steps = 0;
     for (let number = 0; number < 40; number += 1) {
@@ -161,14 +161,14 @@ suite('sandbox figures', (t) => {
     ok(falls > 0 && falls < steps / 8, `${falls} of ${steps}`);
   });
 
-  t('of a story stop after a day, and are not told before five have seen it', () => {
+  t('of a story stop after a day, and reach is absent below five viewers', () => {
     const story = { use: 'story', hasVideo: false } as const;
     deepEqual(shown('instagram', 's', 9 * day, story), shown('instagram', 's', day, story));
     ok(!('reach' in shown('instagram', 's', 0, story)));
     ok('navigation' in shown('instagram', 's', day, story));
   });
 
-  t('of YouTube’s reports come two to three days late', () => {
+  t('of YouTube’s reports appear after two to three days', () => {
     const early = shown('youtube', 'v', 47 * hour);
     ok((early.videoViews ?? 0) > 0 && !('watchTimeMinutes' in early) && !('trafficSources' in early));
     const late = shown('youtube', 'v', 10 * day);
@@ -177,13 +177,13 @@ suite('sandbox figures', (t) => {
     ok(sources > 0 && sources < (late.videoViews ?? 0), 'of some days ago');
   });
 
-  t('of X that are not public are told for 30 days', () => {
+  t('of X that are not public exist for 30 days', () => {
     const [young, old] = [shown('x', 'p', 30 * day), shown('x', 'p', 31 * day)];
     ok((young.clicks ?? 0) > 0 && (young.totalInteractions ?? 0) > 0);
     ok(!('clicks' in old) && !('totalInteractions' in old) && (old.likes ?? 0) > 0);
   });
 
-  t('of a video are told of videos alone', () => {
+  t('of a video are null for posts without video', () => {
     equal(shown('facebook', 'p', 9 * day, { hasVideo: false }).videoViews, null);
     ok((shown('facebook', 'p', 9 * day).videoViews ?? 0) > 0);
   });
@@ -215,7 +215,7 @@ suite('sandbox network and its figures', (t) => {
     all(sandbox.network.fetchPostInsights(platform, by, posts, never));
   const kinds = (answers: readonly PostInsightsAnswer[]) => answers.map(({ kind }) => kind);
 
-  t('its clock goes ahead, never back, for everybody', async () => {
+  t('its clock advances for all callers and never goes back', async () => {
     const before = await sandbox.network.now();
     await sandbox.network.advance(day);
     const after = await sandbox.network.now();
@@ -224,7 +224,7 @@ suite('sandbox network and its figures', (t) => {
     ok((await sandbox.network.now()) >= after);
   });
 
-  t('a post is as old as the network’s clock went on since it came out', async () => {
+  t('the age of a post follows the network’s clock', async () => {
     const by = account('x');
     const post = await sandbox.publish('x', by);
     const [young] = await ask('x', by, post);
@@ -240,7 +240,7 @@ suite('sandbox network and its figures', (t) => {
     ok(Date.parse(old.observedAt) - Date.parse(young.observedAt) >= 7 * day);
   });
 
-  t('a post that is to be removed is gone from that age on', async () => {
+  t('a post with a removal age is gone from that age on', async () => {
     const by = account('facebook');
     const post = await sandbox.publish('facebook', by, 'Sale [[sandbox:removed 3d]]');
     deepEqual(kinds(await ask('facebook', by, post)), ['reported']);
@@ -250,7 +250,7 @@ suite('sandbox network and its figures', (t) => {
     deepEqual(kinds(await ask('facebook', by, gone)), ['removed']);
   });
 
-  t('a story is gone when its day is over', async () => {
+  t('a story is gone after a day', async () => {
     const by = account('instagram');
     const story = { ...(await sandbox.publish('instagram', by, 'Today only')), use: 'story' as const };
     deepEqual(kinds(await ask('instagram', by, story)), ['reported']);
@@ -258,7 +258,7 @@ suite('sandbox network and its figures', (t) => {
     deepEqual(kinds(await ask('instagram', by, story)), ['removed']);
   });
 
-  t('one that was taken away stays away, and only on its network', async () => {
+  t('a removed post stays removed, and only on its network', async () => {
     const by = account('bluesky');
     const post = await sandbox.publish('bluesky', by);
     await sandbox.network.remove('x', post.externalId);
@@ -268,7 +268,7 @@ suite('sandbox network and its figures', (t) => {
     deepEqual(kinds(await ask('bluesky', by, post)), ['removed']);
   });
 
-  t('an account’s fault is met by all it asks for, once a call', async () => {
+  t('a fault of an account fails all posts of a call, and counts once a call', async () => {
     const own = async (username: string) => {
       const by = account('threads', username);
       const posts = [await sandbox.publish('threads', by), await sandbox.publish('threads', by)];
@@ -293,7 +293,7 @@ suite('sandbox network and its figures', (t) => {
     equal(accountFiguresOf('threads', answer.raw).kind, 'nonsense');
   });
 
-  t('a rate limit names a time by the caller’s clock, and is over when it struck as often as it was to', async () => {
+  t('a rate limit names a time by the caller’s clock, and ends after the given number of calls', async () => {
     const by = account('x');
     const post = await sandbox.publish('x', by, 'Hi [[sandbox:metrics_rate_limit once 5m]]');
     const [limited] = await ask('x', by, post);
@@ -303,14 +303,14 @@ suite('sandbox network and its figures', (t) => {
     equal((await ask('x', by, post))[0]?.kind, 'reported');
   });
 
-  t('a text that cost the account its token at publication does not do so again', async () => {
+  t('a directive that revokes the token at publication does not apply to insights', async () => {
     const by = account('x');
     const post = await sandbox.publish('x', by, 'Hi [[sandbox:token_death once]]');
     equal((await sandbox.network.creates(post.targetId))[0]?.outcome, 'refused');
     deepEqual(kinds(await ask('x', by, post)), ['reported']);
   });
 
-  t('says that it is away when its memory is', async () => {
+  t('is unavailable when its database is', async () => {
     const lost = new SandboxNetwork({ database: { url: 'postgresql://nobody@127.0.0.1:1/none', connections: 1 } });
     try {
       const by = account('x');

@@ -104,7 +104,7 @@ suite('sandbox network', (t) => {
     return { steps, outcome: await by.publish(asked, steps) };
   };
 
-  t('ids and addresses look like each network', async () => {
+  t('ids and URLs have the form of each network', async () => {
     const shapes: Readonly<Record<Platform, readonly [RegExp, RegExp]>> = {
       x: [/^\d{19}$/, /^https:\/\/x\.com\/acme\/status\/\d{19}$/],
       instagram: [/^\d{17}$/, /^https:\/\/www\.instagram\.com\/p\/D[\w-]{10}\/$/],
@@ -129,7 +129,7 @@ suite('sandbox network', (t) => {
     }
   });
 
-  t('the ledger keeps every create call, in order and for ever', async () => {
+  t('the ledger keeps every create call in order', async () => {
     const asked = request('instagram', { content: 'a [[sandbox:error_after once]]' });
     const before = Date.now();
     const first = await publish(asked);
@@ -162,7 +162,7 @@ suite('sandbox network', (t) => {
     }
   });
 
-  t('a segment of a thread replies to a post of its account that shows, and is a post of its own', async () => {
+  t('a segment of a thread is a post of its own that replies to a visible post of its account', async () => {
     const head = request('x', { content: 'head', thread: { index: 0, of: 2, replyTo: null } });
     const first = await publish(head);
     ok(first.outcome.kind === 'published');
@@ -185,7 +185,7 @@ suite('sandbox network', (t) => {
     ok(!(await network.duplicates()).some(({ targetId }) => targetId === head.targetId));
   });
 
-  t('a duplicate is seen, and only a duplicate', async () => {
+  t('the sandbox reports duplicates, and nothing else as a duplicate', async () => {
     const asked = request('x');
     const first = await publish(asked);
     const second = await publish({ ...asked, attempt: 2, checkpoints: first.steps.checkpoints });
@@ -199,7 +199,7 @@ suite('sandbox network', (t) => {
     ok(!(await network.duplicates()).some(({ targetId }) => targetId === keyed.targetId));
   });
 
-  t('twenty crossings at once with one key make one post', async () => {
+  t('twenty concurrent create calls with one key make one post', async () => {
     for (const platform of ['bluesky', 'threads', 'youtube'] as const) {
       const asked = request(platform);
       const first = new RecordedSteps(asked, short.boundaryDeadlineMs);
@@ -240,7 +240,7 @@ suite('sandbox network', (t) => {
     }
   });
 
-  t('a container that is never ready defers; a stopped worker leaves the wait', async () => {
+  t('a container that never becomes ready defers the attempt; a stopped worker ends its wait', async () => {
     const impatient = await open({ processingLimitMs: 100 });
     const asked = request('instagram', { content: 'a [[sandbox:slow 5s]]' });
     const { outcome, steps } = await publish(asked, impatient);
@@ -257,7 +257,7 @@ suite('sandbox network', (t) => {
     }
   });
 
-  t('a text that changed under a container: a new one before the boundary, a refusal after it', async () => {
+  t('a text that changes after its container: a new container before the boundary, a refusal after it', async () => {
     const asked = request('threads');
     const steps = new RecordedSteps(asked, short.boundaryDeadlineMs);
     steps.refuse = 'boundary';
@@ -285,17 +285,17 @@ suite('sandbox network', (t) => {
     );
   });
 
-  t('a worker that stood still past its deadline calls nothing', async () => {
+  t('a worker that hung past its deadline makes no call', async () => {
     const asked = request('linkedin', { content: 'a [[sandbox:hang once 600ms]]' });
     const { outcome } = await publish(asked);
     equal(outcome.kind, 'unknown');
-    // A call made after all would be in the ledger before the ones that follow it on every line.
+    // A late call would stand in the ledger before these calls, which follow it on every line.
     const brief = () => publish(request('linkedin', { content: 'a [[sandbox:hang once 50ms]]' }));
     for (const later of await Promise.all(Array.from({ length: 8 }, brief))) equal(later.outcome.kind, 'published');
     deepEqual(await network.creates(asked.targetId), []);
   });
 
-  t('reconcile: undecided while it cannot be read, then what is', async () => {
+  t('reconcile is undecided while the network cannot be read, then finds the post', async () => {
     const asked = request('pinterest', { content: 'a [[sandbox:error_after once]] [[sandbox:unreadable 2x]]' });
     const { steps } = await publish(asked);
     const kinds: string[] = [];
@@ -312,7 +312,7 @@ suite('sandbox network', (t) => {
     );
   });
 
-  t('the network holds its own rules', async () => {
+  t('the network enforces its own rules', async () => {
     const table: readonly [Platform, Partial<PublishRequest>, string][] = [
       ['x', { content: 'a'.repeat(281) }, 'text_too_long'],
       ['bluesky', { content: '😀'.repeat(301) }, 'text_too_long'],
@@ -328,7 +328,7 @@ suite('sandbox network', (t) => {
     }
   });
 
-  t('a network that takes every container takes each for what it is', async () => {
+  t('a network that takes every container recognises each by its bytes', async () => {
     const folder = mediaFolder();
     const small = { width: 160, height: 120, seconds: 0.5 };
     const clip = async (container: NonNullable<Clip['container']>, over: Clip = {}) =>
@@ -387,7 +387,7 @@ suite('sandbox network', (t) => {
     }
   });
 
-  t('faults: once, n times, for a while, by account', async () => {
+  t('faults strike once, n times, for a while, or by account', async () => {
     const twice = request('x', { content: 'a [[sandbox:rate_limit 2x 100ms]]' });
     const kinds: string[] = [];
     for (let i = 1; i <= 3; i += 1) kinds.push((await publish({ ...twice, attempt: i })).outcome.kind);
@@ -416,7 +416,7 @@ suite('sandbox network', (t) => {
     deepEqual(faultsOf('plain', 'downtown'), []);
   });
 
-  t('a lost database is a network that is away', async () => {
+  t('without its database the network is down: attempts are deferred before the boundary', async () => {
     const gone = new SandboxNetwork({ database: { url: 'postgres://nobody@127.0.0.1:1/none' }, ...short });
     opened.push(gone);
     const { outcome, steps } = await publish(request('x'), gone);
@@ -426,7 +426,7 @@ suite('sandbox network', (t) => {
     equal((await gone.reconcile(request('x'), boundary)).kind, 'undecided');
   });
 
-  t('a network that stands still: unknown at the deadline, and the call has its effect afterwards', async () => {
+  t('a network that hangs: the outcome is unknown at the deadline, and the call takes effect later', async () => {
     const asked = request('x');
     const client = new pg.Client({ connectionString: db.url });
     await client.connect();
@@ -446,7 +446,7 @@ suite('sandbox network', (t) => {
     }
   });
 
-  t('connections cut while the boundary is appended: the call is unknown, the process lives', async () => {
+  t('connections cut while the boundary is appended: the outcome is unknown, and the process continues', async () => {
     const asked = request('x');
     const steps = new RecordedSteps(asked, 2000);
     const append = steps.boundary.bind(steps);
@@ -465,7 +465,7 @@ suite('sandbox network', (t) => {
     equal((await publish(request('x'))).outcome.kind, 'published');
   });
 
-  t('a worker killed at each gap leaves what the network knows', async () => {
+  t('after a kill at each gap the network has exactly the posts that it accepted', async () => {
     const child = new URL('./sandbox-worker.ts', import.meta.url);
     const table = [
       ['sandbox.container_created', 0],

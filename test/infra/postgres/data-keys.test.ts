@@ -26,7 +26,7 @@ suite('data keys in Postgres', (t) => {
   });
   t.after(async () => void (await Promise.all(pools.map((pool) => pool.end()))));
 
-  t('ten creators at once get one key, and every reader the same', async () => {
+  t('ten processes that create a key at once get the same key, as every reader does', async () => {
     const client = randomUUID();
     const keys = Array.from({ length: 10 }, () => another());
     const made = await Promise.all(keys.flatMap((one) => [one.forWriting(client), one.forWriting(client)]));
@@ -37,16 +37,16 @@ suite('data keys in Postgres', (t) => {
     assert.notDeepEqual(await another().forWriting(randomUUID()), key);
   });
 
-  t('it is committed before anybody may use it', async () => {
+  t('a key is committed and wrapped before it is returned', async () => {
     const client = randomUUID();
     const keys = another();
     const key = await keys.forWriting(client);
     assert.deepEqual(await another().forReading(client), key);
     const { rows } = await (pools[0] as Pool).query('select wrapped from ops.data_keys where client_id = $1', [client]);
-    assert.equal((rows[0].wrapped as Buffer).includes(key as Buffer), false, 'what is stored is wrapped');
+    assert.equal((rows[0].wrapped as Buffer).includes(key as Buffer), false, 'the stored key is wrapped');
   });
 
-  t('a missing row is an error on reading, never null', async () => {
+  t('reading a missing key fails and never gives null', async () => {
     const client = randomUUID();
     await assert.rejects(another().forReading(client), /no data key/);
     const keys = another({ freshMs: 0 });
@@ -55,7 +55,7 @@ suite('data keys in Postgres', (t) => {
     await assert.rejects(keys.forReading(client), /no data key/);
   });
 
-  t('destroyed reads as null and is never made again', async () => {
+  t('a destroyed key reads as null and is never created again', async () => {
     const client = randomUUID();
     const keys = another();
     await keys.forWriting(client);
@@ -70,7 +70,7 @@ suite('data keys in Postgres', (t) => {
     assert.equal(await another().forWriting(unborn), null);
   });
 
-  t('another process notices a destruction within a second', async () => {
+  t('another process reads null within a second of the destruction', async () => {
     const client = randomUUID();
     const other = another();
     assert.equal((await other.forWriting(client))?.length, 32);
@@ -82,7 +82,7 @@ suite('data keys in Postgres', (t) => {
     }
   });
 
-  t('old versions still unwrap; one that was taken away, or a moved row, does not', async () => {
+  t('a key wrapped by an older version opens; without that version, or in another row, it does not', async () => {
     const client = randomUUID();
     const key = await another().forWriting(client);
     const rotated = new Secrets(`${secret('v2')},${first}`);
@@ -99,7 +99,7 @@ suite('data keys in Postgres', (t) => {
     await assert.rejects(another().forReading(thief));
   });
 
-  t('keeps no more keys than it may', async () => {
+  t('caches at most the given number of keys', async () => {
     const keys = another({ most: 2 });
     for (let i = 0; i < 5; i += 1) assert.equal((await keys.forWriting(randomUUID()))?.length, 32);
   });

@@ -62,7 +62,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
   const stored = async (stream: string): Promise<number> =>
     (await runSql(database.direct, 'select 1 from es.events where stream = $1', [stream])).length;
 
-  t('an append answers within its deadline at whatever byte its connection falls silent', async () => {
+  t('an append answers within its deadline, at whichever byte its connection falls silent', async () => {
     const deadlineMs = 2_000;
     const open = (url: string) => new EventWriter({ url, schema: 'es', partitions: 12, deadlineMs });
     const append = (writer: EventWriter, stream: string, one: EventToAppend) =>
@@ -111,7 +111,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     assert.deepEqual([...new Set(seen.map(({ told }) => told))].sort(), ['outcome_unknown', 'unavailable']);
   });
 
-  t('appends that wait behind a silent connection go out on the next one', async () => {
+  t('appends that wait behind a silent connection are sent on the next one', async () => {
     const { url, proxy } = await database.way();
     const writer = new EventWriter({ url, schema: 'es', partitions: 12, deadlineMs: 2_000 });
     await writer.append(`post-${randomUUID()}`, 'none', [event()], 200);
@@ -131,7 +131,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await writer.close();
   });
 
-  t('appends of one stream keep their order when the group of the first is given up', async () => {
+  t('appends of one stream keep their order when the group of the first one times out', async () => {
     const store = await PostgresEventStore.open({ url: database.direct, deadlineMs: 4_000 });
     const holder = new pg.Client({ connectionString: database.direct });
     await holder.connect();
@@ -161,7 +161,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await store.close();
   });
 
-  t('an append that the server hangs at takes no other with it', async () => {
+  t('an append on which the server hangs fails alone', async () => {
     const store = await PostgresEventStore.open({ url: database.direct, deadlineMs: 4_000 });
     const holder = new pg.Client({ connectionString: database.direct });
     await holder.connect();
@@ -186,7 +186,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await store.close();
   });
 
-  t('an append at which the connection falls silent each time takes the others with it only for a while', async () => {
+  t('an append that silences its connection each time delays the other appends only for a while', async () => {
     const { url, proxy } = await database.way();
     const writer = new EventWriter({ url, schema: 'es', partitions: 12, deadlineMs: 1_000 });
     const streams = Array.from({ length: 8 }, () => `post-${randomUUID()}`);
@@ -208,7 +208,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await writer.close();
   });
 
-  t('readers get the places of those back that a silent connection took', async () => {
+  t('reads on silent connections time out and free their slots for other reads', async () => {
     const { url, proxy } = await database.way();
     const store = await PostgresEventStore.open({ url, readMs: 400 });
     const stream = `post-${randomUUID()}`;
@@ -228,7 +228,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await store.close();
   });
 
-  t('a statement without an answer fails with QueryTimeout, and its connection is gone', async () => {
+  t('a statement without an answer fails with QueryTimeout, and its connection is closed', async () => {
     const phases = ['begin;', 'update one', 'commit'];
     for (const phase of phases) {
       const { url, proxy } = await database.way();
@@ -252,7 +252,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     }
   });
 
-  t('a connection that falls silent between two statements ends the work that holds it', async () => {
+  t('work on a connection that falls silent between two statements fails', async () => {
     const { url, proxy } = await database.way();
     const pool = openPool({ url, max: 1, answerMs: 300 });
     const { told } = await outcomeOf(
@@ -290,9 +290,9 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await until('its socket is closed', () => closed);
   });
 
-  t('a connection that is handed on without a pause gives each statement its own time', async () => {
+  t('on a busy connection each statement has its own deadline', async () => {
     const pool = openPool({ url: database.direct, max: 1, answerMs: 600 });
-    // Each is answered in time; those that wait are asked within the answer to the one before.
+    // Each statement is answered in time; a waiting one is sent as soon as the one before is answered.
     const crowd = await Promise.all(Array.from({ length: 12 }, () => outcomeOf(pool.query('select pg_sleep(0.1)'))));
     assert.deepEqual([...new Set(crowd.map(({ told }) => told))], ['ok']);
     // A short time is of the statement that named it, and a long one does not shield the next.
@@ -310,7 +310,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await pool.end();
   });
 
-  t('a rebuild ends when the session of its lock falls silent, and another one is let in', async () => {
+  t('a rebuild ends when the session of its lock falls silent, and another rebuild can start', async () => {
     const { url, proxy } = await database.way();
     const pool = openPool({ url, max: 2 });
     const never = new AbortController().signal;
@@ -337,7 +337,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await pool.end();
   });
 
-  t('a connection that only listens is found out when it falls silent', async () => {
+  t('a listening connection that falls silent is replaced', async () => {
     const { url, proxy } = await database.way();
     // Only a notification can wake it in time.
     const signal = new TailSignal({ url, schema: 'es', pollMs: 60_000, beatMs: 200 });
@@ -361,7 +361,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await signal.close();
   });
 
-  t('the listener of the webhooks is found out when it falls silent', async () => {
+  t('the webhooks’ listener is replaced when it falls silent', async () => {
     const { url, proxy } = await database.way();
     let heard = 0;
     const hear = (): void => {
@@ -381,7 +381,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     listener.close();
   });
 
-  t('a change of tables waits for its lock in words, lets others pass, and names who has it at the end', async () => {
+  t('a migration that waits for a lock says so, lets other statements pass, and at last names the holder', async () => {
     const pool = openPool({ url: database.direct, max: 3, answerMs: 300, name: 'second' });
     const holder = new pg.Client({ connectionString: database.direct, application_name: 'first' });
     await holder.connect();
@@ -410,7 +410,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     }
   });
 
-  t('a change of tables waits for a connection that comes late, and for none that is refused', async () => {
+  t('a migration waits for a slow connection, and fails at once on a refused one', async () => {
     const { url, proxy } = await database.way();
     const pool = openPool({ url, connectTimeoutMs: 1_000 });
     const none = openPool({ url: Object.assign(new URL(database.direct), { pathname: '/nobody' }).href });
@@ -437,7 +437,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     }
   });
 
-  t('a change of tables that deadlocks with a running transaction is made once that one is through', async () => {
+  t('a migration that deadlocks with a running transaction succeeds after it', async () => {
     const pool = openPool({ url: database.direct, max: 3 });
     const running = await pool.connect();
     let tries = 0;

@@ -82,7 +82,7 @@ suite('embedded postgres', (t) => {
     await second.stop();
   });
 
-  t('the log of the server is put aside by size and count while it runs, and after a start', async () => {
+  t('the log of the server is rotated by size and count, at a start and while it runs', async () => {
     const dataDir = newFolder();
     const log = path.join(dataDir, 'pg.log');
     writeFileSync(log, 'a long one of an earlier start\n'.repeat(100));
@@ -110,7 +110,7 @@ suite('embedded postgres', (t) => {
     await server.stop();
   });
 
-  t('a second process is refused while the first lives, and the first is not disturbed', async () => {
+  t('a second process is refused while the first runs, and the first continues', async () => {
     const dataDir = newFolder();
     const server = await startEmbedded({ dataDir });
     await assert.rejects(startEmbedded({ dataDir }), /in use by process/);
@@ -155,35 +155,32 @@ suite('embedded postgres', (t) => {
     await second.stop();
   });
 
-  t(
-    'a server that ends by itself is started again, as soon as it can be, and stays down once it was stopped',
-    async () => {
-      const dataDir = newFolder();
-      const told: string[] = [];
-      const server = await startEmbedded({ dataDir, onTrouble: (line) => told.push(line) });
-      assert.equal(server.trouble(), null);
-      const missing = path.join(clusterOf(dataDir), 'PG_VERSION');
-      const endIt = async (): Promise<void> => {
-        renameSync(missing, `${missing}.away`);
-        process.kill(livePostmaster(clusterOf(dataDir))?.pid ?? 0, 'SIGKILL');
-        await until('it does not come up', async () => server.trouble()?.includes('does not come up'));
-      };
-      await endIt();
-      assert.equal(told.length, 2, 'the tries that follow are not told');
-      assert.match(server.trouble() ?? '', /is tried again: "\S+" is not a valid data directory$/);
-      renameSync(`${missing}.away`, missing);
-      await until('it runs again', async () => server.trouble() === null);
-      assert.equal(told.at(-1), 'The embedded Postgres runs again.');
-      assert.equal((await ask(server.url, 'SELECT 1')).rowCount, 1);
-      await endIt();
-      await server.stop();
-      renameSync(`${missing}.away`, missing);
-      assert.equal(livePostmaster(clusterOf(dataDir)), undefined);
-      assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
-    },
-  );
+  t('a server that ends by itself is started again as soon as possible; after stop it stays down', async () => {
+    const dataDir = newFolder();
+    const told: string[] = [];
+    const server = await startEmbedded({ dataDir, onTrouble: (line) => told.push(line) });
+    assert.equal(server.trouble(), null);
+    const missing = path.join(clusterOf(dataDir), 'PG_VERSION');
+    const endIt = async (): Promise<void> => {
+      renameSync(missing, `${missing}.away`);
+      process.kill(livePostmaster(clusterOf(dataDir))?.pid ?? 0, 'SIGKILL');
+      await until('it does not come up', async () => server.trouble()?.includes('does not come up'));
+    };
+    await endIt();
+    assert.equal(told.length, 2, 'the tries that follow are not told');
+    assert.match(server.trouble() ?? '', /is tried again: "\S+" is not a valid data directory$/);
+    renameSync(`${missing}.away`, missing);
+    await until('it runs again', async () => server.trouble() === null);
+    assert.equal(told.at(-1), 'The embedded Postgres runs again.');
+    assert.equal((await ask(server.url, 'SELECT 1')).rowCount, 1);
+    await endIt();
+    await server.stop();
+    renameSync(`${missing}.away`, missing);
+    assert.equal(livePostmaster(clusterOf(dataDir)), undefined);
+    assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
+  });
 
-  t('a start that died inside initdb, and a note of a process that is gone, stop nobody', async () => {
+  t('a half-made cluster and the note of a dead process do not prevent a start', async () => {
     const dataDir = newFolder();
     mkdirSync(path.join(dataDir, 'cluster.half-made'));
     writeFileSync(path.join(dataDir, 'pg.owner'), '999999999 long ago\n');
@@ -197,7 +194,7 @@ suite('embedded postgres', (t) => {
     await again.stop();
   });
 
-  t('a lost password is said, not papered over', async () => {
+  t('a start without the password file fails and names the file', async () => {
     const dataDir = newFolder();
     await (await startEmbedded({ dataDir })).stop();
     rmSync(path.join(dataDir, 'pg.password'));
@@ -220,7 +217,7 @@ suite('embedded postgres', (t) => {
     });
 
     t(
-      'as root, a closed folder that was removed starts anew; what it had is put aside, listed, and removed on demand',
+      'as root, a removed folder starts an empty cluster; the old one is kept, listed, and deleted on demand',
       async () => {
         const dataDir = newFolder();
         chmodSync(dataDir, 0o700);

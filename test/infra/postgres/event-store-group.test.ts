@@ -38,7 +38,7 @@ suite('postgres event store: groups and tail', (t) => {
   });
   t.after(() => harness?.close());
 
-  t('a group that fails is halved until only the culprits are refused', async () => {
+  t('a group of appends that fails is halved until only the bad appends are refused', async () => {
     await runSql(
       harness.url,
       `create function refuse() returns trigger language plpgsql as
@@ -63,7 +63,7 @@ suite('postgres event store: groups and tail', (t) => {
     await runSql(harness.url, 'drop trigger refuse on es.events');
   });
 
-  t('an append that waits too long for the lock is given up, its repeat stands once', async () => {
+  t('an append that waits too long for the lock times out, and its repeat is stored once', async () => {
     const impatient = await harness.open({ deadlineMs: 400 });
     const holder = new pg.Client({ connectionString: harness.url });
     await holder.connect();
@@ -83,7 +83,7 @@ suite('postgres event store: groups and tail', (t) => {
     assert.equal((await store.read(stream)).length, 1);
   });
 
-  t('while the server is out of reach everything says unavailable, and recovers by itself', async () => {
+  t('without a connection to the server every call is unavailable; calls succeed once it is back', async () => {
     harness.cut();
     try {
       // The first append may find its session cut under it.
@@ -113,7 +113,7 @@ suite('postgres event store: groups and tail', (t) => {
     await assert.rejects(PostgresEventStore.open({ url: wrong.href }));
   });
 
-  t('the tables are made once by many starters, and another partition count is refused', async () => {
+  t('several processes create the tables once, and another partition count is refused', async () => {
     const schema = 'es_many';
     await Promise.all(Array.from({ length: 5 }, () => harness.open({ schema, partitions: 6 })));
     await assert.rejects(
@@ -123,7 +123,7 @@ suite('postgres event store: groups and tail', (t) => {
     await assert.rejects(PostgresEventStore.open({ url: harness.url, schema: 'es; drop' }), /schema name/);
   });
 
-  t('topic, partition and key are written at append; request streams have no topic', async () => {
+  t('an append stores topic, partition and key; request streams have no topic', async () => {
     const from = await store.head();
     const key = randomUUID();
     await store.append(`target-${randomUUID()}`, 'none', [event({ partitionKey: key })]);
@@ -158,7 +158,7 @@ suite('postgres event store: groups and tail', (t) => {
     assert.equal(count, 24);
   });
 
-  t('many long streams asked for at once come whole, a bounded number of bytes at a time', async () => {
+  t('many long streams read at once are complete, with a bounded number of bytes in memory', async () => {
     const append = async (count: number, size: number) => {
       const stream = `post-${randomUUID()}`;
       const events = Array.from({ length: count }, () => event({ data: new Uint8Array(size) }));
@@ -201,7 +201,7 @@ suite('postgres event store: groups and tail', (t) => {
     assert.equal(most.longOut, 1);
   });
 
-  t('readers of one tail each go their own pace, near the end and far behind', async () => {
+  t('each reader of one tail reads at its own pace, near the end and far behind', async () => {
     const tail = new EventTail({ pool: store.pool, url: harness.url, schema: 'es' });
     const from = await store.head();
     const never = new AbortController();
@@ -241,7 +241,7 @@ suite('postgres event store: groups and tail', (t) => {
     await tail.close();
   });
 
-  t('tables of an older release get the function that this one appends with', async () => {
+  t('tables of an older release get the append function of this release', async () => {
     await runSql(harness.url, `drop function es.append_group`);
     const newer = await PostgresEventStore.open({ url: harness.url });
     try {
@@ -253,7 +253,7 @@ suite('postgres event store: groups and tail', (t) => {
     }
   });
 
-  t('metadata that appends share comes back whole with each of them', async () => {
+  t('each of several appends with the same metadata reads it back whole', async () => {
     const shared = new TextEncoder().encode(JSON.stringify({ of: 'both' }));
     const other = new TextEncoder().encode('');
     const given = [shared, shared, other, shared].map((metadata) => ({ ...event(), metadata }));
@@ -267,7 +267,7 @@ suite('postgres event store: groups and tail', (t) => {
   });
 
   // Why positions come from a sequence: a counter row would keep a dead version of itself for every group here.
-  t('an open snapshot makes the source of positions no larger', async () => {
+  t('the table of positions does not grow while a snapshot is open', async () => {
     const size = async () => (await runSql(harness.url, `select pg_table_size('es.positions') as size`))[0]?.size;
     const before = await size();
     const holder = new pg.Client({ connectionString: harness.url });
@@ -281,7 +281,7 @@ suite('postgres event store: groups and tail', (t) => {
     }
   });
 
-  t("pg's global parsers stay as they were", () => {
+  t("the store does not change pg's global type parsers", () => {
     assert.equal(pg.types.getTypeParser(20)('1'), '1');
   });
 });

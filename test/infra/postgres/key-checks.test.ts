@@ -46,21 +46,24 @@ suite('check values of the secret keys', { timeoutMs: 120_000 }, (t) => {
   t.before.each(fresh);
   t.after(() => pool.end());
 
-  t('the first start decides; the same key agrees, another one is refused by version and place', async () => {
-    await starts(v1);
-    await starts(v1);
-    await refused(keyOf('v1'), /v1 of \/data\/secret\.key is not the key v1/, '/data/secret.key');
-    await starts(v1);
-    const rows = await stored();
-    assert.deepEqual(
-      rows.map(({ version }) => version),
-      ['v1'],
-    );
-    const key = Buffer.from(v1.slice(3), 'base64');
-    const [check] = rows.map((row) => row.check_value);
-    assert.equal(check?.length, 32);
-    assert.ok(!check?.equals(key) && !check?.equals(new Secrets(v1).subKey('key-check')), 'no key is kept');
-  });
+  t(
+    'the first start stores check values; the same key passes, another key is refused with version and place',
+    async () => {
+      await starts(v1);
+      await starts(v1);
+      await refused(keyOf('v1'), /v1 of \/data\/secret\.key is not the key v1/, '/data/secret.key');
+      await starts(v1);
+      const rows = await stored();
+      assert.deepEqual(
+        rows.map(({ version }) => version),
+        ['v1'],
+      );
+      const key = Buffer.from(v1.slice(3), 'base64');
+      const [check] = rows.map((row) => row.check_value);
+      assert.equal(check?.length, 32);
+      assert.ok(!check?.equals(key) && !check?.equals(new Secrets(v1).subKey('key-check')), 'no key is kept');
+    },
+  );
 
   t('of two first starts with different keys one is refused', async () => {
     for (let round = 0; round < 5; round += 1) {
@@ -70,7 +73,7 @@ suite('check values of the secret keys', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('rotation: a new key comes before the old one, and the old one goes when it wraps nothing', async () => {
+  t('rotation: a new key is added first, and the old key can be removed once it wraps no data key', async () => {
     await starts(v1);
     const client = randomUUID();
     await new PostgresDataKeys({ pool, secrets: new Secrets(v1) }).forWriting(client);
@@ -85,7 +88,7 @@ suite('check values of the secret keys', { timeoutMs: 120_000 }, (t) => {
     await starts(v2);
   });
 
-  t('a database of an earlier release gets them from the key that opens what is there, and from no other', async () => {
+  t('a database of an earlier release gets check values only from the key that opens its data keys', async () => {
     for (let n = 0; n < 3; n += 1) await wraps(v1);
     await refused(keyOf('v1'), /v1 of SECRET_KEY is not the key v1/);
     const kept = await pool.query("select to_regclass('ops.secret_keys') is not null as made");
@@ -98,14 +101,14 @@ suite('check values of the secret keys', { timeoutMs: 120_000 }, (t) => {
     await refused(keyOf('v1'), /v1/);
   });
 
-  t('one that lost its key under an earlier release and went on with a new one is not locked out', async () => {
+  t('a database with data keys of a lost and of a newer key starts with the newer one', async () => {
     for (let n = 0; n < 60; n += 1) await wraps(keyOf('v1'));
     await wraps(v1);
     await starts(v1);
     await refused(keyOf('v1'), /v1/);
   });
 
-  t('processes: with another key they end with code 2 and say so; with the right one they start', async () => {
+  t('processes end with code 2 and a message under another key, and start under the right one', async () => {
     const env = { DATABASE_URL: url, PORT: '0' };
     const adapters = await openAdapters({ name: 'test', config: readConfig(env), secrets: new Secrets(v1) });
     await adapters.close();

@@ -73,7 +73,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     await done;
   };
 
-  t('passes over other topics, and says so in an empty batch now and then', async () => {
+  t('skips other topics and reports the position in a few empty batches', async () => {
     const handlers = consumer(await store.head());
     await subscribed(handlers, async () => {
       for (let i = 0; i < 20; i += 1) await append('media');
@@ -87,7 +87,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     });
   });
 
-  t('gathers what comes in quick succession, unless somebody waits for it', async () => {
+  t('gathers records into batches for consumers that set a spacing', async () => {
     const [patient, hasty] = [consumer(await store.head()), consumer(await store.head())];
     const follow = (handlers: typeof patient, spacingMs: number) =>
       subscribed(
@@ -118,7 +118,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     );
   });
 
-  t('hands nothing over while nothing happens', async () => {
+  t('calls no handler without new events', async () => {
     const handlers = consumer(await store.head());
     await subscribed(handlers, async () => {
       await append('post');
@@ -141,7 +141,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     });
   });
 
-  t('goes on where it was after its connections were cut', async () => {
+  t('continues at its position after its connections were cut', async () => {
     const admin = new Pool({ connectionString: url, max: 1 });
     try {
       const handlers = consumer(await store.head());
@@ -166,7 +166,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     }
   });
 
-  t('lets one member of a group read, and the next one at once when it left', async () => {
+  t('one member of a group reads; when it leaves, the next one continues at once', async () => {
     const group = randomUUID();
     const first = consumer(await store.head());
     const second = consumer(await store.head());
@@ -202,7 +202,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     assert.equal(third.batches.length, 0);
   });
 
-  t('stops at a position that the table never reached', async () => {
+  t('fails at a position beyond the end of the table', async () => {
     const handlers = consumer(((await store.head()) ?? 0n) + 1_000n);
     await assert.rejects(
       subscribed(handlers, () => new Promise(() => undefined)),
@@ -217,7 +217,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     );
   });
 
-  t('says unavailable when no server answers', async () => {
+  t('fails as unavailable when no server answers', async () => {
     await assert.rejects(
       openPostgresLog({ url: 'postgres://nobody@127.0.0.1:1/none' }),
       (error) => error instanceof LogError && error.code === 'unavailable',

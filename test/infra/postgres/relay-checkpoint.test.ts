@@ -31,12 +31,12 @@ suite('relay checkpoint in Postgres', (t) => {
     await drop();
   });
 
-  t('is made by several processes at once', async () => {
+  t('several processes can create the table at once', async () => {
     const made = Array.from({ length: 4 }, () => new PostgresRelayCheckpoint({ pool, schema: 'fresh' }).prepare());
     await Promise.all(made);
   });
 
-  t('one holder at a time, each with an epoch of its own', async () => {
+  t('has one holder at a time, each with a new epoch', async () => {
     const checkpoint = await open();
     const taken = await Promise.all([checkpoint.acquire('a', 60_000), checkpoint.acquire('b', 60_000)]);
     const [lease] = taken.filter((found) => found !== null);
@@ -48,7 +48,7 @@ suite('relay checkpoint in Postgres', (t) => {
 
   const event = (position: bigint): LastEvent => ({ position, eventId: randomUUID() });
 
-  t('keeps the position beyond 2^53 and the event there, and gives them to the next holder', async () => {
+  t('the next holder gets the saved position, beyond 2^53 too, and the event id', async () => {
     const checkpoint = await open();
     await checkpoint.acquire('a', 60_000);
     const last = event(9_007_199_254_740_993n);
@@ -57,7 +57,7 @@ suite('relay checkpoint in Postgres', (t) => {
     assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, last });
   });
 
-  t('a process of the release that kept no events works on the same row, and its position has no event', async () => {
+  t('the table of the former release works: its position has no event id', async () => {
     await pool.query(`create schema former; create table former.relay_checkpoints (name text primary key, position bigint,
       epoch bigint not null default 0, holder text, until timestamptz not null default '-infinity', saved_at timestamptz);
       insert into former.relay_checkpoints (name, position) values ('relay', 5)`);
@@ -71,7 +71,7 @@ suite('relay checkpoint in Postgres', (t) => {
     assert.deepEqual(await checkpoint.acquire('c', 0), { epoch: 3n, last: { position: 9n, eventId: null } });
   });
 
-  t('an old epoch renews, saves and frees nothing', async () => {
+  t('a former holder can neither renew nor save nor release', async () => {
     const checkpoint = await open();
     await checkpoint.acquire('a', 0);
     assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, last: null });
@@ -85,7 +85,7 @@ suite('relay checkpoint in Postgres', (t) => {
     assert.deepEqual(await checkpoint.acquire('c', 60_000), { epoch: 3n, last });
   });
 
-  t('carries a relay through a hand-over', async () => {
+  t('a second relay continues where the first one stopped', async () => {
     const checkpoint = await open();
     const store = new MemoryEventStore();
     const writer = new RecordingLogWriter();

@@ -25,20 +25,23 @@ suite('check of the Postgres server', (t) => {
     }
   };
 
-  t('the pooler of these tests shares sessions in transaction mode, and works within one transaction', async () => {
-    await through({ mode: 'transaction' }, async (pooled) => {
-      const clients = [new pg.Client({ connectionString: pooled }), new pg.Client({ connectionString: pooled })];
-      const [one, other] = clients as [pg.Client, pg.Client];
-      await Promise.all(clients.map((client) => client.connect()));
-      await one.query({ name: 'mine', text: 'select 1' });
-      await other.query('begin');
-      await assert.rejects(one.query({ name: 'mine', text: 'select 1' }), /prepared statement "mine" does not exist/);
-      await other.query('commit');
-      await Promise.all(clients.map((client) => client.end()));
-    });
-  });
+  t(
+    'the pooler of these tests shares sessions between transactions, as a pooler in transaction mode does',
+    async () => {
+      await through({ mode: 'transaction' }, async (pooled) => {
+        const clients = [new pg.Client({ connectionString: pooled }), new pg.Client({ connectionString: pooled })];
+        const [one, other] = clients as [pg.Client, pg.Client];
+        await Promise.all(clients.map((client) => client.connect()));
+        await one.query({ name: 'mine', text: 'select 1' });
+        await other.query('begin');
+        await assert.rejects(one.query({ name: 'mine', text: 'select 1' }), /prepared statement "mine" does not exist/);
+        await other.query('commit');
+        await Promise.all(clients.map((client) => client.end()));
+      });
+    },
+  );
 
-  t('a pooler in transaction mode is refused, named, with what to use instead', async () => {
+  t('a pooler in transaction mode is refused with a message that names the alternative', async () => {
     const kinds = [{}, { takes: 'first', open: 2 }, { takes: 'first', open: 3 }, { takes: 'first', open: 12 }] as const;
     for (const kind of kinds) {
       const said = await through({ mode: 'transaction', ...kind }, (pooled) =>
@@ -49,12 +52,12 @@ suite('check of the Postgres server', (t) => {
     }
   });
 
-  t('a server, and a pooler that keeps the session of a connection, are taken', async () => {
+  t('a server and a pooler in session mode are accepted', async () => {
     await checkServer(url);
     await through({ mode: 'session' }, checkServer);
   });
 
-  t('a database that cannot hold every text is refused, with how to make one that can', async () => {
+  t('a database without UTF-8 is refused with the command that creates one', async () => {
     const admin = new pg.Client({ connectionString: url });
     await admin.connect();
     for (const encoding of ['LATIN1', 'SQL_ASCII']) {
@@ -68,7 +71,7 @@ suite('check of the Postgres server', (t) => {
     await admin.end();
   });
 
-  t('a process asks before it does anything else, and its error holds no password', async () => {
+  t('a process checks the server before anything else, and the error shows no password', async () => {
     await through({ mode: 'transaction' }, async (pooled) => {
       const named = new URL(pooled);
       named.password = 'of-the-canary';
@@ -87,7 +90,7 @@ suite('check of the Postgres server', (t) => {
     });
   });
 
-  t('a server that is too old is named with its version and the least one', () => {
+  t('a server that is too old is refused with its version and the minimum', () => {
     for (const fine of ['15.0', '18.1 (Debian 18.1-1.pgdg13+1)', '19beta1']) requireVersion(fine);
     assert.throws(() => requireVersion('14.13'), /Postgres 14\.13: at least 15 is needed/);
     assert.throws(() => requireVersion('9.6.24'), /at least 15/);

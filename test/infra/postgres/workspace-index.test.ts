@@ -92,7 +92,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
   });
   t.after(() => harness?.close());
 
-  t('killed in the middle of filling, time after time: it goes on from where it was, and reads are whole', async () => {
+  t('killed repeatedly while it fills the index, it continues where it stopped, and reads are complete', async () => {
     const before = ids(await whole(mine));
     assert.equal(before.length, 3);
     const stop = keeping(2_000);
@@ -113,7 +113,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.ok(lines.some(({ message }) => message.includes('is filled')));
   });
 
-  t('a page of one workspace looks at its own events alone, beside 20,000 others', async () => {
+  t('a page of one workspace reads its own events alone, beside 20,000 others', async () => {
     const client = new pg.Client({ connectionString: harness.url });
     await client.connect();
     try {
@@ -132,7 +132,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('what any release appends beside it is found at once, and goes into the index', async () => {
+  t('appends of any release are found at once and enter the index', async () => {
     const stop = keeping(2_000);
     const [event] = [eventOf(mine)];
     const before = await whole(mine);
@@ -144,7 +144,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     await stop();
   });
 
-  t('four that fill at once leave nothing out', async () => {
+  t('four processes that fill the index at once leave out no event', async () => {
     await insertForeign(4_000);
     await store.append(`post-${randomUUID()}`, 'none', [eventOf(mine)]);
     const wanted = await rowsIn(theirs);
@@ -160,74 +160,68 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.equal(rows[0].n, 0);
   });
 
-  t(
-    'an event table that was restored without its index: read through, and never another tenant by an old row',
-    async () => {
-      // An older day: the last events are gone, and their positions come to others.
-      const list = await whole(mine);
-      const last = list.at(-1);
-      const gone = await whole(mine).then((events) => events.at(-2));
-      assert.ok(last !== undefined && gone !== undefined);
-      await runSql(harness.url, 'delete from es.events where position >= $1', [gone.position]);
-      await runSql(
-        harness.url,
-        `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+  t('after a restore of the events alone reads are complete, and no old row shows another workspace', async () => {
+    // The restored copy is older: the last events are gone, and other events get their positions.
+    const list = await whole(mine);
+    const last = list.at(-1);
+    const gone = await whole(mine).then((events) => events.at(-2));
+    assert.ok(last !== undefined && gone !== undefined);
+    await runSql(harness.url, 'delete from es.events where position >= $1', [gone.position]);
+    await runSql(
+      harness.url,
+      `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
        select p, 'post-' || gen_random_uuid(), 0, gen_random_uuid(), 'PostCreated', '{}',
          convert_to('{"workspaceId":"' || $1 || '"}', 'utf8'), 'k' from unnest($2::int8[]) p`,
-        [theirs, [gone.position, last.position]],
-      );
-      const left = ids(list.slice(0, -2));
-      assert.deepEqual(ids(await whole(mine)), left);
-      // Even where the index says so itself.
+      [theirs, [gone.position, last.position]],
+    );
+    const left = ids(list.slice(0, -2));
+    assert.deepEqual(ids(await whole(mine)), left);
+    // Even where the index says so itself.
+    await runSql(
+      harness.url,
+      'update es.workspace_index set event_id = (select id from es.events where position = $1), position = $1',
+      [last.position],
+    );
+    assert.deepEqual(ids(await whole(mine)), left);
+    await runSql(harness.url, 'update es.workspace_index set event_id = gen_random_uuid()');
+    const stop = keeping(5_000);
+    await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === left.length);
+    await stop();
+    assert.deepEqual(ids(await whole(mine)), left);
+  });
+
+  t('after a restore while the index is filled, the index covers every restored event', async () => {
+    const stop = keeping(5_000);
+    try {
+      await until('it is filled', isFilled);
+      const list = ids(await whole(mine));
+      const head = (await store.head()) ?? 0n;
+      const again = randomUUID();
+      // The last twenty are others now, the first of them ours, and there are more than there were: one transaction.
       await runSql(
         harness.url,
-        'update es.workspace_index set event_id = (select id from es.events where position = $1), position = $1',
-        [last.position],
-      );
-      assert.deepEqual(ids(await whole(mine)), left);
-      await runSql(harness.url, 'update es.workspace_index set event_id = gen_random_uuid()');
-      const stop = keeping(5_000);
-      await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === left.length);
-      await stop();
-      assert.deepEqual(ids(await whole(mine)), left);
-    },
-  );
-
-  t(
-    'an event table that is put back while its index is filled: nothing of what it has now is passed over',
-    async () => {
-      const stop = keeping(5_000);
-      try {
-        await until('it is filled', isFilled);
-        const list = ids(await whole(mine));
-        const head = (await store.head()) ?? 0n;
-        const again = randomUUID();
-        // The last twenty are others now, the first of them ours, and there are more than there were: one transaction.
-        await runSql(
-          harness.url,
-          `delete from es.events where position > ${head - 20n};
+        `delete from es.events where position > ${head - 20n};
          insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
          select ${head - 20n} + n, 'post-' || gen_random_uuid(), 0,
            case when n = 1 then '${again}' else gen_random_uuid() end, 'PostCreated', '{}',
            convert_to('{"workspaceId":"' || case when n = 1 then '${mine}' else '${theirs}' end || '"}', 'utf8'), 'k'
          from generate_series(1, 25) n;
          select setval('es.positions', ${head + 5n})`,
-        );
-        const wanted = [...list, again];
-        assert.deepEqual(ids(await whole(mine)), wanted, 'the index is not believed');
-        await until('the index has reached the end', isFilled);
-        assert.deepEqual(ids(await whole(mine)), wanted);
-        await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === wanted.length);
-        await store.append(`post-${randomUUID()}`, 'none', [eventOf(theirs)]);
-        await until('it goes on', async () => (await indexed()) > head + 5n);
-        assert.deepEqual(ids(await whole(mine)), wanted);
-      } finally {
-        await stop();
-      }
-    },
-  );
+      );
+      const wanted = [...list, again];
+      assert.deepEqual(ids(await whole(mine)), wanted, 'the index is not believed');
+      await until('the index has reached the end', isFilled);
+      assert.deepEqual(ids(await whole(mine)), wanted);
+      await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === wanted.length);
+      await store.append(`post-${randomUUID()}`, 'none', [eventOf(theirs)]);
+      await until('it goes on', async () => (await indexed()) > head + 5n);
+      assert.deepEqual(ids(await whole(mine)), wanted);
+    } finally {
+      await stop();
+    }
+  });
 
-  t('a page ends by its bytes and goes on, where the index says and behind it', async () => {
+  t('a page is limited by its bytes and the next one continues, within the index and behind it', async () => {
     const large = randomUUID();
     const list = Array.from({ length: 20 }, () => ({ ...eventOf(large), data: Buffer.alloc(500_000, ' ') }));
     for (const event of list) await store.append(`post-${event.id}`, 'none', [event]);
