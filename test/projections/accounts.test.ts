@@ -31,7 +31,7 @@ suite('read models: accounts', (t) => {
     ...over,
   });
 
-  t('accounts: connected, lapsed, back, renamed, gone; counted on their client', async () => {
+  t('accounts: connected, expired, reconnected, renamed, disconnected; counted on their client', async () => {
     const { id, other, clientId } = ids('id', 'other', 'clientId');
     const account = on('account', id);
     const { platform: _p, externalId: _e, network: _n, ...again } = connected(clientId, profile('ben'));
@@ -89,7 +89,7 @@ suite('read models: accounts', (t) => {
       .sees([{ id: clientId, revision: 0, account_count: 1 }]);
   });
 
-  t('a client that is not there yet holds its count and does not show', async () => {
+  t('a client without events yet keeps its count in a row that no view shows', async () => {
     const { id, clientId } = ids('id', 'clientId');
     await given(on('account', id)('AccountConnected', connected(clientId)))
       .project(pool, clients)

@@ -16,7 +16,7 @@ suite('read models: media', (t) => {
   });
   t.after(async () => pool?.end());
 
-  t('media: offered, registered, looked at, made; each need by its last word', async () => {
+  t('media: offered, registered, probed, transcoded; each need has its newest state', async () => {
     const { id, clientId, postId } = ids('id', 'clientId', 'postId');
     const asset = on('media', id);
     const sha256 = 'a'.repeat(64);

@@ -45,7 +45,7 @@ suite('read models: posts', (t) => {
       ]);
   });
 
-  t('posts: the plan, and what is still missing of it', async () => {
+  t('posts: the plan, and whether its fan-out is complete', async () => {
     const { id, plan, fanOut } = scheduled();
     await given(plan)
       .project(pool, posts)
@@ -66,7 +66,7 @@ suite('read models: posts', (t) => {
       ]);
   });
 
-  t('posts: publishing is shown while a target is, the rest follows from the post', async () => {
+  t('posts: shown as publishing while a target is; otherwise the status of the post', async () => {
     const { id, a, b, plan, fanOut, targetA, targetB, post } = scheduled();
     const started = [plan, ...fanOut, targetA('TargetPublishStarted', claim)];
     await given(...started)
@@ -105,7 +105,7 @@ suite('read models: posts', (t) => {
       .sees([{ id, status: 'failed', published_at: null }]);
   });
 
-  t('posts: an intent is behind until its open targets have applied it', async () => {
+  t('posts: an intent counts as behind until its open targets have applied it', async () => {
     const { id, a, b, plan, fanOut, targetA, targetB, post } = scheduled();
     const intent = post('PostTargetsChanged', {
       change: { kind: 'cancel', reason: 'client_archived' },

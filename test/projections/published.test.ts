@@ -18,7 +18,7 @@ const first = Date.UTC(2026, 0, 1);
 /** The n-th post goes out n seconds after the first. */
 const at = (seconds: number): string => new Date(first + seconds * 1_000).toISOString();
 
-suite('posts that went out', (t) => {
+suite('published posts', (t) => {
   let pool: Pool;
   let knex: Knex;
   const statements: { sql: string; bindings: readonly unknown[] }[] = [];
@@ -57,7 +57,7 @@ suite('posts that went out', (t) => {
     await pool?.end();
   });
 
-  t('a page is read by index and in order, deep as well as first', async () => {
+  t('the first page and a deep page are read by index and in order', async () => {
     for (const after of [null, { publishedAt: at(5_000), id: randomUUID() }]) {
       statements.length = 0;
       const page = await listPublished(knex, big, all, {}, { after, limit: 25 });
@@ -73,7 +73,7 @@ suite('posts that went out', (t) => {
     }
   });
 
-  t('each once, the newest first, within the range: from inclusive, to exclusive', async () => {
+  t('each post once, the newest first, from inclusive, to exclusive', async () => {
     const range = { from: at(100), to: at(120) };
     const seen: (string | null)[] = [];
     let after: PublishedFirst | null = null;
@@ -95,7 +95,7 @@ suite('posts that went out', (t) => {
     assert.deepEqual((await listPublished(knex, randomUUID(), all, {}, { after: null, limit: 5 })).rows, []);
   });
 
-  t('filters hold against the targets that went out, and leave out the others', async () => {
+  t('filters apply to published targets and leave out all others', async () => {
     const range = { from: at(100), to: at(121) };
     const page = { after: null, limit: 100 };
     const threads = await listPublished(knex, big, range, { platforms: ['threads'] }, page);
@@ -120,7 +120,7 @@ suite('posts that went out', (t) => {
     assert.equal(await getPublished(knex, randomUUID(), id, {}), null);
   });
 
-  t('what targets went out as: what the network is told of each, of one workspace, by key', async () => {
+  t('the kind of each published target, from its own workspace’s files, read by key', async () => {
     const from = seeded('kinds');
     const workspace = randomUUID();
     const kinds: readonly MediaKind[] = ['image', 'video', 'gif'];

@@ -113,7 +113,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.ok(buffers < 400, `${what}: ${buffers} blocks for a page`);
   };
 
-  t('every list reads its page by index, in order, deep as well as first', async () => {
+  t('every list reads its first page and a deep page by index, in order', async () => {
     const deep = { createdAt: new Date(Date.UTC(2026, 0, 1) + 5_000_000).toISOString(), id: randomUUID() };
     for (const after of [null, deep]) {
       const page = { after, limit: 25 };
@@ -138,7 +138,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('a search walks the rows of its own tenant by index, and no others', async () => {
+  t('a search reads the rows of its own workspace by index, and no others', async () => {
     const page = { after: null, limit: 25 };
     const searches = (workspaceId: string, search: string) => [
       () => listPosts(knex, workspaceId, { search }, page),
@@ -160,7 +160,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     await indexed('posts found at once', () => listPosts(knex, big, { search: 'TEXT' }, page));
   });
 
-  t('a range of time, one target, one post read no more than their rows', async () => {
+  t('a range of time, one target and one post read only their own rows', async () => {
     const range = { from: '2026-02-01T05:00:00.000Z', to: '2026-02-01T05:10:00.000Z' };
     const { text } = await planOf(() => listPosts(knex, big, range, { after: null, limit: 100 }));
     assert.doesNotMatch(text, /Seq Scan/);
@@ -180,7 +180,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     await indexed('post', () => getPost(noting, big, rows[0].post_id));
   });
 
-  t('what the publisher of the release before asks for is a walk of its index', async () => {
+  t('the query of the former release’s publisher reads its index', async () => {
     const found = await pool.query(
       `explain (format json) select id from read.post_targets
        where next_action_at is not null and next_action_at <= $1::timestamptz order by next_action_at, id limit 500`,
@@ -191,7 +191,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(text, /Seq Scan|"Sort"/);
   });
 
-  t('what the sweeper asks for too', async () => {
+  t('the query of the sweeper reads its index', async () => {
     const found = await pool.query(`explain (analyze, format json) ${behindSql}`, [
       beforeAllPosts.updatedAt,
       beforeAllPosts.id,
@@ -205,7 +205,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   const project = async (name: string, workspaceId: string, events: readonly Given[]): Promise<void> =>
     applyTo(pool, projectionOf(name), await history(events, { codec, workspaceId }));
 
-  t('pages neither skip nor repeat a row, also where instants are equal', async () => {
+  t('pages neither skip nor repeat a row, also with equal instants', async () => {
     const workspaceId = randomUUID();
     const events = Array.from(
       { length: 23 },
@@ -236,7 +236,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await walk({ archived: true })).length, 0);
   });
 
-  t('another tenant sees nothing', async () => {
+  t('another workspace sees nothing', async () => {
     const { rows } = await pool.query('select id, post_id from read.post_targets limit 1');
     const other = randomUUID();
     assert.equal(await getPost(pool, other, rows[0].post_id), null);
@@ -250,7 +250,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await listTargets(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
   });
 
-  t('filters of posts and targets, and what a target shows of its post', async () => {
+  t('filters of posts and targets; a target shows members of its post', async () => {
     const workspaceId = randomUUID();
     const [postId, clientId, accountId] = [randomUUID(), randomUUID(), randomUUID()];
     const one = planned({ targetId: randomUUID(), accountId, clientId, dueAt: instant(60) });
@@ -311,7 +311,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(renderTarget(single.target, single.body), all[0]);
   });
 
-  t('a key is found by its hash, by its former one, with role', async () => {
+  t('a key is found by its current and its former hash, with the role of its member', async () => {
     const [live, member, key] = [randomUUID(), randomUUID(), randomUUID()];
     const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
     const ws = (id: string, type: string, data: object): Given => ({ stream: `workspace-${id}`, type, data });

@@ -55,7 +55,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     assert.ok(await watch.waitFor(['posts'], wanted, { timeoutMs: 20_000 }), 'projections caught up');
   };
 
-  t('many waiters see their own write with one poller; a topic nobody reads counts as reached', async () => {
+  t('many callers wait for their own write with one poller; a topic without a consumer counts as reached', async () => {
     const position = await world.append(story());
     const watch = new PositionWatch(world.pool, world.log);
     const wanted = new Map([['posts-3', position]]);
@@ -71,7 +71,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     );
   });
 
-  t('rebuilt while a writer appends: the same rows, and everybody follows', async () => {
+  t('a rebuild beside a writer gives the same rows, and all readers follow it', async () => {
     const writing = new AbortController();
     let last = 0n;
     const writer = (async () => {
@@ -105,7 +105,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     assert.equal(await running.check(), null);
   });
 
-  t('what a process reads stays announced for as long as it reads it, each of its projections', async () => {
+  t('a process keeps each projection that it reads announced', async () => {
     const announced = async (): Promise<ReadonlyMap<string, Date>> => {
       const { rows } = await world.pool.query<{ name: string; until: Date }>(
         'select name, until from ops.projection_readers',
@@ -120,7 +120,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     });
   });
 
-  t('a comparison finds a row that was changed, one that is missing and one too many', async () => {
+  t('a comparison finds a changed row, a missing row and an extra row', async () => {
     const position = await world.append(story());
     await settled(position);
     const { rows } = await world.pool.query('select id from read.post_targets limit 2');
@@ -131,7 +131,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(new Set(differences.map((one) => one.id)), new Set([changed, missing]));
   });
 
-  t('a rebuild heals it; two at once are refused', async () => {
+  t('a rebuild repairs the rows; a second rebuild at the same time is refused', async () => {
     const [one, two] = await Promise.allSettled([
       rebuild({ ...world, name: 'posts', signal: stop.signal }),
       rebuild({ ...world, name: 'posts', signal: stop.signal }),
@@ -141,7 +141,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
   });
 
   t(
-    'a poison event parks its stream, in a rebuild too, and the rebuild goes on; what was parked before is forgotten',
+    'in a rebuild a poison event parks its stream and the rebuild continues; earlier parked events are dropped',
     async () => {
       const [sick, well] = [randomUUID(), randomUUID()];
       const clientOf = (id: string, name: string): Given[] => [
@@ -192,7 +192,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
-  t('what the tables in use have parked and skipped in years does not keep them from being made anew', async () => {
+  t('streams that the live tables have parked or skipped do not count against a rebuild’s limit', async () => {
     const ids = Array.from({ length: 12 }, () => randomUUID());
     const isSick = new Set(ids.map((id) => `client-${id}`));
     const { codec } = world;
@@ -210,7 +210,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
       ]);
     }
     const remake = () => rebuild({ ...world, codec: choking, name: 'clients', signal: stop.signal });
-    await assert.rejects(remake(), TooManyParked, 'all at once is another fault');
+    await assert.rejects(remake(), TooManyParked, 'twelve streams at once have a common fault');
     const { rows } = await world.pool.query(`select live from ops.projections where name = 'clients'`);
     const group = `projection-clients-v${rows[0].live}`;
     const [skipped, ...others] = [...isSick];
@@ -235,7 +235,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await listParked(world.pool, null), []);
   });
 
-  t('a gap parks the stream alone, and is bridged once what is missing was skipped', async () => {
+  t('a gap parks its stream alone, which continues once the missing event was skipped', async () => {
     const [gappy, well] = [randomUUID(), randomUUID()];
     const events = await history(
       [
@@ -269,7 +269,7 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(shown.rows, [{ name: 'Three', revision: 2 }]);
   });
 
-  t('tables of another shape are left alone until a rebuild', async () => {
+  t('tables of another shape are not written until a rebuild', async () => {
     await world.pool.query(`update ops.projections set shape = 0 where name = 'clients'`);
     await until('the runner says so', () =>
       running.status().some((one) => one.name === 'clients' && one.reason?.includes('rebuild clients') === true),

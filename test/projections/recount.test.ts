@@ -108,7 +108,7 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await counts(clientId), { revision: 0, account_count: 2 });
   });
 
-  t('… also when the client is not there yet, or comes in the middle', async () => {
+  t('… also when the client’s first event comes later or in between', async () => {
     const clientId = randomUUID();
     const [client = [], a = [], b = []] = await worlds(
       [created(clientId)],
@@ -127,7 +127,7 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('batches that touch the same clients in any order do not lock in a ring', async () => {
+  t('batches that touch the same clients in any order do not deadlock', async () => {
     const random = seeded('recount order');
     const ids = Array.from({ length: 6 }, () => randomUUID());
     const batches = await worlds(
@@ -147,7 +147,7 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     for (const row of rows) assert.equal(row.account_count, row.n);
   });
 
-  t('erasure wipes the accounts, whoever comes first', async () => {
+  t('erasure wipes the accounts, whichever event is applied first', async () => {
     for (const erasedFirst of [true, false]) {
       const clientId = randomUUID();
       const [client = [], account = []] = await worlds([created(clientId), erased(clientId)], [connected(clientId)]);
@@ -166,23 +166,26 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('an event that leaves a gap parks its stream, one that begins none stops; both change nothing', async () => {
-    const clientId = randomUUID();
-    const born = connected(clientId);
-    const lapse = { stream: born.stream, type: 'AccountReauthRequired', data: { reason: 'expired' } };
-    const [life = []] = await worlds([born, lapse, lapse]);
-    const [unborn = []] = await worlds([erased(clientId)]);
-    const tx = await begun();
-    try {
-      const gap = await new Projector(clientsProjection, 1).apply(tx, life.slice(1));
-      assert.equal(gap?.action, 'park');
-      assert.match(gap?.reason ?? '', /gap/);
-      assert.match((await new Projector(clientsProjection, 1).apply(tx, unborn))?.reason ?? '', /does not begin/);
-    } finally {
-      await end(tx);
-    }
-    assert.equal(await counts(clientId), undefined);
-  });
+  t(
+    'an event behind a gap parks its stream, one before its creation stops the lane; neither changes a row',
+    async () => {
+      const clientId = randomUUID();
+      const born = connected(clientId);
+      const lapse = { stream: born.stream, type: 'AccountReauthRequired', data: { reason: 'expired' } };
+      const [life = []] = await worlds([born, lapse, lapse]);
+      const [unborn = []] = await worlds([erased(clientId)]);
+      const tx = await begun();
+      try {
+        const gap = await new Projector(clientsProjection, 1).apply(tx, life.slice(1));
+        assert.equal(gap?.action, 'park');
+        assert.match(gap?.reason ?? '', /gap/);
+        assert.match((await new Projector(clientsProjection, 1).apply(tx, unborn))?.reason ?? '', /does not begin/);
+      } finally {
+        await end(tx);
+      }
+      assert.equal(await counts(clientId), undefined);
+    },
+  );
 
   /** A post of ten targets, in two batches: what is born in one is not recounted. */
   const tenTargets = async (workspaceId: string): Promise<DecodedEvent[][]> => {
@@ -195,42 +198,39 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     return [decoded.slice(0, 1), decoded.slice(1)];
   };
 
-  t(
-    'a batch reads its own rows and no table, also when its statements were planned while the tables were small',
-    async () => {
-      const { url } = await testDatabase();
-      // One session, so that its plans are those of the first batches.
-      const alone = new Pool({ connectionString: url, max: 1 });
-      try {
-        await migrate(alone);
-        const workspaceId = randomUUID();
-        const batches = async (posts: number): Promise<void> => {
-          for (let i = 0; i < posts; i += 1) {
-            for (const batch of await tenTargets(workspaceId)) {
-              await inTransaction(alone, async (tx) => {
-                assert.equal(await new Projector(projectionOf('posts'), 1).apply(tx, batch), null);
-                return { commit: true, result: null };
-              });
-            }
+  t('a batch reads its own rows by index, also with plans made while the tables were small', async () => {
+    const { url } = await testDatabase();
+    // One session, so that its plans are those of the first batches.
+    const alone = new Pool({ connectionString: url, max: 1 });
+    try {
+      await migrate(alone);
+      const workspaceId = randomUUID();
+      const batches = async (posts: number): Promise<void> => {
+        for (let i = 0; i < posts; i += 1) {
+          for (const batch of await tenTargets(workspaceId)) {
+            await inTransaction(alone, async (tx) => {
+              assert.equal(await new Projector(projectionOf('posts'), 1).apply(tx, batch), null);
+              return { commit: true, result: null };
+            });
           }
-        };
-        const scanned = async (): Promise<unknown> => {
-          await alone.query('select pg_stat_force_next_flush()');
-          const { rows } = await alone.query(
-            `select relname, seq_tup_read::int from pg_stat_user_tables where relname in ('posts_v1', 'post_targets_v1') order by 1`,
-          );
-          return rows;
-        };
-        await batches(1);
-        await alone.query('analyze');
-        const before = await scanned();
-        await batches(30);
-        assert.deepEqual(await scanned(), before);
-      } finally {
-        await alone.end();
-      }
-    },
-  );
+        }
+      };
+      const scanned = async (): Promise<unknown> => {
+        await alone.query('select pg_stat_force_next_flush()');
+        const { rows } = await alone.query(
+          `select relname, seq_tup_read::int from pg_stat_user_tables where relname in ('posts_v1', 'post_targets_v1') order by 1`,
+        );
+        return rows;
+      };
+      await batches(1);
+      await alone.query('analyze');
+      const before = await scanned();
+      await batches(30);
+      assert.deepEqual(await scanned(), before);
+    } finally {
+      await alone.end();
+    }
+  });
 
   t('withTargets counts in memory what the recount counts in SQL', async () => {
     const random = seeded('post recount');

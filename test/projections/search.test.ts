@@ -77,7 +77,7 @@ suite('searching posts', (t) => {
       [id, workspaceId, revision, clientId, content === null ? null : JSON.stringify(postBody({ content }))],
     );
 
-  t('finds what begins and ends within the bound, in characters and not in bytes, and nothing beyond', async () => {
+  t('finds text that lies within the bound, counted in characters, and no text beyond it', async () => {
     const workspaceId = randomUUID();
     const [inside, across] = [randomUUID(), randomUUID()];
     const before = 'é🙂'.repeat(searchedCharacters / 2 - 3);
@@ -97,7 +97,7 @@ suite('searching posts', (t) => {
     assert.deepEqual(await found(workspaceId, 'beyond'), []);
   });
 
-  t('looks at the kept text and leaves the long column alone', async () => {
+  t('reads the search column and never the long column', async () => {
     const workspaceId = randomUUID();
     await project(
       workspaceId,
@@ -140,7 +140,7 @@ suite('searching posts', (t) => {
     assert.deepEqual(await found(workspaceId, 'tea'), []);
   });
 
-  t('follows what a release without the text writes, and what this one writes after it', async () => {
+  t('finds posts that a release without the search column writes, and later changes of this release', async () => {
     const workspaceId = randomUUID();
     const [mine, theirs] = [randomUUID(), randomUUID()];
     const events = [draft(mine, 'first mine')];
@@ -157,7 +157,7 @@ suite('searching posts', (t) => {
     assert.deepEqual(await found(workspaceId, 'second'), [theirs]);
   });
 
-  t('an event without a body keeps the text, and mends one that a release without it left behind', async () => {
+  t('an event without a body keeps the search text, and repairs a row of a release without it', async () => {
     const workspaceId = randomUUID();
     const postId = randomUUID();
     const target = planned({ targetId: randomUUID(), accountId: randomUUID(), clientId });
@@ -178,7 +178,7 @@ suite('searching posts', (t) => {
     }
   });
 
-  t('letters fold as Postgres folds them in the text itself, and wildcards are letters', async () => {
+  t('letters fold as Postgres folds them, and wildcards are ordinary letters', async () => {
     const texts = ['İstanbul ılık IŞIK', 'Straße STRASSE', 'ΟΔΥΣΣΕΥΣ σας', 'Ǆ ﬁ É é', '100%_\\ done', 'Ｆｕｌｌ 🙂 ẞ'];
     const needles = [
       'i',
@@ -217,7 +217,7 @@ suite('searching posts', (t) => {
     for (const wild of ['%', '_', '\\']) assert.deepEqual(await found(workspaceId, wild), [ids[4]]);
   });
 
-  t('a table of a release without the text gets its columns, and its rows are found', async () => {
+  t('a table of a release without the search column gets it, and its rows are found', async () => {
     const workspaceId = randomUUID();
     await withoutSearched(pool);
     await writtenBefore(randomUUID(), workspaceId, 0, 'From before');
@@ -242,7 +242,7 @@ suite('searching posts after a rebuild', { timeoutMs: 60_000 }, (t) => {
   });
   t.after(() => world?.close());
 
-  t('of this release it has the text from the start; one of the release before gets it when it goes live', async () => {
+  t('tables of this release have the search text; those of the former release get it when they go live', async () => {
     const workspaceId = randomUUID();
     const [first, second] = [randomUUID(), randomUUID()];
     const knex = knexOf({ client: 'pg', connection: world.url, pool: { min: 0, max: 1 } });

@@ -17,7 +17,7 @@ suite('read models: targets', (t) => {
   });
   t.after(async () => pool?.end());
 
-  t('targets: every way through', async () => {
+  t('targets: every sequence of states', async () => {
     const world = scheduled();
     const { id, clientId, accountA, a, plan, targetA: target } = world;
     const [first] = world.fanOut;

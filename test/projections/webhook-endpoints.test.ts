@@ -15,7 +15,7 @@ suite('read models: webhook-endpoints', (t) => {
   });
   t.after(async () => pool?.end());
 
-  t('webhooks: registered, changed, off and on, rotated, deleted; what is asked of it changes nothing', async () => {
+  t('webhooks: registered, changed, off and on, rotated, deleted; requests change no row', async () => {
     const { id } = ids('id');
     const webhook = on('webhook', id);
     const fields = { url: 'https://hooks.example/in', events: ['post.*', 'target.failed'], description: 'ours' };

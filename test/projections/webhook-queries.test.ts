@@ -102,7 +102,7 @@ suite('queries of webhooks', { timeoutMs: 180_000 }, (t) => {
     assert.ok(blocksOf(plan) < most, `${what}: ${blocksOf(plan)} blocks`);
   };
 
-  t('a page of deliveries is read by index, in order, deep as well as first', async () => {
+  t('the first page and a deep page of deliveries are read by index, in order', async () => {
     const deep: DeliveryKey = { sortKey: at(1.5 * weekMs), id: randomUUID() };
     for (const after of [null, deep]) {
       const page = { after, limit: 25 };
@@ -128,7 +128,7 @@ suite('queries of webhooks', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('pages neither skip nor repeat a delivery, also within one millisecond', async () => {
+  t('pages neither skip nor repeat a delivery, also with equal milliseconds', async () => {
     const close = { workspaceId: randomUUID(), webhookId: randomUUID() };
     await pool.query(
       `insert into ops.webhook_deliveries (event_time, id, endpoint_id, workspace_id, message_id, type, position, created_at)
@@ -156,7 +156,7 @@ suite('queries of webhooks', { timeoutMs: 180_000 }, (t) => {
     );
   });
 
-  t('another tenant, and another endpoint, sees nothing', async () => {
+  t('another workspace and another endpoint see nothing', async () => {
     const { rows } = await pool.query('select id from ops.webhook_deliveries where endpoint_id = $1 limit 1', [
       webhookId,
     ]);

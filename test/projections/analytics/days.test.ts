@@ -115,7 +115,7 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     });
   };
 
-  t('growth at one speed is shown to the number, in ten zones, over changes of the clock', async () => {
+  t('constant growth gives exact gains in ten zones, also across changes of the clock', async () => {
     const perHour = 60;
     // Both changes of 2026 in the zones that have them.
     const cases = ['2026-03-06T09:30:00Z', '2026-10-22T13:10:00Z'].flatMap((instant) =>
@@ -154,7 +154,7 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('95 % of a daily curve with its peak at 18 h is on the right day, in ten zones', async () => {
+  t('95 % of a daily curve with its peak at 18:00 falls on the right day, in ten zones', async () => {
     const { seed } = seeded('days');
     const random = randomOf(seed);
     const cases = ten.map((zone) => {
@@ -196,40 +196,37 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t(
-    'what a network corrects downwards, tells at some looks only, or not for two days, adds up to the last value',
-    async () => {
-      const { seed } = seeded('days-sum');
-      const random = randomOf(seed);
-      const zones: Zones = [
-        { since: Number.NEGATIVE_INFINITY, timezone: 'America/New_York' },
-        { since: Date.parse('2026-03-08T03:30:00Z'), timezone: 'Pacific/Auckland' },
-        { since: Date.parse('2026-03-11T22:00:00Z'), timezone: 'America/Los_Angeles' },
-        { since: Date.parse('2026-03-12T01:00:00Z'), timezone: 'Asia/Kolkata' },
-      ];
-      const posts = Array.from({ length: 40 }, (): Post => {
-        const publishedAt = Date.parse('2026-03-04T00:00:00Z') + Math.floor(random() * 4 * dayMs);
-        const looks: Look[] = [];
-        for (let at = publishedAt; at < publishedAt + 9 * dayMs; ) {
-          at += Math.floor(random() * (random() < 0.1 ? 70 : 26) * hourMs) + 1;
-          const figures: { likes?: number | null; comments?: number } = {};
-          if (random() < 0.8) figures.likes = random() < 0.2 ? null : Math.floor(random() * 1e6);
-          if (random() < 0.5) figures.comments = Math.floor(random() * 1e3);
-          looks.push({ at, figures });
-        }
-        return { publishedAt, looks };
-      });
-      const days = await counted(randomUUID(), zones, posts);
-      for (const name of ['likes', 'comments'] as const) {
-        const last = posts.map(({ looks }) => looks.findLast(({ figures }) => (figures[name] ?? null) !== null));
-        const wanted = last.reduce((sum, look) => sum + (look?.figures[name] ?? 0), 0);
-        const sum = [...days.values()].reduce((all, row) => all + (row[name] ?? 0), 0);
-        assert.equal(sum, wanted, `${name} with SEED=${seed}`);
+  t('gains add up to the last value despite corrections, missing figures and gaps of two days', async () => {
+    const { seed } = seeded('days-sum');
+    const random = randomOf(seed);
+    const zones: Zones = [
+      { since: Number.NEGATIVE_INFINITY, timezone: 'America/New_York' },
+      { since: Date.parse('2026-03-08T03:30:00Z'), timezone: 'Pacific/Auckland' },
+      { since: Date.parse('2026-03-11T22:00:00Z'), timezone: 'America/Los_Angeles' },
+      { since: Date.parse('2026-03-12T01:00:00Z'), timezone: 'Asia/Kolkata' },
+    ];
+    const posts = Array.from({ length: 40 }, (): Post => {
+      const publishedAt = Date.parse('2026-03-04T00:00:00Z') + Math.floor(random() * 4 * dayMs);
+      const looks: Look[] = [];
+      for (let at = publishedAt; at < publishedAt + 9 * dayMs; ) {
+        at += Math.floor(random() * (random() < 0.1 ? 70 : 26) * hourMs) + 1;
+        const figures: { likes?: number | null; comments?: number } = {};
+        if (random() < 0.8) figures.likes = random() < 0.2 ? null : Math.floor(random() * 1e6);
+        if (random() < 0.5) figures.comments = Math.floor(random() * 1e3);
+        looks.push({ at, figures });
       }
-    },
-  );
+      return { publishedAt, looks };
+    });
+    const days = await counted(randomUUID(), zones, posts);
+    for (const name of ['likes', 'comments'] as const) {
+      const last = posts.map(({ looks }) => looks.findLast(({ figures }) => (figures[name] ?? null) !== null));
+      const wanted = last.reduce((sum, look) => sum + (look?.figures[name] ?? 0), 0);
+      const sum = [...days.values()].reduce((all, row) => all + (row[name] ?? 0), 0);
+      assert.equal(sum, wanted, `${name} with SEED=${seed}`);
+    }
+  });
 
-  t('over 36 h without a look the days between are null, and a counter has its own looks', async () => {
+  t('after 36 h without a look the days between are null; each counter has its own looks', async () => {
     const publishedAt = Date.parse('2026-05-01T12:00:00Z');
     const at = (hours: number): number => publishedAt + hours * hourMs;
     const post = (...looks: readonly (readonly [number, PostFigures])[]): Post => ({
@@ -256,45 +253,42 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     );
   });
 
-  t(
-    'a network that stops telling its own total loses no interactions, and no rate is made of half a pair',
-    async () => {
-      const publishedAt = Date.parse('2026-05-01T12:00:00Z');
-      const looks = Array.from({ length: 40 }, (_, n) => ({
-        at: publishedAt + (12.5 + n * 24) * hourMs,
-        figures: {
-          ...{ impressions: 1_000 + n * 100, likes: 50 + n, comments: 5 },
-          // X counts clicks and more in it, and for 30 days alone.
-          totalInteractions: n < 30 ? 1_500 + n * 10 : null,
-        },
-      }));
-      const days = await counted(randomUUID(), inZone('UTC'), [{ publishedAt, looks }]);
-      const rows = [...days.values()];
-      for (const { likes, comments, rated_interactions, impressions, rated_impressions } of rows) {
-        assert.equal(rated_interactions, (likes ?? 0) + (comments ?? 0));
-        assert.equal(rated_impressions, impressions);
-        assert.ok((rated_interactions ?? 0) >= 0);
-      }
-      // Impressions that are told days later: their day has the whole pair.
-      const late = await counted(randomUUID(), inZone('UTC'), [
-        {
-          publishedAt,
-          looks: [12.5, 36.5, 60.5].map((hours, n) => ({
-            at: publishedAt + hours * hourMs,
-            figures: { likes: 10 * (n + 1), ...(n < 2 ? {} : { impressions: 600 }) },
-          })),
-        },
-      ]);
-      const rated = [...late.values()].map((row) => [row.rated_interactions, row.rated_impressions]);
-      assert.deepEqual(rated.slice(0, 2), [
-        [null, null],
-        [null, null],
-      ]);
-      assert.deepEqual(rated.at(-1), [30, 600]);
-    },
-  );
+  t('a network that stops reporting its total loses no interactions; a rate needs both of its figures', async () => {
+    const publishedAt = Date.parse('2026-05-01T12:00:00Z');
+    const looks = Array.from({ length: 40 }, (_, n) => ({
+      at: publishedAt + (12.5 + n * 24) * hourMs,
+      figures: {
+        ...{ impressions: 1_000 + n * 100, likes: 50 + n, comments: 5 },
+        // X counts clicks and more in it, and for 30 days alone.
+        totalInteractions: n < 30 ? 1_500 + n * 10 : null,
+      },
+    }));
+    const days = await counted(randomUUID(), inZone('UTC'), [{ publishedAt, looks }]);
+    const rows = [...days.values()];
+    for (const { likes, comments, rated_interactions, impressions, rated_impressions } of rows) {
+      assert.equal(rated_interactions, (likes ?? 0) + (comments ?? 0));
+      assert.equal(rated_impressions, impressions);
+      assert.ok((rated_interactions ?? 0) >= 0);
+    }
+    // Impressions that are told days later: their day has the whole pair.
+    const late = await counted(randomUUID(), inZone('UTC'), [
+      {
+        publishedAt,
+        looks: [12.5, 36.5, 60.5].map((hours, n) => ({
+          at: publishedAt + hours * hourMs,
+          figures: { likes: 10 * (n + 1), ...(n < 2 ? {} : { impressions: 600 }) },
+        })),
+      },
+    ]);
+    const rated = [...late.values()].map((row) => [row.rated_interactions, row.rated_impressions]);
+    assert.deepEqual(rated.slice(0, 2), [
+      [null, null],
+      [null, null],
+    ]);
+    assert.deepEqual(rated.at(-1), [30, 600]);
+  });
 
-  t('a post that is not looked at again leaves no day open: at the end of its life, and a story', async () => {
+  t('the last look at a post or a story leaves no day open', async () => {
     const publishedAt = Date.parse('2026-05-01T12:00:00Z');
     const opens = [
       // Any other post is looked at in its 24th hour, after which its day waits for the next night.
@@ -316,7 +310,7 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     );
   });
 
-  t('what a moved zone left on a day that is none any more is empty', async () => {
+  t('a day that a change of zone removed becomes empty', async () => {
     const workspaceId = randomUUID();
     const publishedAt = Date.parse('2026-05-01T12:00:00Z');
     await house.client.insert({
@@ -332,7 +326,7 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     });
   });
 
-  t('zones come from the workspace’s stream, and days of them neither overlap nor leave anything out', async () => {
+  t('zones come from the workspace’s stream, and their days neither overlap nor leave gaps', async () => {
     const codec = new EventCodec(new TestKeys());
     const workspaceId = randomUUID();
     const stream = `workspace-${workspaceId}`;

@@ -18,17 +18,17 @@ suite('inflow of observations', (t) => {
     return { behind, after };
   };
 
-  t('a log that hands over 500 at once, one batch after the other, is behind from the second on until it rests', () => {
+  t('full batches of 500 without a pause count as behind from the second on', () => {
     const { behind, after } = given(500, 60, 100);
     assert.deepEqual(behind, [false, ...Array.from({ length: 99 }, () => true)]);
     assert.equal(after, 5_000);
   });
 
-  t('one that needs a second for 5,000 is behind from the first on', () => {
+  t('a batch of 5,000 counts as behind from the first on', () => {
     assert.deepEqual(given(5_000, 1_000, 4).behind, [true, true, true, true]);
   });
 
-  t('one whose batches take seconds is behind between them, too', () => {
+  t('between batches that take seconds it still counts as behind', () => {
     const inflow = new Inflow();
     for (let at = 0; at < 30_000; at += 2_500) {
       if (at > 0) assert.equal(inflow.isBehind(at - 1), true, `${at}`);
@@ -36,7 +36,7 @@ suite('inflow of observations', (t) => {
     }
   });
 
-  t('what comes in as it is made is not: 400 a second, in small batches or large ones', () => {
+  t('a live rate of 400 events a second does not count as behind, whatever the size of batches', () => {
     for (const [batch, everyMs] of [
       [1, 3],
       [80, 200],

@@ -84,43 +84,46 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     return Number(row?.n);
   };
 
-  t('killed at every point and five times at random, it ends with the totals of a recount of the streams', async () => {
-    const { client, url } = await testClickHouse();
-    const seed = seeded();
-    const random = randomOf(seed);
-    const mortals = new Mortals(path.resolve(import.meta.dirname, '../../support/ingester-child.ts'), () => [
-      world.url,
-      url,
-    ]);
-    afterFile(() => mortals.end());
-    for (const point of [
-      'analytics:after-insert',
-      'analytics:before-recount',
-      'analytics:after-recount',
-      'consume:after-commit',
-    ]) {
-      const child = await mortals.child(point);
-      await append(inOrder(history(random, { targets: 3, days: 5 })));
-      await mortals.died(child);
-    }
-    for (let n = 0; n < randomKills; n += 1) {
-      const child = await mortals.child('');
-      const writing = append(inOrder(history(random, { targets: 6, days: 6 })));
-      await delay(random() * 600);
-      child.kill('SIGKILL');
-      await mortals.died(child);
-      await writing;
-    }
-    const last = await mortals.child('');
-    await settled('analytics-v1');
-    last.stdin?.end();
-    assert.equal(await observations(client, 1), all.length);
-    await equal(client, 1, `with SEED=${seed}`);
-    process.stdout.write(`  ${randomKills + 4} deaths, ${all.length} observations, SEED=${seed}\n`);
-    await mortals.end();
-  });
+  t(
+    'killed at every fault point and five times at random, it gives the totals of a recount of the streams',
+    async () => {
+      const { client, url } = await testClickHouse();
+      const seed = seeded();
+      const random = randomOf(seed);
+      const mortals = new Mortals(path.resolve(import.meta.dirname, '../../support/ingester-child.ts'), () => [
+        world.url,
+        url,
+      ]);
+      afterFile(() => mortals.end());
+      for (const point of [
+        'analytics:after-insert',
+        'analytics:before-recount',
+        'analytics:after-recount',
+        'consume:after-commit',
+      ]) {
+        const child = await mortals.child(point);
+        await append(inOrder(history(random, { targets: 3, days: 5 })));
+        await mortals.died(child);
+      }
+      for (let n = 0; n < randomKills; n += 1) {
+        const child = await mortals.child('');
+        const writing = append(inOrder(history(random, { targets: 6, days: 6 })));
+        await delay(random() * 600);
+        child.kill('SIGKILL');
+        await mortals.died(child);
+        await writing;
+      }
+      const last = await mortals.child('');
+      await settled('analytics-v1');
+      last.stdin?.end();
+      assert.equal(await observations(client, 1), all.length);
+      await equal(client, 1, `with SEED=${seed}`);
+      process.stdout.write(`  ${randomKills + 4} deaths, ${all.length} observations, SEED=${seed}\n`);
+      await mortals.end();
+    },
+  );
 
-  t('a rebuild goes beside reads and writes, is compared, and everybody follows it', async () => {
+  t('a rebuild runs beside reads and writes, is compared, and readers and ingester follow it', async () => {
     const { client } = await testClickHouse();
     const stop = new AbortController();
     const options = { ...world, client, signal: stop.signal };
@@ -189,39 +192,36 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     await running.done;
   });
 
-  t(
-    'a ClickHouse that lost what it held: nobody is answered from what is left, and a rebuild brings it back',
-    async () => {
-      const first = await testClickHouse();
-      await forget();
-      const before = new AbortController();
-      const held = runAnalytics({ ...world, client: first.client, signal: before.signal });
-      await settled('analytics-v2');
-      before.abort();
-      await held.done;
+  t('a ClickHouse that lost rows answers no reads until a rebuild restores them', async () => {
+    const first = await testClickHouse();
+    await forget();
+    const before = new AbortController();
+    const held = runAnalytics({ ...world, client: first.client, signal: before.signal });
+    await settled('analytics-v2');
+    before.abort();
+    await held.done;
 
-      const { client } = await testClickHouse();
-      const stop = new AbortController();
-      afterFile(() => stop.abort());
-      const options = { ...world, client, signal: stop.signal };
-      const running = runAnalytics(options);
-      await append(inOrder(history(randomOf(30), { targets: 1, days: 2 })));
-      await until('it says why it waits', () => /lost observations/.test(running.reason() ?? ''));
-      await assert.rejects(analyticsStore(client, world.pool).version(), /rebuild analytics/);
-      assert.deepEqual(await (await client.query({ query: 'show tables', format: 'JSONEachRow' })).json(), []);
+    const { client } = await testClickHouse();
+    const stop = new AbortController();
+    afterFile(() => stop.abort());
+    const options = { ...world, client, signal: stop.signal };
+    const running = runAnalytics(options);
+    await append(inOrder(history(randomOf(30), { targets: 1, days: 2 })));
+    await until('it says why it waits', () => /lost observations/.test(running.reason() ?? ''));
+    await assert.rejects(analyticsStore(client, world.pool).version(), /rebuild analytics/);
+    assert.deepEqual(await (await client.query({ query: 'show tables', format: 'JSONEachRow' })).json(), []);
 
-      const made = await rebuildAnalytics(options);
-      assert.equal(made.version, 4);
-      await settled('analytics-v4');
-      await equal(client, 4, 'after the loss');
-      await until('it goes on', () => running.reason() === null);
-      assert.equal(await analyticsStore(client, world.pool).version(), 4);
-      stop.abort();
-      await running.done;
-    },
-  );
+    const made = await rebuildAnalytics(options);
+    assert.equal(made.version, 4);
+    await settled('analytics-v4');
+    await equal(client, 4, 'after the loss');
+    await until('it goes on', () => running.reason() === null);
+    assert.equal(await analyticsStore(client, world.pool).version(), 4);
+    stop.abort();
+    await running.done;
+  });
 
-  t('a ClickHouse put back to an earlier day is found while it is used, and a rebuild brings it back', async () => {
+  t('a ClickHouse that is restored to an earlier day while in use is detected, and a rebuild repairs it', async () => {
     const { client } = await testClickHouse();
     await forget();
     const stop = new AbortController();
@@ -262,7 +262,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     await running.done;
   });
 
-  t('ClickHouse killed: it says so, waits, and catches up', async () => {
+  t('after a kill of ClickHouse it reports the outage, waits, and catches up', async () => {
     const { embedded, remove } = await embeddedClickHouse();
     afterFile(remove);
     const client = openAnalytics({ url: embedded.url });
@@ -286,34 +286,37 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     await client.close();
   });
 
-  t('an engine that lost what it held is filled again by itself, told meanwhile, and no other is touched', async () => {
-    const { rows } = await world.pool.query('select live from ops.analytics_versions');
-    const live: number = rows[0].live;
-    const { client } = await testClickHouse();
-    const stop = new AbortController();
-    afterFile(() => stop.abort());
-    const told: string[] = [];
-    const mend: typeof mendLost = (options, tell) =>
-      mendLost(options, (words) => {
-        told.push(words);
-        tell(words);
-      });
-    const running = runAnalytics({ ...world, client, signal: stop.signal, mend });
-    await settled(`analytics-v${live + 1}`);
-    await equal(client, live + 1, 'made anew by itself');
-    assert.match(told.at(-1) ?? '', /made anew: 100 % of the store read/);
-    await until('it says nothing more', () => running.reason() === null);
-    stop.abort();
-    await running.done;
+  t(
+    'an engine that lost its rows is rebuilt at the start with reports of its progress; an intact one is not',
+    async () => {
+      const { rows } = await world.pool.query('select live from ops.analytics_versions');
+      const live: number = rows[0].live;
+      const { client } = await testClickHouse();
+      const stop = new AbortController();
+      afterFile(() => stop.abort());
+      const told: string[] = [];
+      const mend: typeof mendLost = (options, tell) =>
+        mendLost(options, (words) => {
+          told.push(words);
+          tell(words);
+        });
+      const running = runAnalytics({ ...world, client, signal: stop.signal, mend });
+      await settled(`analytics-v${live + 1}`);
+      await equal(client, live + 1, 'made anew by itself');
+      assert.match(told.at(-1) ?? '', /made anew: 100 % of the store read/);
+      await until('it says nothing more', () => running.reason() === null);
+      stop.abort();
+      await running.done;
 
-    const again = new AbortController();
-    afterFile(() => again.abort());
-    const second = runAnalytics({ ...world, client, signal: again.signal, mend });
-    const before = told.length;
-    await until('it runs', () => second.reason() === null);
-    assert.equal(told.length, before, 'what is there is not made anew');
-    assert.equal((await world.pool.query('select live from ops.analytics_versions')).rows[0].live, live + 1);
-    again.abort();
-    await second.done;
-  });
+      const again = new AbortController();
+      afterFile(() => again.abort());
+      const second = runAnalytics({ ...world, client, signal: again.signal, mend });
+      const before = told.length;
+      await until('it runs', () => second.reason() === null);
+      assert.equal(told.length, before, 'what is there is not made anew');
+      assert.equal((await world.pool.query('select live from ops.analytics_versions')).rows[0].live, live + 1);
+      again.abort();
+      await second.done;
+    },
+  );
 });

@@ -39,7 +39,7 @@ suite('marks of days', (t) => {
     return { ours: await lockWaiting(session, version, [], limit), close };
   };
 
-  t('two processes that look at the same time count different workspaces', async () => {
+  t('two processes that search at the same time count different workspaces', async () => {
     const all = Array.from({ length: 5 }, () => randomUUID());
     for (const id of all) await mark(10, post(id, '2026-02-01'));
     const [one, two] = [await process(10, 3), await process(10, 3)];
@@ -51,7 +51,7 @@ suite('marks of days', (t) => {
     await Promise.all([two.close(), three.close()]);
   });
 
-  t('a workspace behind thousands of marks of another one that is being counted is found', async () => {
+  t('a workspace is found behind thousands of marks of another one that is being counted', async () => {
     const [large, small] = [randomUUID(), randomUUID()];
     await pool.query(
       `insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
@@ -69,7 +69,7 @@ suite('marks of days', (t) => {
   });
 
   t(
-    'a workspace that is marked all the time keeps its place until it is counted, and then goes behind the others',
+    'a workspace that is marked all the time keeps its place until it is counted, then queues behind the others',
     async () => {
       const [busy, quiet] = [randomUUID(), randomUUID()];
       await mark(12, post(busy, '2026-02-01'));
@@ -90,7 +90,7 @@ suite('marks of days', (t) => {
     },
   );
 
-  t('what was told of an account marks no day of posts, and a late post marks the later ones', async () => {
+  t('an account observation marks no day of posts, and a late post marks all later days', async () => {
     const workspaceId = randomUUID();
     const kinds = async () =>
       (await marksOf(pool, 13, [workspaceId], 99)).map(({ kind, day }) => `${kind} ${day}`).sort();
@@ -115,7 +115,7 @@ suite('marks of days', (t) => {
     assert.equal(await asked('2026-02-01', '2026-02-28'), '2026-02-05');
   });
 
-  t('the days after a late post are not counted yet, also before anybody looked what to count', async () => {
+  t('the days after a late post read as uncounted before the recounter has marked them', async () => {
     const workspaceId = randomUUID();
     await mark(16, post(workspaceId, '2026-02-05'), post(workspaceId, '2026-02-20'));
     await clearMarks(pool, 16, await marksOf(pool, 16, [workspaceId], 9));
@@ -132,7 +132,7 @@ suite('marks of days', (t) => {
     assert.equal(await asked('2026-02-18', '2026-02-28'), '2026-02-18');
   });
 
-  t('a late post that comes while the marks are read leaves none of the later days uncounted', async () => {
+  t('a late post that arrives while the marks are read still marks every later day', async () => {
     const moments = ['analytics-late', 'analytics-marks'].flatMap((name) => [
       { name, before: true },
       { name, before: false },
@@ -166,7 +166,7 @@ suite('marks of days', (t) => {
     }
   });
 
-  t('a late row beside which there is no mark any more is found; a look marks one workspace a statement', async () => {
+  t('a row of a late post without other marks is found; each statement marks one workspace', async () => {
     const ids = [randomUUID(), randomUUID(), randomUUID()].sort();
     await mark(19, ...ids.flatMap((id) => [post(id, '2026-02-05'), post(id, '2026-02-06')]));
     await clearMarks(pool, 19, await marksOf(pool, 19, ids, 99));
@@ -188,7 +188,7 @@ suite('marks of days', (t) => {
     assert.deepEqual(written, [2, 2, 2]);
   });
 
-  t('a batch writes one row for all later days of its workspace, however many there are', async () => {
+  t('a late post writes one row for all later days of its workspace', async () => {
     const workspaceId = randomUUID();
     const days = Array.from({ length: 300 }, (_, n) => new Date(Date.UTC(2026, 2, 1 + n)).toISOString().slice(0, 10));
     await mark(18, ...days.map((day) => post(workspaceId, day)));
@@ -199,7 +199,7 @@ suite('marks of days', (t) => {
     assert.equal((await marksOf(pool, 18, [workspaceId], 999)).length, 301);
   });
 
-  t('what an older build marks, and what it counts, is marked for us', async () => {
+  t('days that an older release marks or counts are marked in this release too', async () => {
     const workspaceId = randomUUID();
     const kinds = async () => (await marksOf(pool, 14, [workspaceId], 9)).map(({ kind }) => kind).sort();
     await pool.query(`insert into ops.analytics_dirty values (14, $1, '2026-02-01', 5)`, [workspaceId]);
@@ -213,7 +213,7 @@ suite('marks of days', (t) => {
     await migrateAnalytics(pool);
   });
 
-  t('days that a former rule counted are marked once, in steps; those of new tables never', async () => {
+  t('days counted by a former rule are marked once, in steps; days of new tables are not', async () => {
     const ids = [randomUUID(), randomUUID()].sort();
     await pool.query(
       `insert into ops.analytics_days (version, workspace_id, day)

@@ -45,70 +45,67 @@ suite('queries of the analytics', (t) => {
 
   const week = { from: '2026-05-01', to: '2026-05-07' };
 
-  t(
-    'an overview: gains by day and platform, null and 0 apart, the newest version alone, days without observation null',
-    async () => {
-      const day = (date: string, platform: string, version: number, more: object) => ({
-        workspace_id: workspace,
-        day: date,
-        platform,
-        targets: 1,
-        observed_at: at(date),
-        version,
-        ...more,
-      });
-      // Separate inserts: nothing has merged them yet.
-      await write('workspace_days', day('2026-05-01', 'x', 1, { impressions: 999, likes: 999 }));
-      await write(
-        'workspace_days',
-        day('2026-05-01', 'x', 2, {
-          impressions: 100,
-          likes: 5,
-          saves: 0,
-          rated_interactions: 5,
-          rated_impressions: 100,
-        }),
-        day('2026-05-01', 'youtube', 3, { likes: 2, watch_time_minutes: 40 }),
-        day('2026-05-03', 'x', 4, { impressions: -10, likes: 1, rated_interactions: 1, rated_impressions: -10 }),
-        day('2026-04-30', 'x', 5, { impressions: 7 }),
-        day('2026-05-08', 'x', 6, { impressions: 7 }),
-        { ...day('2026-05-02', 'x', 7, { impressions: 70_000 }), workspace_id: other },
-      );
-      const found = await reader.overview(workspace, week, {});
-      assert.equal(found.asOf, '2026-05-03T08:00:00.000Z');
-      assert.deepEqual(found.totals, {
-        ...noTotals,
-        followerCount: null,
-        impressions: 90,
-        likes: 8,
+  t('overview: gains by day and platform of the newest version; null, 0 and missing days stay apart', async () => {
+    const day = (date: string, platform: string, version: number, more: object) => ({
+      workspace_id: workspace,
+      day: date,
+      platform,
+      targets: 1,
+      observed_at: at(date),
+      version,
+      ...more,
+    });
+    // Separate inserts: nothing has merged them yet.
+    await write('workspace_days', day('2026-05-01', 'x', 1, { impressions: 999, likes: 999 }));
+    await write(
+      'workspace_days',
+      day('2026-05-01', 'x', 2, {
+        impressions: 100,
+        likes: 5,
         saves: 0,
-        watchTimeMinutes: 40,
-        engagementRate: 6 / 90,
-      });
-      assert.deepEqual(
-        found.series.map(({ day: date, impressions, likes }) => [date, impressions, likes]),
-        [
-          ['2026-05-01', 100, 7],
-          ['2026-05-02', null, null],
-          ['2026-05-03', -10, 1],
-          ...['2026-05-04', '2026-05-05', '2026-05-06', '2026-05-07'].map((date) => [date, null, null]),
-        ],
-      );
-      // A correction downwards makes no rate.
-      assert.deepEqual([found.series[0]?.engagementRate, found.series[2]?.engagementRate], [0.05, null]);
-      assert.deepEqual(
-        found.byPlatform.map(({ platform, likes, impressions }) => [platform, likes, impressions]),
-        [
-          ['x', 6, 90],
-          ['youtube', 2, null],
-        ],
-      );
-      const one = await reader.overview(workspace, week, { platforms: ['youtube'] });
-      assert.deepEqual([one.totals.likes, one.totals.impressions, one.asOf], [2, null, '2026-05-01T08:00:00.000Z']);
-    },
-  );
+        rated_interactions: 5,
+        rated_impressions: 100,
+      }),
+      day('2026-05-01', 'youtube', 3, { likes: 2, watch_time_minutes: 40 }),
+      day('2026-05-03', 'x', 4, { impressions: -10, likes: 1, rated_interactions: 1, rated_impressions: -10 }),
+      day('2026-04-30', 'x', 5, { impressions: 7 }),
+      day('2026-05-08', 'x', 6, { impressions: 7 }),
+      { ...day('2026-05-02', 'x', 7, { impressions: 70_000 }), workspace_id: other },
+    );
+    const found = await reader.overview(workspace, week, {});
+    assert.equal(found.asOf, '2026-05-03T08:00:00.000Z');
+    assert.deepEqual(found.totals, {
+      ...noTotals,
+      followerCount: null,
+      impressions: 90,
+      likes: 8,
+      saves: 0,
+      watchTimeMinutes: 40,
+      engagementRate: 6 / 90,
+    });
+    assert.deepEqual(
+      found.series.map(({ day: date, impressions, likes }) => [date, impressions, likes]),
+      [
+        ['2026-05-01', 100, 7],
+        ['2026-05-02', null, null],
+        ['2026-05-03', -10, 1],
+        ...['2026-05-04', '2026-05-05', '2026-05-06', '2026-05-07'].map((date) => [date, null, null]),
+      ],
+    );
+    // A correction downwards makes no rate.
+    assert.deepEqual([found.series[0]?.engagementRate, found.series[2]?.engagementRate], [0.05, null]);
+    assert.deepEqual(
+      found.byPlatform.map(({ platform, likes, impressions }) => [platform, likes, impressions]),
+      [
+        ['x', 6, 90],
+        ['youtube', 2, null],
+      ],
+    );
+    const one = await reader.overview(workspace, week, { platforms: ['youtube'] });
+    assert.deepEqual([one.totals.likes, one.totals.impressions, one.asOf], [2, null, '2026-05-01T08:00:00.000Z']);
+  });
 
-  t('a window that nobody observed, and another workspace: nothing at all, on every day', async () => {
+  t('a window without observations and another workspace have no figures on any day', async () => {
     const none = { asOf: null, totals: noTotals, byPlatform: [] };
     const empty = { from: '2020-02-28', to: '2020-03-01' };
     const series = ['2020-02-28', '2020-02-29', '2020-03-01'].map((day) => ({ day, ...noTotals, provisional: false }));
@@ -123,64 +120,61 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual(found.audience, {});
   });
 
-  t(
-    'a day is provisional while a look at one of its posts may still change it, and so is each day after it',
-    async () => {
-      const mine = randomUUID();
-      const row = { workspace_id: mine, client_id: client, account_id: account, platform: 'x', targets: 1, version: 1 };
-      const soon = new Date(Date.now() + 3_600_000).toISOString().slice(0, 23).replace('T', ' ');
-      for (const table of ['workspace_days', 'client_days', 'account_days'] as const) {
-        await write(
-          table,
-          { ...row, day: '2026-05-02', observed_at: at('2026-05-02'), open_until: at('2026-05-03', '20:00:00.000') },
-          { ...row, day: '2026-05-04', observed_at: at('2026-05-04'), open_until: soon },
-          { ...row, day: '2026-05-05', observed_at: at('2026-05-05') },
-        );
-      }
-      const wanted = [false, false, false, true, true, true, true];
-      const all = await Promise.all([
-        reader.overview(mine, week, {}),
-        reader.client(mine, client, week, {}),
-        reader.account(mine, account, week),
-      ]);
-      for (const { series } of all)
-        assert.deepEqual(
-          series.map((day) => day.provisional),
-          wanted,
-        );
-      const before = { from: '2026-05-01', to: '2026-05-03' };
+  t('a day is provisional while a look at one of its posts may change it, as is each day after it', async () => {
+    const mine = randomUUID();
+    const row = { workspace_id: mine, client_id: client, account_id: account, platform: 'x', targets: 1, version: 1 };
+    const soon = new Date(Date.now() + 3_600_000).toISOString().slice(0, 23).replace('T', ' ');
+    for (const table of ['workspace_days', 'client_days', 'account_days'] as const) {
+      await write(
+        table,
+        { ...row, day: '2026-05-02', observed_at: at('2026-05-02'), open_until: at('2026-05-03', '20:00:00.000') },
+        { ...row, day: '2026-05-04', observed_at: at('2026-05-04'), open_until: soon },
+        { ...row, day: '2026-05-05', observed_at: at('2026-05-05') },
+      );
+    }
+    const wanted = [false, false, false, true, true, true, true];
+    const all = await Promise.all([
+      reader.overview(mine, week, {}),
+      reader.client(mine, client, week, {}),
+      reader.account(mine, account, week),
+    ]);
+    for (const { series } of all)
       assert.deepEqual(
-        (await reader.overview(mine, before, {})).series.map((day) => day.provisional),
-        [false, false, false],
+        series.map((day) => day.provisional),
+        wanted,
       );
-      // The same day says the same of itself in a window that leaves out the day whose look it waits for.
-      for (const window of [
-        { from: '2026-05-05', to: '2026-05-06' },
-        { from: '2026-05-06', to: '2026-05-06' },
-      ]) {
-        const found = await reader.overview(mine, window, {}, { networks: true, previous: before });
-        assert.ok(
-          found.series.every(({ provisional }) => provisional),
-          window.from,
-        );
-        assert.ok(
-          found.previous?.series.every(({ provisional }) => !provisional),
-          window.from,
-        );
-        const { series } = await reader.account(mine, account, window);
-        assert.ok(
-          series.every(({ provisional }) => provisional),
-          window.from,
-        );
-      }
-      assert.equal(
-        (await reader.overview(mine, { from: '2026-05-03', to: '2026-05-03' }, {})).series[0]?.provisional,
-        false,
+    const before = { from: '2026-05-01', to: '2026-05-03' };
+    assert.deepEqual(
+      (await reader.overview(mine, before, {})).series.map((day) => day.provisional),
+      [false, false, false],
+    );
+    // The same day says the same of itself in a window that leaves out the day whose look it waits for.
+    for (const window of [
+      { from: '2026-05-05', to: '2026-05-06' },
+      { from: '2026-05-06', to: '2026-05-06' },
+    ]) {
+      const found = await reader.overview(mine, window, {}, { networks: true, previous: before });
+      assert.ok(
+        found.series.every(({ provisional }) => provisional),
+        window.from,
       );
-    },
-  );
+      assert.ok(
+        found.previous?.series.every(({ provisional }) => !provisional),
+        window.from,
+      );
+      const { series } = await reader.account(mine, account, window);
+      assert.ok(
+        series.every(({ provisional }) => provisional),
+        window.from,
+      );
+    }
+    assert.equal(
+      (await reader.overview(mine, { from: '2026-05-03', to: '2026-05-03' }, {})).series[0]?.provisional,
+      false,
+    );
+  });
 
-  t('tables that an older build made get what was added since, and its rows are read', async () => {
+  t('tables of an older release get the new columns, and its rows are read', async () => {
     const mine = randomUUID();
     await house.client.command({ query: 'alter table workspace_days_v1 drop column open_until' });
     const row = { workspace_id: mine, day: '2026-05-02', platform: 'x', targets: 1, observed_at: at('2026-05-02') };
@@ -190,7 +184,7 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual([totals.likes, series[1]?.likes, series[1]?.provisional], [4, 4, false]);
   });
 
-  t('a client’s grain, and a filter by account reads the account’s', async () => {
+  t('a filter by client reads the client’s grain, one by account the account’s', async () => {
     const row = { workspace_id: workspace, client_id: client, day: '2026-05-02', platform: 'x', targets: 1 };
     const seen = { observed_at: at('2026-05-02'), version: 1 };
     await write('client_days', { ...row, ...seen, likes: 30 }, { ...row, ...seen, workspace_id: other, likes: 1_000 });
@@ -212,68 +206,65 @@ suite('queries of the analytics', (t) => {
     assert.equal((await reader.client(other, client, week, {})).totals.likes, 1_000);
   });
 
-  t(
-    'an account: followers by day, sums of what was told of each day, the newest demographics up to the end',
-    async () => {
-      const row = { workspace_id: workspace, account_id: account, client_id: client, platform: 'instagram' };
-      const own = (day: string, version: number, figures: object, demographics: string) => ({
-        ...row,
-        day,
-        follower_count: (figures as { followerCount?: number }).followerCount ?? null,
-        demographics,
-        observed_at: at(day, '09:30:00.125'),
-        version,
-      });
-      await write('account_figures_days', own('2026-05-01', 1, { followerCount: 1 }, ''));
-      await write(
-        'account_figures_days',
-        own('2026-05-01', 2, { followerCount: 100 }, ''),
-        own('2026-05-03', 3, { followerCount: 104 }, ''),
-        own('2026-05-05', 4, { followerCount: null }, ''),
-        own('2026-04-20', 5, { followerCount: 50 }, '{"country":{"DE":60,"FR":40}}'),
-        own('2026-05-09', 6, { followerCount: 900 }, '{"country":{"DE":1}}'),
-        { ...own('2026-05-04', 7, { followerCount: 7 }, 'null'), workspace_id: other },
-      );
-      // Each told the day after.
-      const ofDay = (day: string, version: number, figures: object) => {
-        const observed_at = `2026-05-${String(Number(day.slice(8)) + 1).padStart(2, '0')} 09:30:00.000`;
-        return { ...row, day, figures: JSON.stringify(figures), observed_at, version };
-      };
-      await write('account_audience_days', ofDay('2026-05-01', 1, { profileViews: 90 }));
-      await write(
-        'account_audience_days',
-        ofDay('2026-05-01', 2, { followerCount: 100, profileViews: 9, videoViews: null, contentPlays: 0 }),
-        ofDay('2026-05-03', 3, { followerCount: 104, profileViews: 4, videoViews: null }),
-        ofDay('2026-05-05', 4, { profileViews: null }),
-        ofDay('2026-04-30', 5, { profileViews: 5_000 }),
-        ofDay('2026-05-08', 6, { profileViews: 7_000 }),
-        { ...ofDay('2026-05-04', 7, { profileViews: 70 }), workspace_id: other },
-      );
-      const found = await reader.account(workspace, account, week);
-      assert.equal(found.asOf, '2026-05-05T09:30:00.125Z');
-      assert.equal(found.totals.followerCount, 104);
-      assert.equal(found.totals.likes, 11);
-      assert.deepEqual(
-        found.series.map(({ followerCount, likes }) => [followerCount, likes]),
-        [
-          [100, null],
-          [null, 11],
-          [104, null],
-          [null, null],
-          [null, null],
-          [null, null],
-          [null, null],
-        ],
-      );
-      assert.deepEqual(found.audience, { profileViews: 13, videoViews: null, contentPlays: 0 });
-      assert.deepEqual(found.demographics, { country: { DE: 60, FR: 40 } });
-      const theirs = await reader.account(other, account, week);
-      assert.equal(theirs.demographics, null);
-      assert.equal(theirs.totals.followerCount, 7);
-    },
-  );
+  t('account: followers by day, sums of daily figures, the newest demographics up to the end', async () => {
+    const row = { workspace_id: workspace, account_id: account, client_id: client, platform: 'instagram' };
+    const own = (day: string, version: number, figures: object, demographics: string) => ({
+      ...row,
+      day,
+      follower_count: (figures as { followerCount?: number }).followerCount ?? null,
+      demographics,
+      observed_at: at(day, '09:30:00.125'),
+      version,
+    });
+    await write('account_figures_days', own('2026-05-01', 1, { followerCount: 1 }, ''));
+    await write(
+      'account_figures_days',
+      own('2026-05-01', 2, { followerCount: 100 }, ''),
+      own('2026-05-03', 3, { followerCount: 104 }, ''),
+      own('2026-05-05', 4, { followerCount: null }, ''),
+      own('2026-04-20', 5, { followerCount: 50 }, '{"country":{"DE":60,"FR":40}}'),
+      own('2026-05-09', 6, { followerCount: 900 }, '{"country":{"DE":1}}'),
+      { ...own('2026-05-04', 7, { followerCount: 7 }, 'null'), workspace_id: other },
+    );
+    // Each told the day after.
+    const ofDay = (day: string, version: number, figures: object) => {
+      const observed_at = `2026-05-${String(Number(day.slice(8)) + 1).padStart(2, '0')} 09:30:00.000`;
+      return { ...row, day, figures: JSON.stringify(figures), observed_at, version };
+    };
+    await write('account_audience_days', ofDay('2026-05-01', 1, { profileViews: 90 }));
+    await write(
+      'account_audience_days',
+      ofDay('2026-05-01', 2, { followerCount: 100, profileViews: 9, videoViews: null, contentPlays: 0 }),
+      ofDay('2026-05-03', 3, { followerCount: 104, profileViews: 4, videoViews: null }),
+      ofDay('2026-05-05', 4, { profileViews: null }),
+      ofDay('2026-04-30', 5, { profileViews: 5_000 }),
+      ofDay('2026-05-08', 6, { profileViews: 7_000 }),
+      { ...ofDay('2026-05-04', 7, { profileViews: 70 }), workspace_id: other },
+    );
+    const found = await reader.account(workspace, account, week);
+    assert.equal(found.asOf, '2026-05-05T09:30:00.125Z');
+    assert.equal(found.totals.followerCount, 104);
+    assert.equal(found.totals.likes, 11);
+    assert.deepEqual(
+      found.series.map(({ followerCount, likes }) => [followerCount, likes]),
+      [
+        [100, null],
+        [null, 11],
+        [104, null],
+        [null, null],
+        [null, null],
+        [null, null],
+        [null, null],
+      ],
+    );
+    assert.deepEqual(found.audience, { profileViews: 13, videoViews: null, contentPlays: 0 });
+    assert.deepEqual(found.demographics, { country: { DE: 60, FR: 40 } });
+    const theirs = await reader.account(other, account, week);
+    assert.equal(theirs.demographics, null);
+    assert.equal(theirs.totals.followerCount, 7);
+  });
 
-  t('people who engaged with an account: of one day as told, of several days nobody knows', async () => {
+  t('accounts engaged: the network’s figure for one day, null for several days', async () => {
     const [mine, engaged] = [randomUUID(), randomUUID()];
     const ofDay = (day: string, figures: object) => ({
       ...{ workspace_id: mine, account_id: engaged, client_id: client, platform: 'instagram', day, version: 1 },
@@ -295,58 +286,55 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual(await audienceOf('04', '04'), {});
   });
 
-  t(
-    'beside a window the days before it, alike, whether they touch it or not; and the days of each network',
-    async () => {
-      const mine = randomUUID();
-      const likes = (day: string, platform: string, n: number, more: object = {}) => ({
-        ...{ workspace_id: mine, day, platform, targets: 1, observed_at: at(day), version: 1, likes: n, ...more },
-      });
-      await write(
-        'workspace_days',
-        ...[likes('2026-05-01', 'x', 1), likes('2026-05-04', 'x', 2), likes('2026-05-04', 'youtube', 4)],
-        ...[likes('2026-05-05', 'youtube', 8), likes('2026-05-07', 'x', 16, { open_until: at('2100-01-01') })],
-        ...[likes('2026-05-08', 'youtube', 32), likes('2026-05-12', 'x', 64)],
-      );
-      const window = { from: '2026-05-07', to: '2026-05-09' };
-      const likesOf = (board: Board | null) => ({
-        all: board?.totals.likes,
-        networks: board?.byPlatform.map(({ platform, likes: n }) => `${platform} ${n}`),
-        days: board?.series.map(({ day, likes: n }) => `${day.slice(8)} ${n}`),
-      });
-      const now = { all: 48, networks: ['x 16', 'youtube 32'], days: ['07 16', '08 32', '09 null'] };
-      const alone = await reader.overview(mine, window, {});
-      assert.deepEqual([likesOf(alone), alone.previous], [now, null]);
-      const touching = await reader.overview(mine, window, {}, { previous: { from: '2026-05-04', to: '2026-05-06' } });
-      assert.deepEqual(likesOf(touching), now);
-      const before = { all: 14, networks: ['x 2', 'youtube 12'], days: ['04 6', '05 8', '06 null'] };
-      assert.deepEqual([likesOf(touching.previous), touching.previous?.asOf], [before, '2026-05-05T08:00:00.000Z']);
-      // A week before, weekday by weekday: the days in between are of neither.
-      const apart = await reader.overview(mine, window, {}, { previous: { from: '2026-04-30', to: '2026-05-02' } });
-      assert.deepEqual(likesOf(apart), now);
-      assert.deepEqual(likesOf(apart.previous), { all: 1, networks: ['x 1'], days: ['30 null', '01 1', '02 null'] });
+  t('a comparison window has the figures of its own days; days are also split by network', async () => {
+    const mine = randomUUID();
+    const likes = (day: string, platform: string, n: number, more: object = {}) => ({
+      ...{ workspace_id: mine, day, platform, targets: 1, observed_at: at(day), version: 1, likes: n, ...more },
+    });
+    await write(
+      'workspace_days',
+      ...[likes('2026-05-01', 'x', 1), likes('2026-05-04', 'x', 2), likes('2026-05-04', 'youtube', 4)],
+      ...[likes('2026-05-05', 'youtube', 8), likes('2026-05-07', 'x', 16, { open_until: at('2100-01-01') })],
+      ...[likes('2026-05-08', 'youtube', 32), likes('2026-05-12', 'x', 64)],
+    );
+    const window = { from: '2026-05-07', to: '2026-05-09' };
+    const likesOf = (board: Board | null) => ({
+      all: board?.totals.likes,
+      networks: board?.byPlatform.map(({ platform, likes: n }) => `${platform} ${n}`),
+      days: board?.series.map(({ day, likes: n }) => `${day.slice(8)} ${n}`),
+    });
+    const now = { all: 48, networks: ['x 16', 'youtube 32'], days: ['07 16', '08 32', '09 null'] };
+    const alone = await reader.overview(mine, window, {});
+    assert.deepEqual([likesOf(alone), alone.previous], [now, null]);
+    const touching = await reader.overview(mine, window, {}, { previous: { from: '2026-05-04', to: '2026-05-06' } });
+    assert.deepEqual(likesOf(touching), now);
+    const before = { all: 14, networks: ['x 2', 'youtube 12'], days: ['04 6', '05 8', '06 null'] };
+    assert.deepEqual([likesOf(touching.previous), touching.previous?.asOf], [before, '2026-05-05T08:00:00.000Z']);
+    // A week before, weekday by weekday: the days in between are of neither.
+    const apart = await reader.overview(mine, window, {}, { previous: { from: '2026-04-30', to: '2026-05-02' } });
+    assert.deepEqual(likesOf(apart), now);
+    assert.deepEqual(likesOf(apart.previous), { all: 1, networks: ['x 1'], days: ['30 null', '01 1', '02 null'] });
 
-      assert.ok(alone.byPlatform.every((one) => !('series' in one)));
-      const { byPlatform } = await reader.overview(mine, window, {}, { networks: true });
-      assert.deepEqual(
-        byPlatform.map(({ series }) => series?.map(({ likes: n, provisional }) => [n, provisional])),
+    assert.ok(alone.byPlatform.every((one) => !('series' in one)));
+    const { byPlatform } = await reader.overview(mine, window, {}, { networks: true });
+    assert.deepEqual(
+      byPlatform.map(({ series }) => series?.map(({ likes: n, provisional }) => [n, provisional])),
+      [
         [
-          [
-            [16, true],
-            [null, true],
-            [null, true],
-          ],
-          [
-            [null, false],
-            [32, false],
-            [null, false],
-          ],
+          [16, true],
+          [null, true],
+          [null, true],
         ],
-      );
-    },
-  );
+        [
+          [null, false],
+          [32, false],
+          [null, false],
+        ],
+      ],
+    );
+  });
 
-  t('followers of many accounts: the last of each counts until its next, by network and by day', async () => {
+  t('followers of many accounts: the last value of each counts until its next, by network and day', async () => {
     const [mine, first, second, third] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     const [owner, elsewhere] = [randomUUID(), randomUUID()];
     const look = (account_id: string, day: string, follower_count: number | null, more: object = {}) => ({
@@ -410,7 +398,7 @@ suite('queries of the analytics', (t) => {
     assert.equal(compared.previous?.accounts.get(first), '2026-04-28T03:00:00.000Z');
   });
 
-  t('posts: lifetime figures of the newest day not after the end; absent, null and 0 as they came', async () => {
+  t('posts: lifetime figures of the newest day up to the end; absent, null and 0 stay apart', async () => {
     const row = { workspace_id: workspace, post_id: post, target_id: target, client_id: client, account_id: account };
     const on = (day: string, version: number, more: object) => ({
       ...row,
@@ -462,7 +450,7 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual(await reader.posts(workspace, [], '2026-05-31'), []);
   });
 
-  t('posts in the order of a figure: by the newest look that counts, whole pages without gap or repeat', async () => {
+  t('posts sorted by a figure of their newest look, in pages without gap or repeat', async () => {
     const mine = randomUUID();
     const posts: readonly string[] = Array.from({ length: 6 }, () => randomUUID());
     const look = (n: number, day: string, more: object) => ({
@@ -542,7 +530,7 @@ suite('queries of the analytics', (t) => {
     }
   });
 
-  t('what posts got, for best times: the last look at each up to an age, of a range of time', async () => {
+  t('best times read the last look at each post up to an age, within a range of time', async () => {
     const mine = randomUUID();
     const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
     const on = (targetId: string, day: string, published: string, more: object) => ({
@@ -589,7 +577,7 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual(await read(randomUUID(), {}), []);
   });
 
-  t('every counter comes out of its own column, to the last digit', async () => {
+  t('every counter is read from its own column, up to the largest integer', async () => {
     const mine = randomUUID();
     const columns = Object.fromEntries(counters.map((name, place) => [columnOf(name), 1_000 + place]));
     const row = { workspace_id: mine, day: '2026-05-01', platform: 'x', targets: 1, observed_at: at('2026-05-01') };
@@ -613,59 +601,52 @@ suite('queries of the analytics', (t) => {
     for (const [place, name] of counters.entries()) assert.equal(figures[name], 1_000 + place, name);
   });
 
-  t('a store that is away, or has no tables yet, is away; a window has each of its days once', async () => {
+  t('a store without tables is unavailable; a window has each of its days once', async () => {
     const nowhere = analyticsReader({ ...store, version: async () => 2 });
     await assert.rejects(nowhere.overview(workspace, week, {}), Unavailable);
     const year = daysOf({ from: '2026-01-01', to: '2026-12-31' });
     assert.deepEqual([year.length, year[58], year[59]], [365, '2026-02-28', '2026-03-01']);
   });
 
-  t(
-    'a store that hangs is given up, also where the tables must be made first, or in the middle of its answer',
-    async () => {
-      const { embedded, remove } = await embeddedClickHouse();
-      const client = openAnalytics({ url: embedded.url });
-      const half = createServer((socket) => {
-        socket.on('error', () => undefined);
-        socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n["2026'));
-      });
-      half.listen(0, '127.0.0.1');
-      await once(half, 'listening');
-      const { port } = half.address() as AddressInfo;
-      const halfway = openAnalytics({ url: `http://postline:x@127.0.0.1:${port}/postline` });
-      afterFile(async () => {
-        await Promise.all([client.close(), halfway.close()]);
-        half.close();
-        await remove();
-      });
-      await ensureTables(client, 1);
-      const pid = embedded.pid();
-      assert.ok(pid !== null);
-      process.kill(pid, 'SIGSTOP');
-      try {
-        const began = performance.now();
-        const asked = [
-          ensureTables(client, 2),
-          analyticsReader({ client, version: async () => 1 }).overview(workspace, week, {}),
-          analyticsReader({ client, version: () => ensureTables(client, 3).then(() => 3) }).overview(
-            workspace,
-            week,
-            {},
-          ),
-          analyticsReader({ client, version: () => new Promise(() => undefined) }).overview(workspace, week, {}),
-          analyticsReader({ client: halfway, version: async () => 1 }).overview(workspace, week, {}),
-        ];
-        await Promise.all(asked.map((one) => assert.rejects(one, Unavailable)));
-        assert.ok(performance.now() - began < 20_000);
-      } finally {
-        process.kill(pid, 'SIGCONT');
-      }
-      const again = await analyticsReader({ client, version: async () => 1 }).overview(workspace, week, {});
-      assert.deepEqual(again.totals, { ...noTotals, followerCount: null });
-    },
-  );
+  t('a hanging store times out, also while tables are made and in the middle of an answer', async () => {
+    const { embedded, remove } = await embeddedClickHouse();
+    const client = openAnalytics({ url: embedded.url });
+    const half = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n["2026'));
+    });
+    half.listen(0, '127.0.0.1');
+    await once(half, 'listening');
+    const { port } = half.address() as AddressInfo;
+    const halfway = openAnalytics({ url: `http://postline:x@127.0.0.1:${port}/postline` });
+    afterFile(async () => {
+      await Promise.all([client.close(), halfway.close()]);
+      half.close();
+      await remove();
+    });
+    await ensureTables(client, 1);
+    const pid = embedded.pid();
+    assert.ok(pid !== null);
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const began = performance.now();
+      const asked = [
+        ensureTables(client, 2),
+        analyticsReader({ client, version: async () => 1 }).overview(workspace, week, {}),
+        analyticsReader({ client, version: () => ensureTables(client, 3).then(() => 3) }).overview(workspace, week, {}),
+        analyticsReader({ client, version: () => new Promise(() => undefined) }).overview(workspace, week, {}),
+        analyticsReader({ client: halfway, version: async () => 1 }).overview(workspace, week, {}),
+      ];
+      await Promise.all(asked.map((one) => assert.rejects(one, Unavailable)));
+      assert.ok(performance.now() - began < 20_000);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    const again = await analyticsReader({ client, version: async () => 1 }).overview(workspace, week, {});
+    assert.deepEqual(again.totals, { ...noTotals, followerCount: null });
+  });
 
-  t('a reader that remembers a version that was switched and dropped asks once more', async () => {
+  t('a reader whose version was dropped reads the live version and tries again', async () => {
     const [{ client }, { url }] = await Promise.all([testClickHouse(), testDatabase()]);
     const pool = new Pool({ connectionString: url, max: 2 });
     pool.on('error', () => undefined);

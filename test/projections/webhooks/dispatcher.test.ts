@@ -37,7 +37,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
   const tenant = () => randomUUID();
   const types = async (endpointId: string) => (await world.deliveries(endpointId)).map(({ type }) => type);
 
-  t('an event becomes one envelope and a delivery for each endpoint that hears it', async () => {
+  t('an event becomes one envelope and a delivery for each subscribed endpoint', async () => {
     const workspaceId = tenant();
     const running = world.dispatch();
     const [a, b, c, other] = [
@@ -70,12 +70,12 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a payload says what its stream knew, also when the stream was not seen before', async () => {
+  t('a payload has the state of its stream, also when the dispatcher has not seen the stream', async () => {
     const workspaceId = tenant();
     const [postId, targetId, accountId, clientId] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     const target = planned({ targetId, accountId, clientId });
     await world.append(scheduledPost(postId, clientId, [target]), workspaceId);
-    // It starts after the post was planned: nothing of the stream has passed by it.
+    // The dispatcher starts after the post was planned, so it has seen no event of the stream.
     const endpointId = await world.register(['target.published'], workspaceId);
     const running = world.dispatch();
     await world.settled();
@@ -98,7 +98,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a log that repeats itself, and a dispatcher that begins anew, mint nothing twice', async () => {
+  t('repeated records and a dispatcher that starts from the beginning mint no delivery twice', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['*'], workspaceId);
     await world.append([clientCreated(), clientCreated()], workspaceId);
@@ -116,32 +116,29 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await second.stop();
   });
 
-  t(
-    'what a lane handed over before it knew of the endpoint is caught up, what came before the endpoint is not',
-    async () => {
-      const workspaceId = tenant();
-      const [early] = await world.append([clientCreated()], workspaceId);
-      const endpointId = await world.register(['client.created'], workspaceId);
-      const [late] = await world.append([clientCreated()], workspaceId);
-      const hand = new HandLog();
-      const running = world.dispatch({ log: hand });
-      const give = giver(hand, await world.records());
-      // The client's lane is far ahead: both events pass while no endpoint subscribes to them.
-      await give('workspace');
-      assert.deepEqual(await world.deliveries(endpointId), []);
-      await give('webhooks');
-      await until('the catch-up', async () => (await world.deliveries(endpointId)).length > 0);
-      const found = await world.deliveries(endpointId);
-      assert.deepEqual(
-        found.map(({ position }) => position),
-        [late?.position],
-      );
-      assert.notEqual(early?.position, late?.position);
-      await running.stop();
-    },
-  );
+  t('events that a lane passed before it knew the endpoint are caught up, earlier events are not', async () => {
+    const workspaceId = tenant();
+    const [early] = await world.append([clientCreated()], workspaceId);
+    const endpointId = await world.register(['client.created'], workspaceId);
+    const [late] = await world.append([clientCreated()], workspaceId);
+    const hand = new HandLog();
+    const running = world.dispatch({ log: hand });
+    const give = giver(hand, await world.records());
+    // The client's lane is far ahead: both events pass while no endpoint subscribes to them.
+    await give('workspace');
+    assert.deepEqual(await world.deliveries(endpointId), []);
+    await give('webhooks');
+    await until('the catch-up', async () => (await world.deliveries(endpointId)).length > 0);
+    const found = await world.deliveries(endpointId);
+    assert.deepEqual(
+      found.map(({ position }) => position),
+      [late?.position],
+    );
+    assert.notEqual(early?.position, late?.position);
+    await running.stop();
+  });
 
-  t('what comes in one batch with its endpoint is heard from there on, in that batch', async () => {
+  t('a registration applies to the later events of its own batch', async () => {
     const workspaceId = tenant();
     await world.append([clientCreated()], workspaceId);
     const endpointId = await world.register(['client.created'], workspaceId);
@@ -161,11 +158,11 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a member that did not know yet is made up for, also behind the first catch-up', async () => {
+  t('events that another member passed without knowing the endpoint are caught up', async () => {
     const workspaceId = tenant();
     const [ahead, behind] = [new HandLog(), new HandLog()];
     const [one, other] = [world.dispatch({ log: ahead }), world.dispatch({ log: behind })];
-    // It looks which endpoints there are, and will not look again for a second.
+    // The member reads the endpoints now, and not again for a second.
     await giver(ahead, await world.records())('media');
     const endpointId = await world.register(['client.created'], workspaceId);
     await giver(behind, await world.records())('webhooks');
@@ -187,7 +184,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await other.stop();
   });
 
-  t('a wider filter hears from its change on, a narrower one loses what a late lane minted beyond it', async () => {
+  t('a wider filter applies from its change on; a narrower one cancels what a late lane minted after it', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created'], workspaceId);
     const running = world.dispatch();
@@ -223,7 +220,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await other.stop();
   });
 
-  t('turned off by a person: nothing is minted meanwhile, nor caught up afterwards', async () => {
+  t('turned off by a person: events are neither minted meanwhile nor caught up afterwards', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created'], workspaceId);
     const running = world.dispatch();
@@ -244,7 +241,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('turned off by us: what came meanwhile is caught up, and the other endpoints are told', async () => {
+  t('turned off by the service: missed events are caught up, and other endpoints get the notice', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created', 'webhook.*'], workspaceId);
     const watcher = await world.register(['webhook.*'], workspaceId);
@@ -264,7 +261,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a catch-up looks back 72 hours at most', async () => {
+  t('a catch-up covers at most 72 hours', async () => {
     const workspaceId = tenant();
     const day = 24 * 60;
     const endpointId = await world.register(['client.created'], workspaceId);
@@ -290,7 +287,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a late Disabled cancels what was minted beyond it, and leaves what lies before it', async () => {
+  t('a Disabled that arrives late cancels deliveries minted after it and keeps earlier ones', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created'], workspaceId);
     const begun = world.dispatch();
@@ -320,7 +317,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     ['a filter', { type: 'Update', changes: { events: ['post.created'] } }],
   ];
   for (const [who, off] of ends) {
-    t(`a late end by ${who}, and a beginning after it: what was minted beyond both is sent after all`, async () => {
+    t(`a late end by ${who} with a later start: deliveries minted after both are sent`, async () => {
       const workspaceId = tenant();
       const endpointId = await world.register(['client.created'], workspaceId);
       const begun = world.dispatch();
@@ -345,7 +342,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     });
   }
 
-  t('a lane that is late mints what lies before the end of the interval, and nothing behind it', async () => {
+  t('a late lane mints events before the end of the interval and none after it', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created'], workspaceId);
     const begun = world.dispatch();
@@ -366,7 +363,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a test is for one endpoint, whatever it hears and though it is off', async () => {
+  t('a test goes to one endpoint, whatever its filter and although it is off', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['target.published'], workspaceId);
     const other = await world.register(['*'], workspaceId);
@@ -387,7 +384,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a resend puts a settled delivery back, with its attempts counting on', async () => {
+  t('a resend queues a settled delivery again, and its attempts continue to count', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created'], workspaceId);
     const running = world.dispatch();
@@ -412,57 +409,54 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t(
-    'a replay sends a stretch of the log again, also from before the endpoint, under the same envelope ids',
-    async () => {
-      const workspaceId = tenant();
-      const [one, two, three] = await world.append(
-        [
-          { ...clientCreated(), at: minutesAgo(300) },
-          { ...clientCreated(), at: minutesAgo(200) },
-          { ...clientCreated(), at: minutesAgo(100) },
-        ],
-        workspaceId,
-      );
-      await world.append(
-        [clientArchived(two?.stream ?? '')].map((event) => ({ ...event, at: minutesAgo(150) })),
-        workspaceId,
-      );
-      const endpointId = await world.register(['*'], workspaceId);
-      const running = world.dispatch();
-      await world.settled();
-      const replayId = randomUUID();
-      const stretch = { from: minutesAgo(250), to: minutesAgo(50), types: ['client.created'] };
-      const command = { type: 'RequestReplay', commandId: randomUUID(), replayId, ...stretch } as const;
-      await world.act(endpointId, command, { workspaceId });
-      await world.settled();
-      const found = await world.deliveries(endpointId);
-      assert.deepEqual(
-        found.map(({ messageId, id, queued }) => [messageId, id, queued?.lane, queued?.trigger]),
-        [two, three].map((event) => {
-          const messageId = envelopeIdOf(event?.id ?? '', 'client.created');
-          return [messageId, deliveryIdOf(messageId, endpointId, replayId), 2, 'replay'];
-        }),
-      );
-      assert.notEqual(one, undefined);
-      const { rows } = await world.world.pool.query('select status, minted::int from ops.webhook_jobs where id = $1', [
-        replayId,
-      ]);
-      assert.deepEqual(rows, [{ status: 'completed', minted: 2 }]);
-      await world.act(endpointId, { type: 'CancelReplay', replayId }, { workspaceId });
-      await world.settled();
-      assert.deepEqual(
-        (await world.deliveries(endpointId)).map(({ status, queued }) => [status, queued]),
-        [
-          ['canceled', null],
-          ['canceled', null],
-        ],
-      );
-      await running.stop();
-    },
-  );
+  t('a replay sends a range of events again, also from before the endpoint, under the same envelope ids', async () => {
+    const workspaceId = tenant();
+    const [one, two, three] = await world.append(
+      [
+        { ...clientCreated(), at: minutesAgo(300) },
+        { ...clientCreated(), at: minutesAgo(200) },
+        { ...clientCreated(), at: minutesAgo(100) },
+      ],
+      workspaceId,
+    );
+    await world.append(
+      [clientArchived(two?.stream ?? '')].map((event) => ({ ...event, at: minutesAgo(150) })),
+      workspaceId,
+    );
+    const endpointId = await world.register(['*'], workspaceId);
+    const running = world.dispatch();
+    await world.settled();
+    const replayId = randomUUID();
+    const stretch = { from: minutesAgo(250), to: minutesAgo(50), types: ['client.created'] };
+    const command = { type: 'RequestReplay', commandId: randomUUID(), replayId, ...stretch } as const;
+    await world.act(endpointId, command, { workspaceId });
+    await world.settled();
+    const found = await world.deliveries(endpointId);
+    assert.deepEqual(
+      found.map(({ messageId, id, queued }) => [messageId, id, queued?.lane, queued?.trigger]),
+      [two, three].map((event) => {
+        const messageId = envelopeIdOf(event?.id ?? '', 'client.created');
+        return [messageId, deliveryIdOf(messageId, endpointId, replayId), 2, 'replay'];
+      }),
+    );
+    assert.notEqual(one, undefined);
+    const { rows } = await world.world.pool.query('select status, minted::int from ops.webhook_jobs where id = $1', [
+      replayId,
+    ]);
+    assert.deepEqual(rows, [{ status: 'completed', minted: 2 }]);
+    await world.act(endpointId, { type: 'CancelReplay', replayId }, { workspaceId });
+    await world.settled();
+    assert.deepEqual(
+      (await world.deliveries(endpointId)).map(({ status, queued }) => [status, queued]),
+      [
+        ['canceled', null],
+        ['canceled', null],
+      ],
+    );
+    await running.stop();
+  });
 
-  t('a replay into a week that retention has dropped makes room again', async () => {
+  t('a replay into a week whose partition retention has dropped creates the partition again', async () => {
     const workspaceId = tenant();
     const long = 400 * 24 * 60;
     await world.append([{ ...clientCreated(), at: minutesAgo(long) }], workspaceId);
@@ -487,7 +481,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('the key versions that sign are known from the tables alone', async () => {
+  t('the tables alone show which key versions sign', async () => {
     const endpointId = await world.register(['*'], tenant());
     const running = world.dispatch();
     await world.settled();
@@ -501,7 +495,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a test that was asked for before the endpoint was deleted is not sent', async () => {
+  t('a test requested before its endpoint was deleted is not sent', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['*'], workspaceId);
     const command = { type: 'RequestTest', commandId: randomUUID(), eventType: 'webhook.test' } as const;
@@ -513,7 +507,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
-  t('a deleted endpoint takes its deliveries along, and hears nothing more', async () => {
+  t('a deleted endpoint loses its deliveries and gets no more', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created'], workspaceId);
     const running = world.dispatch();

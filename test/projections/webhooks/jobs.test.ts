@@ -133,7 +133,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     return { endpointId, missed: event.position };
   };
 
-  t('what came while it was off is caught up, from the event that turned it off', async () => {
+  t('events missed while the endpoint was off are caught up, from the event that turned it off', async () => {
     const dispatcher = await dispatching();
     const { endpointId, missed } = await offAndOn(randomUUID(), hoursAgo(2), hoursAgo(1));
     await dispatcher.give();
@@ -150,7 +150,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await dispatcher.stop();
   });
 
-  t('off for longer than is caught up: read from behind the mark, which is the position of an event', async () => {
+  t('off for longer than a catch-up covers: it reads from behind the recorded mark of time and position', async () => {
     const workspaceId = randomUUID();
     const dispatcher = await dispatching();
     const endpointId = await world.register(['client.created'], workspaceId);
@@ -176,26 +176,23 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await dispatcher.stop();
   });
 
-  t(
-    'a job that the store does not answer moves back: the others pass, and it goes on when the store answers',
-    async () => {
-      const dispatcher = await dispatching();
-      const stuck = await offAndOn(randomUUID(), hoursAgo(2), hoursAgo(1));
-      for (const { position } of await world.store.readStream(`webhook-${stuck.endpointId}`)) away.add(position);
-      const passing = await offAndOn(randomUUID(), hoursAgo(2), hoursAgo(1));
-      await dispatcher.give();
-      await until('the other delivery', async () => (await world.deliveries(passing.endpointId)).length > 0);
-      assert.equal((await world.deliveries(stuck.endpointId)).length, 0);
-      assert.ok((await jobsOf(stuck.endpointId)).some(({ status }) => status === 'running'));
-      away.clear();
-      await until('its own', async () => (await world.deliveries(stuck.endpointId)).length > 0);
-      await dispatcher.stop();
-    },
-  );
+  t('a job that the store does not answer moves to the end of the queue and continues later', async () => {
+    const dispatcher = await dispatching();
+    const stuck = await offAndOn(randomUUID(), hoursAgo(2), hoursAgo(1));
+    for (const { position } of await world.store.readStream(`webhook-${stuck.endpointId}`)) away.add(position);
+    const passing = await offAndOn(randomUUID(), hoursAgo(2), hoursAgo(1));
+    await dispatcher.give();
+    await until('the other delivery', async () => (await world.deliveries(passing.endpointId)).length > 0);
+    assert.equal((await world.deliveries(stuck.endpointId)).length, 0);
+    assert.ok((await jobsOf(stuck.endpointId)).some(({ status }) => status === 'running'));
+    away.clear();
+    await until('its own', async () => (await world.deliveries(stuck.endpointId)).length > 0);
+    await dispatcher.stop();
+  });
 
-  t('catch-ups of a release that counted back from the event are begun at the event, also beside it', async () => {
+  t('catch-ups of the former release begin at their event, also while that release runs', async () => {
     const { pool } = world.world;
-    // What such a process leaves: no such column at first; rows that it writes after the column came.
+    // The former release leaves tables without the column, and later rows without a value in it.
     const asBefore = 'update ops.webhook_jobs set not_before = now(), from_inclusive = null';
     for (const beside of [false, true]) {
       const writing = await dispatching();
@@ -228,12 +225,12 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
-  t('a new endpoint has missed nothing and reads nothing, unless its lane changed hands meanwhile', async () => {
+  t('a new endpoint needs no catch-up, unless its lane changed its owner meanwhile', async () => {
     const workspaceId = randomUUID();
     const [owner, other] = [onOneLane(), onOneLane()];
     await owner.take();
     let given = await owner.give(-1n);
-    // What the tests before have left to be read.
+    // Jobs that earlier tests left.
     await world.world.pool.query("delete from ops.webhook_jobs where status = 'running'");
     const heard = await world.register(['client.created'], workspaceId);
     const before = pages;
@@ -281,7 +278,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await other.stop();
   });
 
-  t('an endpoint whose event was parked, and is applied when its lane has gone on, has missed what came', async () => {
+  t('an endpoint whose registration was parked catches up the events of the meantime', async () => {
     const { pool } = world.world;
     const workspaceId = randomUUID();
     const owner = onOneLane();
@@ -349,7 +346,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await dispatcher.stop();
   });
 
-  t('replays to one host share what may wait for it and its rate, whatever number of endpoints names it', async () => {
+  t('replays to one host share its queue limit and rate, however many endpoints name it', async () => {
     const { pool } = world.world;
     const workspaceId = randomUUID();
     await pool.query("delete from ops.webhook_jobs where status = 'running'");
@@ -407,7 +404,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await pool.query("delete from ops.webhook_jobs where status = 'running'");
   });
 
-  t('workspaces take turns: one with 10,000 jobs does not keep the replay of another', async () => {
+  t('workspaces take turns: one with 10,000 jobs does not delay the replay of another', async () => {
     const { pool } = world.world;
     const workspaceId = randomUUID();
     const created = await world.append(
@@ -449,7 +446,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await pool.query('delete from ops.webhook_jobs where workspace_id = $1', [busy]);
   });
 
-  t('a job that comes while a turn is lent is not forgotten with its end', async () => {
+  t('a job that arrives during its workspace’s turn is found after the turn', async () => {
     const { pool } = world.world;
     const workspaceId = randomUUID();
     const make = (notBefore: string, db: Pick<typeof pool, 'query'> = pool) =>
@@ -517,7 +514,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await pool.query('truncate ops.webhook_jobs, ops.webhook_turns');
   });
 
-  t('whose turn it is costs the same with 100,000 workspaces, and with 100,000 jobs of one', async () => {
+  t('choosing the next workspace costs the same with 100,000 workspaces or 100,000 jobs of one', async () => {
     const { pool } = world.world;
     const busy = randomUUID();
     // Without statistics, as after a burst.

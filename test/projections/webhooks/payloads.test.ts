@@ -68,7 +68,7 @@ suite('published: targets', (t) => {
     }
   });
 
-  t('an attempt: begun, published, failed, put off; what happens inside it is not told', async () => {
+  t('an attempt: begun, published, failed, deferred; its inner steps are not public', async () => {
     await given(scheduled)
       .when(started)
       .gives({ 'target.publishing': { ...ids, attempts: 1 } });
@@ -104,7 +104,7 @@ suite('published: targets', (t) => {
       .gives({ 'target.handed_to_platform': { ...ids, attempts: 1, externalId: 'x-1', scheduledAt: at(0) } });
   });
 
-  t('an unknown outcome that was found out', async () => {
+  t('an unknown outcome that was reconciled', async () => {
     const nothing = { externalId: null, permalink: null, publishedAt: null, failure: null };
     for (const by of ['reconcile', 'admin']) {
       const settled = (over: object) => target('TargetOutcomeSettled', { ...nothing, by, ...over });
@@ -131,7 +131,7 @@ suite('published: targets', (t) => {
     }
   });
 
-  t('tried again', async () => {
+  t('a retried target', async () => {
     const limited = target('TargetRateLimited', { ...claim, retryAt: at(15), failure });
     for (const [by, reason] of [
       ['schedule', 'retry_time_reached'],
@@ -155,7 +155,7 @@ suite('published: targets', (t) => {
       .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(12) } });
   });
 
-  t('after it was published', async () => {
+  t('events after the publication', async () => {
     const done = target('TargetPublished', { ...claim, ...there });
     await given(scheduled, started, done)
       .when(target('TargetFirstCommentPosted', { externalId: 'x-2' }))
@@ -174,7 +174,7 @@ suite('published: targets', (t) => {
       .gives({ 'target.removed': { ...ids, externalId: null, observedAt: at(90) } });
   });
 
-  t('whatever a network answers, it stays small', async () => {
+  t('a payload stays small whatever the network answers', async () => {
     const failed = (message: string, platformMessage: string) =>
       target('TargetFailed', { ...claim, failure: { ...failure, message, platformMessage } });
     const whole = { ...failure, message: '語'.repeat(2000), platformMessage: '語'.repeat(2000) };
@@ -275,7 +275,7 @@ suite('published: posts', (t) => {
       });
   });
 
-  t('of a text only the beginning is told, whole characters', async () => {
+  t('a text is cut after whole characters', async () => {
     const excerptOf = async (over: object, excerpt: string) =>
       given(drafted)
         .when(post('DraftReplaced', { body: postBody(over) }))
@@ -290,7 +290,7 @@ suite('published: posts', (t) => {
     await excerptOf({ content: '' }, '');
   });
 
-  t('what it notes of its targets the targets have said', async () => {
+  t('events of the post that repeat events of its targets are not public', async () => {
     await given(scheduled(2))
       .when(
         post('PostTargetsChanged', {
@@ -308,7 +308,7 @@ suite('published: posts', (t) => {
       .gives({});
   });
 
-  t('the whole: published, partially, failed, canceled', async () => {
+  t('the outcome of the post: published, partially published, failed, canceled', async () => {
     const publishedAt = at(21);
     await given(scheduled(3), settled(0, 'published'), settled(1, 'canceled'), settled(2, 'published'))
       .when(post('PostPublished', { publishedAt }))
@@ -399,7 +399,7 @@ suite('published: reports', (t) => {
   });
   const exports = [file('pdf', 'a'), file('csv', 'b')];
 
-  t('how a run ended: by its first export, never where that lies; or why it failed', async () => {
+  t('a run ends with its first export, without the place of the file, or with its failure', async () => {
     const told = { reportId, runId, clientId };
     const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
     await given(defined({ clientId }), requested)
@@ -419,14 +419,14 @@ suite('published: reports', (t) => {
       .gives({ 'report.run.failed': { ...told, failure } });
   });
 
-  t('a run is about the client that the report was about when it was asked for', async () => {
+  t('a run names the client of its report at the time of the request', async () => {
     const failure = { code: 'report_failed', message: 'The report could not be made.' };
     await given(defined({ clientId }), requested, defined({}))
       .when(report('ReportRunFailed', { runId, ...failure }))
       .gives({ 'report.run.failed': { reportId, runId, clientId, failure } });
   });
 
-  t('that it is set up, asked for and removed is not told', async () => {
+  t('definition, request and removal are not public', async () => {
     await given().when(defined({})).gives({});
     await given(defined({})).when(requested).gives({});
     await given(defined({})).when(report('ReportRemoved', {})).gives({});
@@ -449,7 +449,7 @@ suite('published: media', (t) => {
   const [rendition, need] = ['1'.repeat(32), { platform: 'x', use: 'feed' }];
   const seen = { contentType: 'image/jpeg', bytes: 301_772, width: 1_080, height: 1_350, durationMs: null };
 
-  t('registered as announced, imported as nobody has looked at it; a place alone is not told', async () => {
+  t('registered as announced, imported without a probe; an offer is not public', async () => {
     await given().when(offered).gives({});
     const pending = { ...told, status: 'pending', registeredAt: instant(1) };
     await given(offered)
@@ -465,7 +465,7 @@ suite('published: media', (t) => {
       .gives({ 'media.failed': { ...told, status: 'failed', failure: why } });
   });
 
-  t('how it ends: ready without a word more; failed and quarantined with why', async () => {
+  t('ready without details; failed and quarantined with the reason', async () => {
     await given(offered, registered)
       .when(asset('MediaTranscoded', { poster: null }))
       .gives({ 'media.ready': { assetId, status: 'transcoded' } });
@@ -477,7 +477,7 @@ suite('published: media', (t) => {
       .gives({ 'media.quarantined': { assetId, clientId: null, status: 'quarantined', failure: why } });
   });
 
-  t('deleted once, whatever had become of it; that its files are gone is not told', async () => {
+  t('deleted once, in any state; the removal of files is not public', async () => {
     const deleted = asset('MediaDeleted', {});
     await given(offered, registered)
       .when(deleted)
@@ -485,7 +485,7 @@ suite('published: media', (t) => {
     await given(offered, registered, deleted).when(asset('MediaFilesRemoved', {})).gives({});
   });
 
-  t('each rendition, to the network and the use it is for; never where it lies', async () => {
+  t('each rendition with its network and use, never with the place of the file', async () => {
     await given(offered, registered)
       .when(asset('MediaRenditionReady', { ...need, rendition, key: `w/a/${rendition}.jpg`, sha256, ...seen }))
       .gives({ 'media.variant.ready': { ...told, ...need, ...seen } });
@@ -494,7 +494,7 @@ suite('published: media', (t) => {
       .gives({ 'media.variant.failed': { ...told, ...need, failure: why } });
   });
 
-  t('the steps on the way are not told', async () => {
+  t('steps between are not public', async () => {
     for (const silent of [
       asset('MediaStored', { key: 'w/a/original', contentType: 'image/jpeg', bytes: 1, sha256, kind: 'image' }),
       asset('MediaProbed', { probe: fittingProbe('image') }),
@@ -540,7 +540,7 @@ suite('published: the agency', (t) => {
     await given(created).when(client('ClientErased')).gives({});
   });
 
-  t('accounts: nothing of what tells who it is', async () => {
+  t('accounts: no personal member', async () => {
     const [id = '', clientId = '', inviteId = ''] = uuids(3);
     const account = on('account', id);
     const profile = { username: 'zoe.canary', displayName: 'Zoë Canary', avatarUrl: 'https://cdn.example/zoe.jpg' };
@@ -603,7 +603,7 @@ suite('published: the agency', (t) => {
       .gives({ 'team.member_removed': { memberId: ben, clientId: null, role: 'viewer' } });
   });
 
-  t('a refresh of figures: how many accounts were asked, and how many of them did not answer', async () => {
+  t('a refresh of figures: how many accounts were requested and how many failed', async () => {
     const [refreshId = '', one = '', two = '', three = ''] = uuids(4);
     const refresh = on('refresh', refreshId);
     const requested = refresh('AnalyticsRefreshRequested', { accountIds: [one, two, three] });
@@ -616,7 +616,7 @@ suite('published: the agency', (t) => {
       .gives({ 'analytics.refreshed': { refreshId, clientId: null, asOf, accounts: 3, failedAccounts: 1 } });
   });
 
-  t('webhook endpoints: never an address', async () => {
+  t('webhook endpoints: never their URL', async () => {
     const [id = ''] = uuids(1);
     const webhook = on('webhook', id);
     const fields = { url: 'https://user:canary@example.com/', events: ['*'], description: null };
@@ -643,11 +643,11 @@ suite('published: the agency', (t) => {
   });
 });
 
-suite('published: all of it', (t) => {
+suite('published: the whole table', (t) => {
   const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
   const silentKinds = ['apikey', 'clientname', 'invite', 'request', 'targetmetrics', 'accountmetrics'];
 
-  t('every rule, and every event of a published kind that says nothing, was seen above', () => {
+  t('the tests above cover every rule and every event of a published kind without a rule', () => {
     const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));
     const silent = [...unpublished.keys()].filter((event) => !silentKinds.includes(event.split('/')[0] ?? ''));
     deepEqual(
@@ -657,7 +657,7 @@ suite('published: all of it', (t) => {
     deepEqual([...kindsOfTable].sort(), Object.keys(eventCatalogue).sort());
   });
 
-  t('every published kind’s events with personal members were given with them set', () => {
+  t('the tests above set the personal members of every published kind', () => {
     const marked = Object.entries(eventCatalogue)
       .filter(([kind]) => !silentKinds.includes(kind))
       .flatMap(([kind, types]) =>

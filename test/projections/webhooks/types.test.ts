@@ -64,12 +64,12 @@ interface Message {
 }
 
 suite('public types', (t) => {
-  t('are these', () => {
+  t('are exactly the types of the list', () => {
     deepEqual([...eventTypes].sort(), [...given, ...awaited, ...asked].sort());
     for (const type of eventTypes) match(type, /^[a-z]+(\.[a-z_]+)+$/);
   });
 
-  t('every domain event has its place: published, or not and why', () => {
+  t('every domain event is published, or listed with the reason why not', () => {
     const all = Object.entries(eventCatalogue).flatMap(([kind, types]) =>
       Object.keys(types).map((type) => `${kind}/${type}`),
     );
@@ -78,7 +78,7 @@ suite('public types', (t) => {
     for (const [event, why] of unpublished) ok(why.length > 10, event);
   });
 
-  t('every public type has its event', () => {
+  t('every public type has a domain event', () => {
     deepEqual([...new Set([...published.values()].flat())].sort(), [...given].sort());
     deepEqual(
       kindsPublished.flatMap((kind) => typesOfKind(kind)).sort(),
@@ -88,14 +88,14 @@ suite('public types', (t) => {
     deepEqual(typesOfKind('request'), []);
   });
 
-  t('each has an example that fits its schema, and names nothing the schema does not', () => {
+  t('each has an example that fits its schema, without further members', () => {
     for (const [type, { data, example, meaning }] of Object.entries(publicEvents)) {
       deepEqual(issuesOf(closed(data), example), [], type);
       ok(meaning.endsWith('.'), type);
     }
   });
 
-  t('each names its resource and its client, but media.ready, which is as the spec has it', () => {
+  t('each names its resource and its client, except media.ready, which follows the spec', () => {
     const own: Readonly<Record<string, string>> = { media: 'assetId', team: 'memberId', analytics: 'refreshId' };
     for (const [type, { data }] of Object.entries(publicEvents)) {
       const { required } = data as unknown as { readonly required: readonly string[] };
@@ -112,7 +112,7 @@ suite('public types', (t) => {
     );
   });
 
-  t('the contract shows every one, with an example that fits its message', () => {
+  t('the contract has every type with an example that fits its message', () => {
     const { components, channels } = asyncapiOf() as unknown as {
       readonly components: { readonly messages: Readonly<Record<string, Message>> };
       readonly channels: { readonly endpoint: { readonly messages: object } };
@@ -126,7 +126,7 @@ suite('public types', (t) => {
     }
   });
 
-  t('none has room for who somebody is, or for a whole text', () => {
+  t('no type has a member for personal data or for a whole text', () => {
     const walk = (type: string, place: string, node: unknown): void => {
       if (typeof node !== 'object' || node === null) return;
       ok(!('personal' in node), `${type}${place} is personal`);
@@ -174,7 +174,7 @@ suite('filters', (t) => {
     ok(!matches([], 'post.failed'));
   });
 
-  t('what lets nothing through is no filter', () => {
+  t('a filter that matches no type is invalid', () => {
     for (const entry of unknown) {
       ok(!isKnownFilter(entry), entry);
       deepEqual(
@@ -212,7 +212,7 @@ suite('samples', (t) => {
   const id = randomUUID();
   const request = eventAt(`webhook-${id}`, 1, { type: 'WebhookTestRequested', data: { eventType: 'webhook.test' } });
 
-  t('of every type fit its envelope', () => {
+  t('of every type fit the envelope', () => {
     for (const [type, { data, example }] of Object.entries(publicEvents)) {
       const bytes = sampleBytes(type, request);
       const sample: unknown = JSON.parse(bytes.toString());
@@ -224,7 +224,7 @@ suite('samples', (t) => {
     for (const type of ['post.unheard_of', 'constructor']) throws(() => sampleOf(type, id), /no public type/);
   });
 
-  t('are the only way to say what the table does not', () => {
+  t('give the payload of webhook.test, which no rule renders; rules that need a stream fail without it', () => {
     deepEqual(publicTypesOf(request, 'webhook'), []);
     throws(() => render('webhook.test', request, null), /cannot be rendered/);
     const published = eventAt(`target-${id}`, 3, { type: 'TargetPublishStarted', data: { attempt: 1, takeover: 0 } });
@@ -270,13 +270,13 @@ const carryOut = <State, Command, Event extends { readonly type: string; readonl
   }
 };
 
-suite('what is said is what is so', (t) => {
+suite('webhooks and state agree', (t) => {
   const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString();
   const small = fc.integer({ min: 0, max: 3 });
   const dataOf = (type: string, { event, history }: { event: DecodedEvent; history: readonly DecodedEvent[] }) =>
     envelope(type, event, subjectAt(history)).data as Readonly<Record<string, unknown>>;
 
-  t('whatever happens to a target: each change of its status is told, once, with its figures', () => {
+  t('any commands on a target: each change of its status gives one webhook with its attempts', () => {
     const [targetId, accountId, clientId, postId] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     const policy = { deferDelaysMs: [30_000], maxRateLimits: 2, jitter: 0.5 };
     const there = { externalId: 'e1', permalink: null, publishedAt: at(101) };
@@ -364,7 +364,7 @@ suite('what is said is what is so', (t) => {
     );
   });
 
-  t('whatever happens to a post’s targets: the counts are those of its fold', () => {
+  t('any outcomes of a post’s targets: the counts are those of the post’s fold', () => {
     const [postId, clientId] = [randomUUID(), randomUUID()];
     const names = [randomUUID(), randomUUID(), randomUUID()];
     const createdBy = { type: 'member', id: 'm' };
@@ -410,7 +410,7 @@ suite('what is said is what is so', (t) => {
     deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && type !== 'post.updated').sort());
   });
 
-  t('a subject is never changed in place: one may go back to it', () => {
+  t('a fold never changes an earlier subject in place', () => {
     const { initial, evolve } = subjectOf('post');
     const [postId, clientId, targetId] = [randomUUID(), randomUUID(), randomUUID()];
     const body = postBody();
