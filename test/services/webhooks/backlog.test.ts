@@ -25,8 +25,8 @@ const claimedOf = ({ endpointId, lane }: ClaimRequest, count: number): readonly 
 const lanesOf = ({ claimRequests }: { readonly claimRequests: readonly ClaimRequest[] }) =>
   claimRequests.map(({ lane, most }) => [lane, most]);
 
-suite('backlog', (t) => {
-  t('claims no more than there is room for, first tries before the others, and of those always some', () => {
+suite('backlog of due deliveries', (t) => {
+  t('claims within the free room, first attempts before others, but always some of the others', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { later: true, replay: true })]);
     assert.deepEqual(lanesOf(backlog.claimRequests(() => room(64))), [
@@ -40,7 +40,7 @@ suite('backlog', (t) => {
     assert.deepEqual(lanesOf(backlog.claimRequests(() => room(64))), [[1, 32]]);
   });
 
-  t('an endpoint has a share, and then its turn is over', () => {
+  t('an endpoint gets one share a turn', () => {
     const backlog = new Backlog();
     const names = Array.from({ length: 600 }, (_, at) => `e${at}`);
     backlog.found(names.map((name) => due(name)));
@@ -54,7 +54,7 @@ suite('backlog', (t) => {
     assert.deepEqual(next.slice(0, 101), [...names.slice(500), 'e0']);
   });
 
-  t('a lane that gave less than was asked for is empty', () => {
+  t('a lane that gives fewer deliveries than requested is empty', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { later: true })]);
     const { claimRequests } = backlog.claimRequests(() => room(8));
@@ -64,7 +64,7 @@ suite('backlog', (t) => {
     assert.deepEqual([backlog.hasFirst('a'), backlog.size], [false, 0]);
   });
 
-  t('a half-open endpoint gives one, and nothing more before the next look', () => {
+  t('a half-open endpoint gives one delivery until the next look', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { first: false, replay: true, probe: true })]);
     const asked = backlog.claimRequests(() => room(8, 4, false));
@@ -73,14 +73,14 @@ suite('backlog', (t) => {
     assert.equal(backlog.size, 0);
   });
 
-  t('of one that is closed only what a person asked for is claimed', () => {
+  t('of a closed endpoint only deliveries that a person requested are claimed', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { asked: true, later: true })]);
     assert.deepEqual(lanesOf(backlog.claimRequests(() => room(8, 4, false))), [[3, 4]]);
     assert.deepEqual(lanesOf(backlog.claimRequests(() => null)), []);
   });
 
-  t('of an endpoint that took nothing what a person asked for comes first, one at a time', () => {
+  t('of an endpoint without a success requested deliveries come first, one at a time', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { later: true })]);
     const asked = backlog.claimRequests(() => ({ ...room(8), proven: false }));
@@ -94,7 +94,7 @@ suite('backlog', (t) => {
     ]);
   });
 
-  t('a look gives nobody the first turn who had it before, and what is claimed is less for the next', () => {
+  t('each look starts with another endpoint, and earlier claims reduce the room of later ones', () => {
     const backlog = new Backlog();
     const all = ['a', 'b', 'c'].map((name) => due(name));
     backlog.found(all);

@@ -22,7 +22,7 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     (await world.webhooks.store.readStream(`webhook-${id}`)).map(({ type, data }) => [type, data] as const);
 
   t(
-    'opens after failures in a row; what waits burns no attempt; one probe at a time; a success closes it',
+    'opens after failures in a row; waiting deliveries use no attempt; one probe at a time; a success closes it',
     async () => {
       const answer = { current: status(500) };
       const server = await receiver(answer);
@@ -51,7 +51,7 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     },
   );
 
-  t('holds for all senders, and outlives the one that opened it', async () => {
+  t('applies to all senders, also after the one that opened it ended', async () => {
     const server = await receiver(status(503));
     const endpoint = await world.endpoint(server.url);
     const config = { webhookBreakerFailures: 2, webhookBreakerMs: 60_000, webhookPerEndpoint: 2 };
@@ -71,11 +71,11 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     await second.stop();
   });
 
-  t('a probe that nobody recorded lapses, and somebody probes again', async () => {
+  t('the probe of a sender that died lapses, and another sender probes again', async () => {
     const server = await receiver();
     const endpoint = await world.endpoint(server.url);
     const [id = ''] = await world.queue(endpoint);
-    // As a sender leaves it that dies with its probe under way: both leases are half a second from their end.
+    // The rows of a sender that died during its probe: both leases end in half a second.
     await world.pool.query(
       `insert into ops.webhook_health (endpoint_id, seen_revision, failing_since, failed_at, consecutive, opened, open_until)
        values ($1, 0, now(), now(), 9, 1, now() + interval '500 milliseconds')`,
@@ -92,7 +92,7 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('410 turns it off at once and says why; the delivery waits until somebody turns it on', async () => {
+  t('410 turns the endpoint off at once with a reason; the delivery waits until a person turns it on', async () => {
     const answer = { current: status(410) };
     const server = await receiver(answer);
     const endpoint = await world.endpoint(server.url);
@@ -109,17 +109,20 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a receiver may ask for silence, and what it took with that is delivered', async () => {
-    const server = await receiver(status(200, { 'webhook-delivery': 'disable' }));
-    const endpoint = await world.endpoint(server.url);
-    const running = world.start();
-    const [id = ''] = await world.queue(endpoint);
-    assert.equal((await world.settled(id)).status, 'delivered');
-    await until('it to be off', async () => (await disabledOf(endpoint))?.reason === 'receiver');
-    await running.stop();
-  });
+  t(
+    'a receiver can turn its endpoint off with a header; the delivery that it accepted counts as delivered',
+    async () => {
+      const server = await receiver(status(200, { 'webhook-delivery': 'disable' }));
+      const endpoint = await world.endpoint(server.url);
+      const running = world.start();
+      const [id = ''] = await world.queue(endpoint);
+      assert.equal((await world.settled(id)).status, 'delivered');
+      await until('it to be off', async () => (await disabledOf(endpoint))?.reason === 'receiver');
+      await running.stop();
+    },
+  );
 
-  t('is turned off after days without a success, once, whoever sees it', async () => {
+  t('an endpoint is turned off once after days without a success, also beside two senders', async () => {
     const server = await receiver(status(404));
     const endpoint = await world.endpoint(server.url);
     const config = { webhookRetryDelaysMs: [0, 3_600_000] };
@@ -146,7 +149,7 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     for (const one of both) await one.stop();
   });
 
-  t('one failure and then days in which nothing was sent turn nothing off', async () => {
+  t('one failure followed by days without deliveries does not turn an endpoint off', async () => {
     const server = await receiver(status(500));
     const endpoint = await world.endpoint(server.url);
     const running = world.start();
@@ -161,7 +164,7 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await disableDue({ ...deps, config: { webhookDisableAfterMs: 5 * days } }), []);
   });
 
-  t('a wish of a sender that died is carried out by a sweep', async () => {
+  t('a sweep turns off the endpoint for a sender that died before it could', async () => {
     const endpoint = await world.endpoint('http://127.0.0.1:9/');
     await world.pool.query(
       "insert into ops.webhook_health (endpoint_id, seen_revision, disable) values ($1, 0, 'gone')",
@@ -174,7 +177,7 @@ suite('sender: breaker and disabling', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a person who turned it on in between is not overruled by what was seen before', async () => {
+  t('an earlier failure does not turn off an endpoint that a person turned on since', async () => {
     const held: (() => void)[] = [];
     const gone: Answering = (response, got, count) => held.push(() => status(410)(response, got, count));
     const answer = { current: gone };

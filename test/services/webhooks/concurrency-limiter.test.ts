@@ -38,7 +38,7 @@ const add = (limiter: ConcurrencyLimiter<Item>, count: number, ...of: Parameters
 };
 
 suite('concurrency limiter', (t) => {
-  t('no endpoint, no tenant and not all together go over their limits', () => {
+  t('endpoints, workspaces and the whole stay within their limits', () => {
     const limiter = limiterOf();
     add(limiter, 9, 'a', 'a1');
     assert.equal(started(limiter).length, 4);
@@ -51,7 +51,7 @@ suite('concurrency limiter', (t) => {
     assert.deepEqual([limiter.underWay, limiter.waiting], [10, 26]);
   });
 
-  t('tenants take turns, and the endpoints of one', () => {
+  t('workspaces take turns, and so do the endpoints of one', () => {
     const limiter = limiterOf({ endpoint: 100, tenant: 100, total: 1 });
     add(limiter, 50, 'a', 'a1');
     add(limiter, 1, 'a', 'a2');
@@ -64,7 +64,7 @@ suite('concurrency limiter', (t) => {
     assert.deepEqual(order, ['a1', 'b1', 'a2', 'b1', 'a1', 'a1']);
   });
 
-  t('retries have half of every limit at most, and one place of an endpoint as soon as they wait', () => {
+  t('retries get at most half of every limit, and at least one slot of an endpoint', () => {
     const limiter = limiterOf();
     add(limiter, 9, 'a', 'a1', 1);
     add(limiter, 9, 'a', 'a2', 2);
@@ -88,14 +88,14 @@ suite('concurrency limiter', (t) => {
     );
   });
 
-  t('what does not begin takes no place', () => {
+  t('a delivery that does not start takes no slot', () => {
     const limiter = limiterOf();
     add(limiter, 3, 'a', 'a1');
     limiter.start(() => false);
     assert.deepEqual([limiter.underWay, limiter.waiting], [0, 0]);
   });
 
-  t('a fast endpoint may have a line, a slow one none', () => {
+  t('a fast endpoint may have a queue, a slow one may not', () => {
     const limiter = limiterOf();
     assert.deepEqual(limiter.room('a1', 'a'), { all: 4, later: 2, proven: false });
     add(limiter, 1, 'a', 'a1');
@@ -110,7 +110,7 @@ suite('concurrency limiter', (t) => {
     assert.equal(limiter.room('b1', 'b').all, 4);
   });
 
-  t('what is reserved is kept free', () => {
+  t('reserved slots stay free', () => {
     const limiter = limiterOf();
     assert.equal(limiter.reserve('a1', 'a', 3), 3);
     assert.equal(limiter.room('a1', 'a').all, 1);
@@ -120,7 +120,7 @@ suite('concurrency limiter', (t) => {
     assert.equal(limiter.room('a1', 'a').all, 4);
   });
 
-  t('what waits can be withdrawn, what is under way cannot', () => {
+  t('waiting deliveries can be withdrawn, running ones cannot', () => {
     const limiter = limiterOf();
     add(limiter, 6, 'a', 'a1');
     add(limiter, 2, 'a', 'a2');
@@ -132,7 +132,7 @@ suite('concurrency limiter', (t) => {
     assert.deepEqual([out.length, limiter.withdraw(() => false).length, limiter.waiting], [2, 0, 0]);
   });
 
-  t('the endpoints of a tenant share what may be under way to one host; another tenant has his own', () => {
+  t('the endpoints of a workspace share the limit of a host; another workspace has its own', () => {
     const limiter = limiterOf({ host: 6, tenant: 9, total: 100 });
     for (const id of ['1@saas', '2@saas', '3@saas']) add(limiter, 9, 'a', id);
     assert.deepEqual(count(started(limiter)), { '1@saas': 2, '2@saas': 2, '3@saas': 2 });
@@ -142,7 +142,7 @@ suite('concurrency limiter', (t) => {
     assert.deepEqual(count(started(limiter)), { '5@elsewhere': 3, '6@saas': 4 });
   });
 
-  t('of what a host may have at most half is for retries and replays, of all its endpoints together', () => {
+  t('retries and replays of all endpoints of a host get at most half of its limit', () => {
     const limiter = limiterOf({ host: 6, tenant: 90, total: 100 });
     for (const id of ['1@saas', '2@saas', '3@saas']) add(limiter, 9, 'a', id, 2);
     assert.equal(started(limiter).length, 3);
@@ -151,7 +151,7 @@ suite('concurrency limiter', (t) => {
     assert.equal(started(limiter).length, 3);
   });
 
-  t('endpoints that do not take what they are sent share the credit of their host, whatever their number', () => {
+  t('endpoints without a success share the credit of their host, however many they are', () => {
     const limiter = limiterOf({ host: 8, tenant: 1_000, total: 1_000 });
     const ids = Array.from({ length: 20 }, (_, at) => `${at}@stranger`);
     for (const id of ids) add(limiter, 50, 'a', id);
@@ -168,7 +168,7 @@ suite('concurrency limiter', (t) => {
     assert.equal(limiter.waiting, 0);
   });
 
-  t('an endpoint that takes what it is sent needs no credit, and what it takes gives credit to the others', () => {
+  t('an endpoint with successes needs no credit, and its successes give credit to the others', () => {
     const limiter = limiterOf({ host: 8, tenant: 1_000, total: 1_000 });
     add(limiter, 1, 'a', 'good@host');
     for (const one of started(limiter)) limiter.ended(one, 1, true);
@@ -183,7 +183,7 @@ suite('concurrency limiter', (t) => {
     assert.deepEqual(count(started(limiter)), { 'dead@host': 2 });
   });
 
-  t('what did not begin costs no credit', () => {
+  t('a delivery that does not start costs no credit', () => {
     const limiter = limiterOf({ host: 8 });
     add(limiter, 20, 'a', '1@host');
     limiter.start(() => false);
@@ -191,7 +191,7 @@ suite('concurrency limiter', (t) => {
     assert.equal(started(limiter).length, 4);
   });
 
-  t('an endpoint that moves takes what it has under way along, and has proven nothing there', () => {
+  t('the running deliveries of an endpoint that moves count on its new host, where it has no credit', () => {
     const hosts: Record<string, string> = { mover: 'one' };
     const limiter = limiterOf({ host: 4, tenant: 100, total: 100 }, hosts);
     add(limiter, 9, 'a', 'mover');
@@ -210,7 +210,7 @@ suite('concurrency limiter', (t) => {
     assert.deepEqual(count(started(limiter)), { '2@victim': 1, mover: 2 });
   });
 
-  t('what is about to be claimed for one is no room for another of the same host', () => {
+  t('a pending claim of one endpoint reduces the room of others on its host', () => {
     const limiter = limiterOf({ host: 6, tenant: 100, total: 100 });
     const held = new PendingCounts();
     assert.equal(limiter.room('1@host', 'a', held).all, 4);
@@ -224,7 +224,7 @@ suite('concurrency limiter', (t) => {
     assert.equal(limiter.room('2@host', 'a', held).all, 2);
   });
 
-  t('credit that waits to be used by one endpoint is none for another', () => {
+  t('credit reserved for one endpoint is not available to another', () => {
     const limiter = limiterOf({ host: 8, tenant: 100, total: 100 });
     add(limiter, 4, 'a', '1@host');
     for (const one of started(limiter)) limiter.ended(one, 1_000, false);
@@ -235,7 +235,7 @@ suite('concurrency limiter', (t) => {
 });
 
 suite('the host of an endpoint', (t) => {
-  t('is its name and port, however they are spelled', () => {
+  t('is its name and port in any spelling', () => {
     const same = [
       ['https://Hooks.Example.COM/a', 'https://hooks.example.com./b', 'https://hooks.example.com:443/?c'],
       [

@@ -30,7 +30,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
     ['recorded', 1],
   ] as const) {
     t(
-      `killed when it has ${point}: the next sends what was not recorded, with the same id and a higher attempt`,
+      `killed when it has ${point}: the next sender sends unrecorded deliveries again, with the same id and a higher attempt`,
       async () => {
         const server = await receiver();
         const endpoint = await world.endpoint(server.url);
@@ -54,7 +54,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
     );
   }
 
-  t('killed between the record of a 410 and its fact: a sweep of the next appends it', async () => {
+  t('killed between the record of a 410 and its event: the sweep of the next sender appends it', async () => {
     const server = await receiver(status(410));
     const endpoint = await world.endpoint(server.url);
     const dying = await child('sender:recorded');
@@ -70,7 +70,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
     await next.stop();
   });
 
-  t('stopped with an answer in its hand, it wakes after its lease and records nothing', async () => {
+  t('suspended with an answer until after its lease, it records nothing', async () => {
     const server = await receiver((response, got, count) =>
       (got.attempt === 1 ? status(500) : ok)(response, got, count),
     );
@@ -95,7 +95,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
     await next.stop();
   });
 
-  t('stopped with a claim in its hand, it wakes after its lease and sends nothing', async () => {
+  t('suspended with a claim until after its lease, it sends nothing', async () => {
     const server = await receiver();
     const endpoint = await world.endpoint(server.url);
     const sleeper = await child('sender:claimed', 'SIGSTOP');

@@ -24,7 +24,7 @@ const outcomes: readonly (readonly [ReceiverPath, number | null, string | null])
   ['/silence', null, 'timeout'],
 ];
 
-suite('sender: what receivers do', (t) => {
+suite('sender: answers of receivers', (t) => {
   let world: SenderWorld;
   let receivers: Receivers;
   t.before(async () => {
@@ -36,7 +36,7 @@ suite('sender: what receivers do', (t) => {
     await receivers.close();
   });
 
-  t('each has its outcome, and a status of 2xx is a delivery', async () => {
+  t('each behaviour has its outcome, and a status of 2xx is a success', async () => {
     const running = world.start({ webhookExchangeMs: 700, webhookRetryDelaysMs: [0] });
     for (const [path, code, error] of outcomes) {
       const endpoint = await world.endpoint(receivers.url(path));
@@ -54,7 +54,7 @@ suite('sender: what receivers do', (t) => {
     await running.stop();
   });
 
-  t('nobody listens, and TLS that never answers', async () => {
+  t('a closed port and a TLS handshake without an answer', async () => {
     const sockets = new Set<Socket>();
     const mute = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
     mute.listen(0, '127.0.0.1');
@@ -79,7 +79,7 @@ suite('sender: what receivers do', (t) => {
     await running.stop();
   });
 
-  t('a 2xx that comes after our time is a retry with the same id and a higher attempt', async () => {
+  t('a 2xx after the time limit leads to a retry with the same id and a higher attempt', async () => {
     const held: (() => void)[] = [];
     const server = await receiver((response, got, count) => {
       if (count === 1) held.push(() => ok(response, got, count));
@@ -106,7 +106,7 @@ suite('sender: what receivers do', (t) => {
     await running.stop();
   });
 
-  t('Retry-After: seconds and date are kept to, negative and garbage passed over, huge is a day', async () => {
+  t('Retry-After: seconds and dates apply, invalid values are ignored, the maximum is a day', async () => {
     const running = world.start({ webhookRetryDelaysMs: [0, 1_000, 1_000] }, { random: () => 0 });
     const hour = 3_600_000;
     const date = new Date(Date.now() + hour).toUTCString();
@@ -136,7 +136,7 @@ suite('sender: what receivers do', (t) => {
     await running.stop();
   });
 
-  t('while a receiver asked for time nothing else goes to it, and that burns no attempt', async () => {
+  t('during a Retry-After no other delivery is sent to the receiver, and none loses an attempt', async () => {
     const server = await receiver((response, got, count) =>
       (count === 1 ? status(503, { 'retry-after': '1' }) : ok)(response, got, count),
     );
@@ -152,7 +152,7 @@ suite('sender: what receivers do', (t) => {
     await running.stop();
   });
 
-  t('abort-message ends a delivery that failed, and not one that was taken', async () => {
+  t('abort-message ends a failed delivery, not a successful one', async () => {
     const abort = { 'webhook-delivery': 'abort-message' };
     const refusing = await receiver(status(422, abort, 'never'));
     const taking = await receiver(status(200, abort));
@@ -180,8 +180,8 @@ suite('sender: what receivers do', (t) => {
     await exchange.close();
   });
 
-  t('what the database refuses of an answer does not make it be sent for ever', async () => {
-    // A body is made well-formed before it is written; here the table refuses it all the same.
+  t('an answer that the database refuses is recorded without its body and not retried for ever', async () => {
+    // The sender makes a body well-formed before it writes it; here a constraint refuses it all the same.
     await world.pool.query(
       `alter table ops.webhook_deliveries add constraint no_bodies check (attempts::text not like '%refuse me%')`,
     );
@@ -194,7 +194,7 @@ suite('sender: what receivers do', (t) => {
     await world.pool.query('alter table ops.webhook_deliveries drop constraint no_bodies');
   });
 
-  t('a result waits for a database that is away', async () => {
+  t('a result is recorded once the database is back', async () => {
     const server = await receiver(status(200, {}, 'here'));
     const endpoint = await world.endpoint(server.url);
     const running = world.start();

@@ -55,7 +55,7 @@ suite('webhook retention', (t) => {
     assert.ok(await has(await over(Date.parse(old))));
   });
 
-  t('keeps what is still to be sent, however old', async () => {
+  t('keeps messages with unsent deliveries, however old', async () => {
     const [id = ''] = await world.queue(endpoint, { eventTime: old });
     assert.deepEqual(await drops(Date.now()), []);
     await world.pool.query('delete from ops.webhook_queue where delivery_id = $1', [id]);
@@ -63,7 +63,7 @@ suite('webhook retention', (t) => {
     assert.equal((await drops(Date.now())).length, 2);
   });
 
-  t('keeps what a replay made of old events for as long as anything', async () => {
+  t('keeps the deliveries of a replay of old events as long as others', async () => {
     const now = Date.now();
     const id = await over(now - keptMs + 1_000);
     assert.deepEqual(await drops(now), []);
@@ -71,13 +71,13 @@ suite('webhook retention', (t) => {
     assert.equal((await drops(now + 2_000)).length, 2);
   });
 
-  t('makes room ahead', async () => {
+  t('creates partitions ahead', async () => {
     const later = Date.now() + 60 * day;
     await retain(deps(later));
     for (const at of [later, later + week]) assert.ok((await ends()).includes((Math.floor(at / week) + 1) * week));
   });
 
-  t('does not wait for whoever reads for long, and comes back', async () => {
+  t('does not wait for a long read, and tries again later', async () => {
     await over(Date.parse(old));
     const reader = await world.pool.connect();
     try {
@@ -91,7 +91,7 @@ suite('webhook retention', (t) => {
     assert.equal((await drops(Date.now())).length, 2);
   });
 
-  t('sees what is put back into the queue while it waits for the tables', async () => {
+  t('keeps a delivery that is queued again while it waits for its lock', async () => {
     const id = await over(Date.parse(old));
     const writer = await world.pool.connect();
     let round: Promise<readonly string[]>;

@@ -25,7 +25,7 @@ suite('schedule', (t) => {
     assert.equal(retryDelayMs(delays, 11, 0), null);
   });
 
-  t('takes Retry-After in seconds and as a date, capped at a day; what makes no sense is passed over', () => {
+  t('takes Retry-After in seconds and as a date, at most a day; invalid values are ignored', () => {
     const hint = (value: string, date?: string) =>
       retryAfterMs({ 'retry-after': value, ...(date === undefined ? {} : { date }) }, now);
     assert.equal(hint('120'), 120_000);
@@ -54,7 +54,7 @@ const answer = (status: number | null, headers: Record<string, string> = {}): Re
 const judged = (one: ReceiverAnswer, tries = 0, trigger: 'scheduled' | 'test' = 'scheduled'): DeliveryDecision =>
   judge(one, { tries, trigger }, { delays, now, random: 0 });
 
-suite('verdict', (t) => {
+suite('delivery decision', (t) => {
   t('only 2xx is a success', () => {
     for (const status of [200, 201, 204, 299]) {
       const { outcome, endpoint } = judged(answer(status));
@@ -70,14 +70,14 @@ suite('verdict', (t) => {
     }
   });
 
-  t('waits as long as the longer of schedule and hint', () => {
+  t('waits for the longer of schedule and Retry-After', () => {
     assert.equal(judged(answer(500)).waitMs, 5_000);
     assert.equal(judged(answer(500, { 'retry-after': '2' })).waitMs, 5_000);
     assert.equal(judged(answer(400, { 'retry-after': '7200' })).waitMs, 2 * hour);
     assert.equal(judged(answer(503, { 'retry-after': '-1' }), 3).waitMs, 30 * 60_000);
   });
 
-  t('a 429 or 503 with a hint holds up everything, five minutes at the most', () => {
+  t('a 429 or 503 with Retry-After pauses the whole endpoint for at most five minutes', () => {
     assert.equal(judged(answer(429, { 'retry-after': '30' })).pauseMs, 30_000);
     assert.equal(judged(answer(503, { 'retry-after': '86400' })).pauseMs, 5 * 60_000);
     assert.equal(judged(answer(429)).pauseMs, 0);
@@ -93,7 +93,7 @@ suite('verdict', (t) => {
     assert.equal(judged(answer(204), 0, 'test').outcome, 'delivered');
   });
 
-  t('an endpoint that wants to be off loses no delivery', () => {
+  t('an answer that turns the endpoint off loses no delivery', () => {
     for (const [one, disable] of [
       [answer(410), 'gone'],
       [answer(500, { 'webhook-delivery': ' Disable ' }), 'receiver'],
@@ -105,7 +105,7 @@ suite('verdict', (t) => {
     assert.deepEqual([taken.outcome, taken.disable], ['delivered', 'receiver']);
   });
 
-  t('a receiver may have a delivery ended; not one it has taken', () => {
+  t('a receiver can end a failed delivery, not a successful one', () => {
     const asked = { 'webhook-delivery': 'abort-message' };
     assert.equal(judged(answer(422, asked)).outcome, 'failed');
     assert.equal(judged(answer(422, { 'webhook-delivery': 'abort' })).outcome, 'again');
@@ -141,7 +141,7 @@ const afterAll = (start: Health, at: number, ...batches: readonly (readonly Deli
 };
 
 suite('health', (t) => {
-  t('opens after so many in a row, counted over batches', () => {
+  t('opens after the given number of failures in a row, across batches', () => {
     const closed = afterAll(well(4), now, [down, down]);
     assert.deepEqual([closed.consecutive, closed.opened, closed.openUntil], [2, 0, null]);
     assert.equal(closed.failingSince, now);
@@ -150,7 +150,7 @@ suite('health', (t) => {
     assert.deepEqual([open.failingSince, open.failedAt], [now, now + 5]);
   });
 
-  t('an answer ends the streak, only a success the failing', () => {
+  t('any answer ends the streak of failures; only a success ends the failing period', () => {
     const refused = afterAll(well(4), now, [down, down, refuses, down]);
     assert.deepEqual([refused.consecutive, refused.opened, refused.failingSince], [1, 0, now]);
     assert.equal(afterAll(refused, now + 9, [down, success]).failingSince, null);
@@ -159,7 +159,7 @@ suite('health', (t) => {
     assert.equal(afterAll(well(4), now, [down, down, success, down, down, success]).opened, 0);
   });
 
-  t('what was under way when it opened neither opens it again nor longer', () => {
+  t('requests that were running when it opened neither reopen nor extend it', () => {
     const open = afterAll(well(4), now, [down, down, down]);
     const still = afterAll(open, now + 10, [down, down, down, down]);
     assert.deepEqual([still.opened, still.openUntil], [1, now + 1_000]);
@@ -184,20 +184,20 @@ suite('health', (t) => {
     }
   });
 
-  t('a hint rests it without a probe, and no success ends that rest', () => {
+  t('a Retry-After pauses it without a probe, and no success ends the pause', () => {
     const resting = afterAll(well(4), now, [paused]);
     assert.deepEqual([resting.opened, resting.openUntil], [0, now + 30_000]);
     assert.equal(afterAll(resting, now + 1, [success]).openUntil, now + 30_000);
   });
 
-  t('what was seen under an older revision says nothing, under a newer one starts anew', () => {
+  t('results of an older revision are ignored; a newer revision starts again', () => {
     const open = afterAll(well(4), now, [down, down, down]);
     assert.equal(after(open, { ...nothingFound(3), streak: 9, failed: true }, now, rules), null);
     const fresh = after(open, { ...nothingFound(5), streak: 1, failed: true }, now + 7, rules);
     assert.deepEqual(fresh, { ...well(5), consecutive: 1, failingSince: now + 7, failedAt: now + 7 });
   });
 
-  t('success alone needs no write', () => {
+  t('successes alone need no write', () => {
     const found = nothingFound(4);
     find(found, success, false);
     assert.ok(isAllWell(found));

@@ -72,7 +72,7 @@ suite('sender: deliveries', (t) => {
     await running.stop();
   });
 
-  t('a success after failures is delivered', async () => {
+  t('a success after failures counts as delivered', async () => {
     const server = await receiver((response, got, count) => (count < 3 ? status(503) : ok)(response, got, count));
     const endpoint = await world.endpoint(server.url);
     const [id = ''] = await world.queue(endpoint);
@@ -88,7 +88,7 @@ suite('sender: deliveries', (t) => {
     await running.stop();
   });
 
-  t('of an endpoint that never failed there is no health', async () => {
+  t('an endpoint that never failed has no row of health', async () => {
     const server = await receiver();
     const endpoint = await world.endpoint(server.url);
     const ids = await world.queue(endpoint, { count: 30 });
@@ -116,7 +116,7 @@ suite('sender: deliveries', (t) => {
     await running.stop();
   });
 
-  t('a resend goes to an endpoint that is off, and its attempts go on counting', async () => {
+  t('a resend goes to an endpoint that is off, and its attempts continue to count', async () => {
     const answer = { current: status(500) };
     const server = await receiver(answer);
     const endpoint = await world.endpoint(server.url);
@@ -142,7 +142,7 @@ suite('sender: deliveries', (t) => {
     await running.stop();
   });
 
-  t('one that was asked for again while it failed is due again at once', async () => {
+  t('a delivery that was resent while an attempt failed is due at once', async () => {
     let answerNow: (() => void) | null = null;
     const server = await receiver((response, got, count) => {
       if (count > 1) ok(response, got, count);
@@ -195,7 +195,7 @@ suite('sender: deliveries', (t) => {
     await running.stop();
   });
 
-  t('takes what is handed over without a look at the queue, as far as it reserved', async () => {
+  t('sends deliveries that were handed over, up to its reservation, without a query of the queue', async () => {
     const server = await receiver();
     const endpoint = await world.endpoint(server.url);
     const running = world.start({ webhookPerEndpoint: 4 });
@@ -216,7 +216,7 @@ suite('sender: deliveries', (t) => {
     await running.stop();
   });
 
-  t('drains: what is under way is recorded, what waits is given back with its number, nothing is lost', async () => {
+  t('a drain records running deliveries and returns waiting ones with their attempt number', async () => {
     const held: (() => void)[] = [];
     const answer = { current: ((response, got, count) => held.push(() => ok(response, got, count))) as Answering };
     const server = await receiver(answer);
@@ -243,7 +243,7 @@ suite('sender: deliveries', (t) => {
     await next.stop();
   });
 
-  t('one without a message is left alone, and holds up nothing', async () => {
+  t('a delivery without a message is left alone and delays no other', async () => {
     const server = await receiver();
     const endpoint = await world.endpoint(server.url);
     const [broken = '', ...others] = await world.queue(endpoint, { count: 3 });
@@ -258,7 +258,7 @@ suite('sender: deliveries', (t) => {
     await running.stop();
   });
 
-  t('tells its figures', async () => {
+  t('reports its metrics', async () => {
     const server = await receiver((response, got, count) => (count === 1 ? status(500) : ok)(response, got, count));
     const endpoint = await world.endpoint(server.url);
     const ids = await world.queue(endpoint, { count: 2 });

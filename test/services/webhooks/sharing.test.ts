@@ -12,7 +12,7 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
   });
   t.after(() => world.close());
 
-  t('an endpoint that never answers delays no other tenant, nor another endpoint of its own', async () => {
+  t('an endpoint that never answers delays neither other workspaces nor other endpoints of its own', async () => {
     const held: (() => void)[] = [];
     const slow = await receiver((response, got, count) => held.push(() => ok(response, got, count)));
     const fast = await receiver();
@@ -41,7 +41,7 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
     await world.pool.query('delete from ops.webhook_queue where endpoint_id = $1', [stuck]);
   });
 
-  t('retries and replays never take more than half, so a first try finds a place at once', async () => {
+  t('retries and replays take at most half of the slots, so a first attempt starts at once', async () => {
     const held: (() => void)[] = [];
     const holding: Answering = (response, got, count) => void held.push(() => ok(response, got, count));
     const answer = { current: status(500) };
@@ -67,52 +67,49 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t(
-    'twenty endpoints of a tenant send a host that refuses no more than one would; the other tenants go on',
-    async () => {
-      const refusing = { current: true };
-      const host = await receiver((response, got, count) => {
-        const { data } = JSON.parse(got.body.toString('utf8')) as { readonly data: { readonly welcome?: boolean } };
-        (data.welcome === true || !refusing.current ? ok : status(404))(response, got, count);
-      });
-      const config = {
-        webhookPerHost: 16,
-        webhookHostFailures: 20,
-        webhookRetryDelaysMs: [0, 10, 10, 10, 10, 10, 10, 10],
-      };
-      const endpoints = await Promise.all(Array.from({ length: 20 }, () => world.endpoint(host.url)));
-      const workspaceId = randomUUID();
-      const other = await world.endpoint(host.url, workspaceId);
-      const elsewhere = await receiver();
-      const sibling = await world.endpoint(elsewhere.url);
-      const first = await world.queue(endpoints, { count: 10 });
-      const replayed = await world.queue(endpoints, { count: 10, trigger: 'replay' });
-      const begun = performance.now();
-      const running = world.start(config);
-      await world.allSettled(await world.queue(other, { count: 50, workspaceId, data: { welcome: true } }));
-      await world.allSettled(await world.queue(sibling, { count: 20 }));
-      const refused = () => host.got.filter(({ body }) => !body.includes('welcome'));
-      await until('its credit to be used up and to come again', () => refused().length > 26);
-      for (const [at, one] of refused().entries()) {
-        const may = 16 + (20 * (one.at - begun)) / 1_000;
-        assert.ok(at < may + 1, `request ${at + 1} after ${one.at - begun} ms`);
-      }
-      // A test that a person asks for is one of them, and waits for none of its endpoint.
-      const [asked = ''] = await world.queue(endpoints[7] ?? '', { trigger: 'test' });
-      await world.settled(asked);
-      // Nothing is lost, and whoever takes what he is sent is held up no longer.
-      refusing.current = false;
-      await world.allSettled([...first, ...replayed]);
-      const { rows } = await world.pool.query(
-        'select status, count(*)::int from ops.webhook_deliveries where id = any($1) group by status',
-        [[...first, ...replayed]],
-      );
-      assert.deepEqual(rows, [{ status: 'delivered', count: 400 }]);
-      await running.stop();
-    },
-  );
+  t('twenty endpoints on a host that refuses send no more than one; other workspaces continue', async () => {
+    const refusing = { current: true };
+    const host = await receiver((response, got, count) => {
+      const { data } = JSON.parse(got.body.toString('utf8')) as { readonly data: { readonly welcome?: boolean } };
+      (data.welcome === true || !refusing.current ? ok : status(404))(response, got, count);
+    });
+    const config = {
+      webhookPerHost: 16,
+      webhookHostFailures: 20,
+      webhookRetryDelaysMs: [0, 10, 10, 10, 10, 10, 10, 10],
+    };
+    const endpoints = await Promise.all(Array.from({ length: 20 }, () => world.endpoint(host.url)));
+    const workspaceId = randomUUID();
+    const other = await world.endpoint(host.url, workspaceId);
+    const elsewhere = await receiver();
+    const sibling = await world.endpoint(elsewhere.url);
+    const first = await world.queue(endpoints, { count: 10 });
+    const replayed = await world.queue(endpoints, { count: 10, trigger: 'replay' });
+    const begun = performance.now();
+    const running = world.start(config);
+    await world.allSettled(await world.queue(other, { count: 50, workspaceId, data: { welcome: true } }));
+    await world.allSettled(await world.queue(sibling, { count: 20 }));
+    const refused = () => host.got.filter(({ body }) => !body.includes('welcome'));
+    await until('its credit to be used up and to come again', () => refused().length > 26);
+    for (const [at, one] of refused().entries()) {
+      const may = 16 + (20 * (one.at - begun)) / 1_000;
+      assert.ok(at < may + 1, `request ${at + 1} after ${one.at - begun} ms`);
+    }
+    // A test that a person asks for is one of them, and waits for none of its endpoint.
+    const [asked = ''] = await world.queue(endpoints[7] ?? '', { trigger: 'test' });
+    await world.settled(asked);
+    // Nothing is lost, and whoever takes what he is sent is held up no longer.
+    refusing.current = false;
+    await world.allSettled([...first, ...replayed]);
+    const { rows } = await world.pool.query(
+      'select status, count(*)::int from ops.webhook_deliveries where id = any($1) group by status',
+      [[...first, ...replayed]],
+    );
+    assert.deepEqual(rows, [{ status: 'delivered', count: 400 }]);
+    await running.stop();
+  });
 
-  t('two senders share a queue, and nothing is sent twice', async () => {
+  t('two senders share a queue and send each delivery once', async () => {
     const server = await receiver();
     const endpoints = [await world.endpoint(server.url), await world.endpoint(server.url)];
     const ids = await world.queue(endpoints, { count: 400 });
@@ -130,7 +127,7 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
     for (const one of both) await one.stop();
   });
 
-  t('whoever sleeps through the end of his lease records nothing over the one who took over', async () => {
+  t('a sender that slept past its lease does not overwrite the record of its successor', async () => {
     const held: (() => void)[] = [];
     const server = await receiver((response, got, count) => {
       if (got.attempt === 1) held.push(() => status(500)(response, got, count));
@@ -155,7 +152,7 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
     await next.stop();
   });
 
-  t('does not begin what might end after its lease, and gives it back', async () => {
+  t('a sender returns deliveries that could end after their lease', async () => {
     const held: (() => void)[] = [];
     const holding: Answering = (response, got, count) => void held.push(() => ok(response, got, count));
     const answer = { current: holding };
@@ -177,7 +174,7 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('finding and claiming cost by the endpoints, not by what waits for one that is off', async () => {
+  t('the cost of a search depends on endpoints, not on the queue of one that is off', async () => {
     const off = await world.endpoint('http://127.0.0.1:9/off');
     const open = await world.endpoint('http://127.0.0.1:9/open');
     await world.webhooks.act(off, { type: 'Update', changes: { active: false } });

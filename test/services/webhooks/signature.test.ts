@@ -24,7 +24,7 @@ const verifiesOurs = (secret: string, header: string, body: Buffer): boolean => 
 };
 
 suite('webhook signatures', (t) => {
-  t('make the published vector', () => {
+  t('match the published test vector', () => {
     const key = signingKey('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
     const body = Buffer.from('{"test": 2432232314}');
     assert.equal(
@@ -33,7 +33,7 @@ suite('webhook signatures', (t) => {
     );
   });
 
-  t('are taken by standardwebhooks and by svix, with either secret during a rotation', () => {
+  t('are accepted by standardwebhooks and svix, with either secret during a rotation', () => {
     const [older, newer, foreign] = [secretOf(), secretOf(), secretOf()];
     // Bytes that are not ASCII, and one that JSON would write otherwise.
     const body = Buffer.from('{"data":{"name":"Zoë 😀 — \\u0000 ","n":1.0},"type":"client.created"}');
@@ -58,7 +58,7 @@ suite('webhook signatures', (t) => {
     assert.ok(!verifiesOurs(foreign, headers['X-Service-Signature'] ?? '', body));
   });
 
-  t('are over the bytes that are sent, whatever they are', () => {
+  t('cover the exact bytes of the body', () => {
     const secret = secretOf();
     const body = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0x7b]);
     const header = standardSignature([signingKey(secret)], id, 7, body);
@@ -68,7 +68,7 @@ suite('webhook signatures', (t) => {
     assert.ok(verifiesOurs(secret, serviceSignature([signingKey(secret)], 7, body), body));
   });
 
-  t('name the newest secret first, both for the same instant', () => {
+  t('list the newest secret first, with one timestamp', () => {
     const [older, newer] = [secretOf(), secretOf()];
     const body = Buffer.from('{}');
     const both = [signingKey(newer), signingKey(older)];
@@ -80,7 +80,7 @@ suite('webhook signatures', (t) => {
     assert.match(serviceSignature(both, 7, body), new RegExp(`^${single},v1=[0-9a-f]{64}$`));
   });
 
-  t('come with the other headers in one order', () => {
+  t('stand among the headers in a fixed order', () => {
     const made = { id, body: Buffer.from('{}'), attempt: 2, timestamp: 7, consistencyToken: 'token' };
     const headers = deliveryHeaders([signingKey(secretOf())], made);
     assert.deepEqual(Object.keys(headers), [
@@ -98,7 +98,7 @@ suite('webhook signatures', (t) => {
     assert.deepEqual([headers['content-type'], headers['user-agent']], ['application/json', 'Postline-Webhooks/1']);
   });
 
-  t('need a secret of ours', () => {
+  t('need a secret with our prefix', () => {
     assert.throws(() => signingKey(randomBytes(32).toString('base64')), /whsec_/);
   });
 });
