@@ -132,7 +132,7 @@ suite('fan-out', (t) => {
     deepEqual(await statuses(), Array(5).fill('pending'));
   });
 
-  t('ends with the patience of the caller who waits for it', async () => {
+  t('ends at the deadline of the waiting caller', async () => {
     const { store, postId, context, loaded, events } = await scheduled(2);
     for (let n = 0; n < 2 * 6; n += 1) events.failNext('unavailable');
     const before = events.asked.length;

@@ -70,7 +70,7 @@ const ipv6: typeof ipv4 = {
 
 suite('public addresses', (t) => {
   for (const [name, { closed, open }] of Object.entries({ ...ipv4, ...ipv6 })) {
-    t(`${name}: closed, and no more than it`, () => {
+    t(`${name}: exactly this range is private`, () => {
       deepEqual(closed.filter(isPublicAddress), []);
       deepEqual(
         open.filter((one) => !isPublicAddress(one)),
@@ -79,7 +79,7 @@ suite('public addresses', (t) => {
     });
   }
 
-  t('what is no plain address is not public: zone ids, names, other spellings, ports', () => {
+  t('zone ids, names, other spellings and ports are not public addresses', () => {
     const texts = [
       '',
       ' 8.8.8.8',
@@ -95,7 +95,7 @@ suite('public addresses', (t) => {
     deepEqual([...texts, ...more].filter(isPublicAddress), []);
   });
 
-  t('an address is the same in any spelling, and no other', () => {
+  t('spellings of one address are equal, other addresses are not', () => {
     equal(sameAddress('2001:DB8:0:0::1', '2001:db8::1'), true);
     equal(sameAddress('64:ff9b::8.8.8.8', '64:ff9b::808:808'), true);
     equal(sameAddress('8.8.8.8', '8.8.8.8'), true);

@@ -99,14 +99,14 @@ suite('egress connections', (t) => {
     await dns.close();
   });
 
-  t('go to the judged addresses, with the name in Host and in SNI', async () => {
+  t('go to the checked addresses, with the name in Host and SNI', async () => {
     hooksAre([FIRST, SECOND], [V6]);
     deepEqual(outcome(await post(exchangeWith(), '/hook?a=1')), [200, null]);
     deepEqual(dialled, [{ addresses: [FIRST, SECOND, V6], port: 443 }]);
     deepEqual(requests, ['hooks.example.com hooks.example.com /hook?a=1']);
   });
 
-  t('go on to the next of several addresses when one refuses', async () => {
+  t('try the next address when one refuses', async () => {
     const free = await listen(createTcp());
     await new Promise((done) => servers.pop()?.close(done));
     const addresses = ['127.0.0.2', '127.0.0.1'];
@@ -118,7 +118,7 @@ suite('egress connections', (t) => {
     ]);
   });
 
-  t('are not made when any answer is private, and the result says no more than that', async () => {
+  t('are refused when any address is private, and the result does not say which', async () => {
     const answers: readonly (readonly [a: DnsAnswer, aaaa: DnsAnswer])[] = [
       [['127.0.0.1'], []],
       [[FIRST, '192.168.1.1'], []],
@@ -133,7 +133,7 @@ suite('egress connections', (t) => {
     deepEqual(dialled, []);
   });
 
-  t('use the answer that was judged: one lookup each, whatever the name says a moment later', async () => {
+  t('use the checked addresses: one lookup a connection, whatever the name resolves to later', async () => {
     dns.answer((name, type, nth) => {
       if (type === 'AAAA' || name !== 'www.example.com') return [];
       return nth === 0 ? [FIRST] : ['127.0.0.1'];
@@ -147,7 +147,7 @@ suite('egress connections', (t) => {
     equal(dialled.length, 1);
   });
 
-  t('were public at registration and are judged again', async () => {
+  t('are checked again after the registration', async () => {
     const url = guard.checkUrl('https://hooks.example.com/');
     equal(await guard.vet(url), 'resolved');
     hooksAre(['10.0.0.1']);
@@ -155,7 +155,7 @@ suite('egress connections', (t) => {
     deepEqual(dialled, []);
   });
 
-  t('stay where they are while they are kept alive; the next one is judged anew', async () => {
+  t('stay open while they are kept alive; the next one is checked again', async () => {
     const exchange = exchangeWith();
     deepEqual(outcome(await post(exchange)), [200, null]);
     const asked = dns.questions.length;
@@ -174,7 +174,7 @@ suite('egress connections', (t) => {
     deepEqual([dialled.length, requests.length], [1, 1]);
   });
 
-  t('of one name are of no use to another', async () => {
+  t('of one name are not reused for another', async () => {
     const exchange = exchangeWith();
     await post(exchange);
     hooksAre(['10.0.0.1']);
@@ -182,7 +182,7 @@ suite('egress connections', (t) => {
     deepEqual(outcome(other), [null, 'url_not_allowed']);
   });
 
-  t('have no name to go by when no name server answers in time, or knows none', async () => {
+  t('fail when no name server answers in time or knows the name', async () => {
     hooksAre('no such name', 'no such name');
     const unknownName = await post(exchangeWith());
     hooksAre('silence', 'silence');
@@ -238,7 +238,7 @@ suite('egress connections', (t) => {
     await until('it is hung up on', () => sockets.size === 0);
   });
 
-  t('are looked at once they stand: only the judged address may be at the other end', () => {
+  t('must have a checked remote address', () => {
     equal(isPinned('93.184.215.14', [FIRST, V6]), true);
     equal(isPinned('2606:4700:0:0::1111', [FIRST, V6]), true);
     equal(isPinned('127.0.0.1', [FIRST, V6]), false);

@@ -122,7 +122,7 @@ suite('download', (t) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  t('brings the file, with what the server calls it', async () => {
+  t('downloads the file, with the name and type that the server gives', async () => {
     routes = { '/a/b.png': send({ 'content-type': 'image/png' }) };
     const done = await get(`${origin}/a/b.png?token=secret#part`);
     await arrived(done);
@@ -135,7 +135,7 @@ suite('download', (t) => {
     deepEqual([headers.range, headers.cookie, headers.referer, headers.authorization], Array(4).fill(undefined));
   });
 
-  t('takes a name from Content-Disposition that is one', async () => {
+  t('takes a valid name from Content-Disposition', async () => {
     const names: readonly (readonly [disposition: string, name: string | null])[] = [
       ['attachment; filename="a photo.jpg"', 'a photo.jpg'],
       ['attachment; filename=plain.jpg', 'plain.jpg'],
@@ -152,7 +152,7 @@ suite('download', (t) => {
     }
   });
 
-  t('has the stated limits', () => {
+  t('has the documented limits', () => {
     deepEqual(DOWNLOAD_DEFAULTS, {
       ...{ maxRedirects: 5, maxResumes: 5, resumeDelayMs: 500 },
       ...{ connectMs: 10_000, totalMs: 1_800_000, idleMs: 30_000 },
@@ -160,7 +160,7 @@ suite('download', (t) => {
     });
   });
 
-  t('follows five redirects, and no sixth', async () => {
+  t('follows at most five redirects', async () => {
     const hops = (last: number) =>
       Object.fromEntries(
         Array.from({ length: last }, (_, at) => [`/${at}`, redirect(`/${at + 1}`, [301, 302, 303, 307, 308][at % 5])]),
@@ -179,7 +179,7 @@ suite('download', (t) => {
     await fails('import_refused', false, get(`${origin}/`));
   });
 
-  t('takes no url that the guard does not, first or later', async () => {
+  t('refuses a URL that the guard refuses, also after a redirect', async () => {
     const strict = new EgressGuard({ privateTargets: [new URL(origin).host], ownHosts: () => ['api.example.com'] });
     const urls = [
       'http://127.0.0.1:1/',
@@ -199,7 +199,7 @@ suite('download', (t) => {
     }
   });
 
-  t('stops at the size: at once when it is said, else at the byte', async () => {
+  t('stops at the limit of bytes: at once by the announced length, else at the byte', async () => {
     routes = { '/said': send(), '/chunked': (_request, response) => void response.end(content) };
     await arrived(await get(`${origin}/said`, { maxBytes: content.length }));
     await fails('import_too_large', false, get(`${origin}/said`, { maxBytes: content.length - 1 }));
@@ -215,7 +215,7 @@ suite('download', (t) => {
     await fails('import_too_large', false, get(`${origin}/endless`));
   });
 
-  t('ends with the time: of silence, and of all', async () => {
+  t('ends at the limits of silence and of total time', async () => {
     const cases: readonly (readonly [ReceiverPath, Partial<DownloadOptions>, boolean])[] = [
       ['/silence', { idleMs: 150 }, true],
       ['/drip-headers', { idleMs: 150 }, true],
@@ -239,7 +239,7 @@ suite('download', (t) => {
     );
   });
 
-  t('a body that comes in drops ends with the time of all, though it is never silent', async () => {
+  t('a slow body that is never silent ends at the limit of total time', async () => {
     routes = {
       '/': (_request, response) => {
         response.writeHead(200, { 'content-length': '100000' });
@@ -283,7 +283,7 @@ suite('download', (t) => {
     return { file, open };
   };
 
-  t('what comes too slowly is given up for good, to the byte', async () => {
+  t('a body below the minimum rate fails for good, exactly at the limit', async () => {
     const limits = { headStartMs: 60_000, minRate: 10_000, windowMs: 30_000, minWindowRate: 1_000 };
     const arriving = async (first: number, clockMs: number): Promise<Downloaded> => {
       const clock = clockByHand();
@@ -306,7 +306,7 @@ suite('download', (t) => {
     equal((await arriving(100_000, 69_999)).bytes, 1_000_000);
   });
 
-  t('what came before it was begun anew counts for its pace', async () => {
+  t('bytes received before a restart count for the rate', async () => {
     const clock = clockByHand();
     const part = 2_000_000;
     const open: ServerResponse[] = [];
@@ -328,7 +328,7 @@ suite('download', (t) => {
     await arrived(await done);
   });
 
-  t('is stopped by its signal, and leaves nothing', async () => {
+  t('stops at its signal and leaves no file', async () => {
     const stop = new AbortController();
     routes = {
       '/': (_request, response) => void response.writeHead(200).write('x', () => stop.abort(new Error('no more use'))),
@@ -339,7 +339,7 @@ suite('download', (t) => {
     equal(asked.length, 1);
   });
 
-  t('says what the server answered: refused for good, or for now', async () => {
+  t('each status of the server is a permanent or a temporary failure', async () => {
     for (const [status, retryable] of [
       [401, false],
       [403, false],
@@ -366,7 +366,7 @@ suite('download', (t) => {
     for (const [at, code, retryable] of bad) await fails(code, retryable, get(receivers.url(at)));
   });
 
-  t('inflates nothing: a compressed answer is not the file', async () => {
+  t('refuses a compressed answer and inflates nothing', async () => {
     await fails('import_not_media', false, get(receivers.url('/gzip-bomb')));
     routes = {
       '/': send({ 'content-encoding': 'gzip' }, gzipSync(content)),
@@ -376,7 +376,7 @@ suite('download', (t) => {
     await arrived(await get(`${origin}/identity`));
   });
 
-  t('goes on where it broke off, twice, by ETag or by date', async () => {
+  t('resumes an interrupted download twice, by ETag or by date', async () => {
     for (const headers of [{ etag: '"one"' }, { 'last-modified': 'Wed, 21 Oct 2015 07:28:00 GMT' }]) {
       routes = { '/start': redirect('/file'), '/file': breaking(2, headers) };
       asked.length = 0;
@@ -389,7 +389,7 @@ suite('download', (t) => {
     }
   });
 
-  t('begins anew where it cannot be sure that it is the same file', async () => {
+  t('starts again where the file may have changed', async () => {
     routes = { '/': breaking(2, { etag: 'W/"weak"' }) };
     await arrived(await get(`${origin}/`));
     ok(asked.every(({ headers }) => headers.range === undefined));
@@ -408,7 +408,7 @@ suite('download', (t) => {
     equal((await get(`${origin}/`)).sha256, createHash('sha256').update(other).digest('hex'));
   });
 
-  t('joins no two files: a part that is named otherwise is not taken, whatever If-Range asked for', async () => {
+  t('never joins two files: a range with another ETag or date is refused', async () => {
     const other = randomBytes(content.length);
     const date = 'Wed, 21 Oct 2015 07:28:00 GMT';
     const later = 'Thu, 22 Oct 2015 07:28:00 GMT';
@@ -435,7 +435,7 @@ suite('download', (t) => {
     }
   });
 
-  t('goes on by the name of the first answer where a part names none', async () => {
+  t('a range without a validator continues by that of the first answer', async () => {
     let requests = 0;
     routes = {
       '/': (request, response) => {
@@ -455,7 +455,7 @@ suite('download', (t) => {
     );
   });
 
-  t('believes no part that is not the one it asked for', async () => {
+  t('refuses a range that it did not request', async () => {
     const lies: readonly string[] = [
       'bytes 0-99/100',
       'bytes 5-2999999/3000000',
@@ -489,7 +489,7 @@ suite('download', (t) => {
     await arrived(await get(`${origin}/`));
   });
 
-  t('gives up when it breaks again and again, or is never as long as it says', async () => {
+  t('fails after too many interruptions, and when the body is shorter than announced', async () => {
     routes = { '/': breaking(99, {}) };
     await fails('import_unreachable', true, get(`${origin}/`, { maxResumes: 3 }));
     equal(asked.length, 4);
@@ -497,7 +497,7 @@ suite('download', (t) => {
     equal((await receivers.seen('/status-then-close')).requests, 2);
   });
 
-  t('nobody there is unreachable', async () => {
+  t('a closed port and an unknown name are unreachable', async () => {
     const port = await listen(createHttp());
     await new Promise((done) => servers.pop()?.close(done));
     await fails('import_unreachable', true, get(`http://127.0.0.1:${port}/`));
@@ -570,19 +570,19 @@ suite('download from names', (t) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  t('comes over TLS from the judged address, also of another host', async () => {
+  t('connects over TLS to the checked address, also after a redirect to another host', async () => {
     const done = await get('https://files.example.com/moved');
     equal(done.sha256, sha256);
     deepEqual(asked, ['files.example.com/moved', 'cdn.example.com/file']);
   });
 
-  t('a third hop to a name inside is not taken', async () => {
+  t('a redirect to a private name is refused, also at the third hop', async () => {
     await rejects(get('https://files.example.com/1'), { code: 'import_url_not_allowed', retryable: false });
     deepEqual(asked, ['files.example.com/1', 'files.example.com/2', 'cdn.example.com/3']);
     equal(strays, 0);
   });
 
-  t('a name that is public first and private at the next look is not taken', async () => {
+  t('a name that is public first and private at the next lookup is refused', async () => {
     const before = dns.questions.filter((one) => one === 'A cdn.example.com').length;
     dns.answer((name, type, nth) => {
       if (type === 'AAAA') return [];
@@ -593,11 +593,11 @@ suite('download from names', (t) => {
     equal(strays, 0);
   });
 
-  t('no redirect leads to plain http', async () => {
+  t('a redirect to plain http is refused', async () => {
     await rejects(get('https://files.example.com/plain'), { code: 'import_url_not_allowed' });
   });
 
-  t('a certificate that nobody vouches for is the end', async () => {
+  t('an untrusted certificate fails for good', async () => {
     await rejects(
       get('https://files.example.com/file', () => unknownPort),
       { code: 'import_unreachable', retryable: false },

@@ -139,7 +139,7 @@ suite('egress guard: the text of a url', (t) => {
     });
   }
 
-  t('allows https on public names and addresses, and says what will be used', () => {
+  t('allows https on public names and addresses, and returns the normalised URL', () => {
     const used = (url: string): string => guard.checkUrl(url).href;
     equal(used('https://example.com/hook?a=1#fragment'), 'https://example.com/hook?a=1');
     equal(used('HTTPS://EXAMPLE.com:443'), 'https://example.com/');
@@ -152,7 +152,7 @@ suite('egress guard: the text of a url', (t) => {
     equal(used(`https://example.com/${'x'.repeat(2028)}`).length, 2048);
   });
 
-  t('refuses our own hosts, however they are written', () => {
+  t('refuses our own hosts in any spelling', () => {
     const ours = guardWith({ ownHosts: () => ['api.example.com', 'Console.Example.com.', 'one.example.com:8443'] });
     for (const url of ['https://api.example.com/v1', 'https://API.example.COM./', 'https://api.example.com:443/'])
       refused(url, /this service/, ours);
@@ -162,7 +162,7 @@ suite('egress guard: the text of a url', (t) => {
     equal(ours.checkUrl('https://sub.api.example.com/').hostname, 'sub.api.example.com');
   });
 
-  t('lets the config name private targets, plain http included: each by its host and port', () => {
+  t('allows the private targets of the configuration by host and port, plain http too', () => {
     const named = guardWith({ privateTargets: ['LOCALHOST:3000', '10.0.0.5:8080', '[::1]:9000', 'receiver:80'] });
     const allowed = [
       'http://localhost:3000/x',
@@ -179,7 +179,7 @@ suite('egress guard: the text of a url', (t) => {
     refused('http://example.com/', /https:/, named);
   });
 
-  t('takes * as any target, except a fragment of ourselves: our own host and port', () => {
+  t('with * allows any target except our own host and port', () => {
     const open = guardWith({ privateTargets: ['*'], ownHosts: () => ['127.0.0.1:8080', 'api.localhost'] });
     for (const url of ['http://127.0.0.1:9000/', 'http://localhost/', 'http://[::1]:1/', 'http://example.com:8080/'])
       ok(open.checkUrl(url));
@@ -207,7 +207,7 @@ suite('egress guard: what a name resolves to', (t) => {
     equal(await guardWith({ resolve: byDns }).vet(url), 'resolved');
   });
 
-  t('refuses a name when any of its addresses is not public, and does not say which', async () => {
+  t('refuses a name with any private address, and does not say which', async () => {
     const mixed: readonly (readonly [a: readonly string[], aaaa: readonly string[]])[] = [
       [['127.0.0.1'], []],
       [[PUBLIC, '10.0.0.1'], []],
@@ -229,7 +229,7 @@ suite('egress guard: what a name resolves to', (t) => {
     }
   });
 
-  t('asks once: the second answer of a name that changes is for the next connection', async () => {
+  t('resolves a name once a connection', async () => {
     dns.answer((_name, type, nth) => (type === 'AAAA' ? [] : nth === 0 ? [PUBLIC] : ['127.0.0.1']));
     const rebinding = new URL('https://rebinding.example.com/');
     const before = dns.questions.length;
@@ -238,7 +238,7 @@ suite('egress guard: what a name resolves to', (t) => {
     await rejects(guardWith({ resolve: byDns }).addresses(rebinding), NotAllowed);
   });
 
-  t('at registration a name that does not resolve is not refused; a connection has nowhere to go', async () => {
+  t('allows an unresolved name at registration, and fails a connection to it', async () => {
     for (const answer of ['no such name', []] as const) {
       dns.answer(() => answer);
       equal(await guardWith({ resolve: byDns }).vet(url), 'unresolved');
@@ -261,7 +261,7 @@ suite('egress guard: what a name resolves to', (t) => {
     deepEqual(await guardWith({ resolve: byDns }).addresses(url), [PUBLIC]);
   });
 
-  t('passes nothing on of what a resolver says when it fails', async () => {
+  t('hides the error of the resolver', async () => {
     const failing = guardWith({
       resolve: async () => {
         throw new Error('queryA ESERVFAIL 10.1.2.3');

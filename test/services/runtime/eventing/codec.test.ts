@@ -47,7 +47,7 @@ suite('codec', (t) => {
   const codec = new EventCodec(new MemoryDataKeys());
   const created = { type: 'ClientCreated', data: clientFields };
 
-  t('reads what it wrote', async () => {
+  t('reads its own bytes back', async () => {
     const bytes = await codec.encode(stream, created, metadata);
     const decoded = await codec.decode(storedAs('ClientCreated', bytes, { revision: 3n }));
     equal(decoded.revision, 3);
@@ -56,7 +56,7 @@ suite('codec', (t) => {
     deepEqual(decoded.metadata, { ...metadata, schemaVersion: 1 });
   });
 
-  t('writes nothing that does not fit, and does not show what it was', async () => {
+  t('refuses to write an invalid event, and the error does not show its values', async () => {
     const write = (data: unknown, type = 'ClientCreated') => codec.encode(stream, { type, data }, metadata);
     await refusedQuietly(write({ ...clientFields, type: canary }), /ClientCreated in client-.*\/type /);
     await refusedQuietly(write({ ...clientFields, name: [canary] }), /\/name /);
@@ -67,7 +67,7 @@ suite('codec', (t) => {
     await refusedQuietly(codec.encode(stream, created, { ...metadata, occurredAt: canary }), /\/occurredAt /);
   });
 
-  t('reads nothing that does not fit', async () => {
+  t('refuses to read an invalid event', async () => {
     const good = await codec.encode(stream, created, metadata);
     const read = (over: Partial<StoredBytes>) => codec.decode(storedAs('ClientCreated', { ...good, ...over }, over));
     await refusedQuietly(read({ data: json({ ...clientFields, timezone: { [canary]: canary } }) }), /\/timezone /);
@@ -77,13 +77,13 @@ suite('codec', (t) => {
     await refusedQuietly(read({ stream: `planet-${randomUUID()}` }), /catalogue/);
   });
 
-  t('reads nothing of a newer version than it knows', async () => {
+  t('refuses to read a newer version', async () => {
     const { data } = await codec.encode(stream, created, metadata);
     const newer = storedAs('ClientCreated', { data, metadata: json({ ...metadata, schemaVersion: 2 }) });
     await refusedQuietly(codec.decode(newer), /version 2, we know up to 1/);
   });
 
-  t('takes bytes that are no JSON object for an invalid event', async () => {
+  t('bytes that are no JSON object are an invalid event', async () => {
     const good = await codec.encode(stream, created, metadata);
     for (const torn of [`"${canary}`, `{"a":"${canary}`, canary, 'null', `["${canary}"]`, '']) {
       await refusedQuietly(codec.decode(storedAs('ClientCreated', { ...good, data: Buffer.from(torn) })));
@@ -123,7 +123,7 @@ suite('upcast', (t) => {
     evolve: (names, event) => (event.type === 'WorkspaceProfileChanged' ? [...names, event.data.profile.name] : names),
   };
 
-  t('shows a stream of both versions as one of the newer', async () => {
+  t('reads a stream of both versions as one of the newer', async () => {
     equal(definition?.version, 1);
     const { events, keys, store } = openDomain();
     const id = randomUUID();
@@ -148,7 +148,7 @@ suite('upcast', (t) => {
     await refusedQuietly(store.load(workspace, id), /version 2, we know up to 1/);
   });
 
-  t('goes through every version between', async () => {
+  t('applies the upcast of every version between', async () => {
     const third: EventCatalogue = {
       workspace: {
         WorkspaceProfileChanged: {
@@ -172,7 +172,7 @@ suite('upcast', (t) => {
     deepEqual((await read(3, { names: ['a'] })).data, { names: ['a'] });
   });
 
-  t('is checked: what an upcast makes of an event must fit too', async () => {
+  t('the result of an upcast must fit its schema', async () => {
     const wrong: EventCatalogue = {
       workspace: {
         WorkspaceProfileChanged: {

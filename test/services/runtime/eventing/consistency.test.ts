@@ -7,7 +7,7 @@ import { suite } from '#test/support/suite.ts';
 const secrets = new Secrets(secretKey());
 
 suite('consistency', (t) => {
-  t('carries positions through the caller’s hands', () => {
+  t('a token carries positions through the caller', () => {
     const positions = new Map([
       ['posts-3', 2n ** 62n],
       ['workspace-0', 0n],
@@ -16,7 +16,7 @@ suite('consistency', (t) => {
     deepEqual(decodeToken(secrets, encodeToken(secrets, new Map())), new Map());
   });
 
-  t('takes a token that is not ours, or was altered, for none', () => {
+  t('a foreign or altered token counts as none', () => {
     const token = encodeToken(secrets, new Map([['posts-3', 7n]]));
     for (const other of ['', 'x', `${token}x`, token.slice(1), encodeToken(new Secrets(secretKey()), new Map())]) {
       equal(decodeToken(secrets, other), null, other);
@@ -24,7 +24,7 @@ suite('consistency', (t) => {
     equal(decodeToken(secrets, secrets.seal('cursors', 'posts-3=7')), null);
   });
 
-  t('passes over what it does not understand inside', () =>
+  t('unknown members of a token are ignored', () =>
     deepEqual(
       decodeToken(secrets, secrets.seal('consistency', 'posts-3=7,posts-4,posts-5=,posts-6=-1,=8,posts-7=x')),
       new Map([
@@ -34,7 +34,7 @@ suite('consistency', (t) => {
     ),
   );
 
-  t('merges to the highest of each lane', () => {
+  t('merging keeps the highest position of each lane', () => {
     const into = new Map([
       ['a', 5n],
       ['b', 5n],

@@ -69,7 +69,7 @@ suite('a process killed with -9 between two durable effects', (t) => {
     return { postId, ids, types };
   };
 
-  t('between two targets: whoever comes next completes the plan, and nothing is there twice', async () => {
+  t('between two targets: the next process completes the plan, and each target exists once', async () => {
     const { postId, types } = await scheduledPost(60);
     await dies({ call: 'fanOut', postId }, 'fanout:between-targets');
     const left = (await types()).filter((one) => one.length > 0).length;
@@ -79,7 +79,7 @@ suite('a process killed with -9 between two durable effects', (t) => {
     deepEqual(await types(), Array(60).fill(['TargetScheduled']));
   });
 
-  t('between two targets that an intent is for', async () => {
+  t('between two targets of an intent', async () => {
     const { postId, ids, types } = await scheduledPost(60);
     await fanOut(store, postId, commandContext());
     const cancel = { type: 'CancelTargets', targetIds: ids, reason: 'post_canceled' } as const;
@@ -93,7 +93,7 @@ suite('a process killed with -9 between two durable effects', (t) => {
     ['request:after-accept', ['TargetScheduled']],
     ['request:after-effects', ['TargetScheduled', 'TargetRescheduled']],
   ] as const) {
-    t(`${fault}: a repeat carries out what was accepted, once`, async () => {
+    t(`${fault}: a repeat carries out the accepted request once`, async () => {
       const { postId, ids, types } = await scheduledPost(1);
       await fanOut(store, postId, commandContext());
       const [targetId = ''] = ids;

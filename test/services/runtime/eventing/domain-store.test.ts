@@ -33,7 +33,7 @@ class SilentEventStore extends RecordingEventStore {
 }
 
 suite('domain store', (t) => {
-  t('loads what was appended, folded, with its revision', async () => {
+  t('loads the folded state of a stream with its revision', async () => {
     const { store, events } = openDomain();
     const id = randomUUID();
     const stream = `client-${id}`;
@@ -60,7 +60,7 @@ suite('domain store', (t) => {
     equal((await store.load(client, id, 99)).revision, 1);
   });
 
-  t('writes into the metadata who, why and when', async () => {
+  t('writes actor, cause and time into the metadata', async () => {
     const { store } = openDomain();
     const stream = `client-${randomUUID()}`;
     const context = commandContext({ keyHmac: 'k', fingerprint: 'f' });
@@ -91,7 +91,7 @@ suite('domain store', (t) => {
     deepEqual(ids, [causedIdOf(causeEventId, stream), causedIdOf(causeEventId, `${stream}#1`)]);
   });
 
-  t('refuses any other revision than the head’s, and writes nothing then', async () => {
+  t('refuses any revision but the head’s, and writes nothing', async () => {
     const { store } = openDomain();
     const stream = `client-${randomUUID()}`;
     const append = (expected: number) => store.append(stream, expected, [archived], commandContext(), stream);
@@ -103,7 +103,7 @@ suite('domain store', (t) => {
     equal((await store.readStream(stream)).length, 2);
   });
 
-  t('asks again with the same ids and bytes where the answer was lost, however often', async () => {
+  t('repeats an append whose answer was lost with the same ids and bytes', async () => {
     const { store, events } = openDomain();
     const stream = `client-${randomUUID()}`;
     const faults: MemoryFault[] = ['unavailable', 'reply_lost', 'unavailable', 'reply_lost'];
@@ -118,7 +118,7 @@ suite('domain store', (t) => {
     );
   });
 
-  t('says that the store is away when it stays so, and that nothing more is known', async () => {
+  t('fails as unavailable while the store does not answer', async () => {
     const { store, events } = openDomain();
     const stream = `client-${randomUUID()}`;
     for (let n = 0; n < 6; n += 1) events.failNext('unavailable');
@@ -130,7 +130,7 @@ suite('domain store', (t) => {
     await rejects(store.readStream(stream), (error) => error instanceof Unavailable);
   });
 
-  t('tells a caller who waits in time that the store is away, and finds later what was stored', async () => {
+  t('answers a waiting caller in time that the store is unavailable, and later finds the stored event', async () => {
     const events = new SilentEventStore();
     const store = new DomainStore(events, new EventCodec(new MemoryDataKeys()), defaultPartitions);
     const stream = `client-${randomUUID()}`;
@@ -146,7 +146,7 @@ suite('domain store', (t) => {
     equal((await store.readStream(stream)).length, 1);
   });
 
-  t('repeats no append beyond the instant at which a caller gives up', async () => {
+  t('repeats no append after the deadline of the caller', async () => {
     const { store, events } = openDomain();
     const stream = `client-${randomUUID()}`;
     for (let n = 0; n < 6; n += 1) events.failNext('unavailable');
@@ -156,7 +156,7 @@ suite('domain store', (t) => {
     ok(events.asked.length <= 4, String(events.asked.length));
   });
 
-  t('refuses an event that does not fit before it asks for anything', async () => {
+  t('refuses an invalid event before it calls the store', async () => {
     const { store, events } = openDomain();
     const wrong = { type: 'ClientCreated', data: { name: 'Acme' } };
     await rejects(
@@ -167,7 +167,7 @@ suite('domain store', (t) => {
   });
 });
 
-suite('positions of what a call stored', (t) => {
+suite('positions that a call stored', (t) => {
   t('are kept by lane, the highest of each', async () => {
     const { store, events } = openDomain();
     const positions: Positions = new Map();
@@ -182,7 +182,7 @@ suite('positions of what a call stored', (t) => {
     equal(positions.size, new Set([lane(a), lane(b)]).size);
   });
 
-  t('have none for a stream that the log passes over', async () => {
+  t('do not include a stream without a topic', async () => {
     const { store } = openDomain();
     const positions: Positions = new Map();
     const accepted = { type: 'RequestAccepted', data: { operation: 'o', fingerprint: 'f', decided: null } };
@@ -191,7 +191,7 @@ suite('positions of what a call stored', (t) => {
     equal(positions.size, 0);
   });
 
-  t('are looked up where the store answers a repeat without one', async () => {
+  t('are looked up where the store answers a repeat without a position', async () => {
     const events = new ForgetfulEventStore();
     const store = new DomainStore(events, new EventCodec(new MemoryDataKeys()), defaultPartitions);
     const positions: Positions = new Map();
@@ -205,7 +205,7 @@ suite('positions of what a call stored', (t) => {
 });
 
 suite('names', (t) => {
-  t('a post orders its targets: a target does not tell its own key', () => {
+  t('the partition key of a target is its post’s, so the target alone does not give it', () => {
     equal(partitionKeyOf('post', 'p'), 'p');
     equal(partitionKeyOf('client', 'c'), 'client-c');
     throws(() => partitionKeyOf('target', 't'), /partitionKey/);

@@ -13,7 +13,7 @@ const rename = (name: string) => ({ type: 'Update', changes: { name } }) as cons
 const conflict = { code: 'wrong_expected_revision' };
 
 suite('execute', (t) => {
-  t('answers with the state that its events leave, as a load would', async () => {
+  t('answers with the state that a load after the append gives', async () => {
     const { store } = openDomain();
     const id = randomUUID();
     const done = await execute(store, client, id, create, commandContext());
@@ -29,7 +29,7 @@ suite('execute', (t) => {
     );
   });
 
-  t('appends nothing where it is so already', async () => {
+  t('appends nothing for a repeated command', async () => {
     const { store, events } = openDomain();
     const id = randomUUID();
     await execute(store, client, id, create, commandContext());
@@ -39,7 +39,7 @@ suite('execute', (t) => {
     equal(events.asked.length, 1);
   });
 
-  t('decides anew on what somebody else wrote meanwhile', async () => {
+  t('decides again on events that another process appended meanwhile', async () => {
     const { store } = openDomain();
     const id = randomUUID();
     const stale = await store.load(client, id);
@@ -51,7 +51,7 @@ suite('execute', (t) => {
     deepEqual(appended, []);
   });
 
-  t('keeps a law among racing callers: one Owner stays', async () => {
+  t('keeps an invariant among racing callers: one Owner stays', async () => {
     const { store } = openDomain();
     const id = randomUUID();
     const members = Array.from({ length: 20 }, () => randomUUID());
@@ -73,7 +73,7 @@ suite('execute', (t) => {
     equal(state.status === 'created' && Object.values(state.members).length, 1);
   });
 
-  t('ends on a conflict where the command names what it saw', async () => {
+  t('fails on a conflict where the command names a revision', async () => {
     const { store, events } = openDomain();
     const id = randomUUID();
     await execute(store, client, id, create, commandContext());
@@ -84,7 +84,7 @@ suite('execute', (t) => {
     equal((await events.read(`client-${id}`)).length, 2);
   });
 
-  t('guards every fold it decides on, not only the first', async () => {
+  t('checks the guard on every fold it decides on', async () => {
     const { store } = openDomain();
     const id = randomUUID();
     await execute(store, client, id, create, commandContext());
@@ -103,7 +103,7 @@ suite('execute', (t) => {
     equal((await store.load(client, id)).revision, 1);
   });
 
-  t('writes what it decided once when the answer is lost', async () => {
+  t('stores its events once when the answer is lost', async () => {
     const { store, events } = openDomain();
     const id = randomUUID();
     events.failNext('reply_lost');

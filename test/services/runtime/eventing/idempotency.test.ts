@@ -40,7 +40,7 @@ suite('fingerprints', (t) => {
     ),
   );
 
-  t('differ with anything that was asked, and between workspaces', () => {
+  t('differ with any part of the request, and between workspaces', () => {
     const others = [
       { ...asked, operation: 'updateClient' },
       { ...asked, params: { id: '1' } },
@@ -53,7 +53,7 @@ suite('fingerprints', (t) => {
     notEqual(keyHmacOf(secrets, workspaceId, 'k'), keyHmacOf(secrets, randomUUID(), 'k'));
   });
 
-  t('stay what they are when a new key is put first, and show nothing of the body', () => {
+  t('stay the same after a key rotation, and do not show the body', () => {
     const one = secretKey(1);
     const [before, after] = [new Secrets(one), new Secrets(`${secretKey(2)},${one}`)];
     equal(fingerprintOf(after, workspaceId, asked), fingerprintOf(before, workspaceId, asked));
@@ -62,7 +62,7 @@ suite('fingerprints', (t) => {
   });
 });
 
-suite('birth form', (t) => {
+suite('creation under an idempotency key', (t) => {
   const world = () => {
     const domain = openDomain();
     const { store, secrets } = domain;
@@ -86,7 +86,7 @@ suite('birth form', (t) => {
     return { ...domain, call };
   };
 
-  t('twenty callers at once give one birth and one answer', async () => {
+  t('twenty callers at once create one stream and get one answer', async () => {
     const { call, events } = world();
     const born = await Promise.all(callers.map(() => call('k', 'Acme')));
     equal(born.filter(({ replayed }) => !replayed).length, 1);
@@ -104,7 +104,7 @@ suite('birth form', (t) => {
     equal((await events.readAll({ after: null, limit: 100 })).length, 1);
   });
 
-  t('of twenty different requests under one key one is born, the others are told', async () => {
+  t('of twenty different requests under one key one creates the stream, the others are refused', async () => {
     const { call, events } = world();
     const { won, lost } = await settled(callers.map((n) => call('k', `Client ${n}`)));
     equal(won.length, 1);
@@ -113,7 +113,7 @@ suite('birth form', (t) => {
     equal((await events.readAll({ after: null, limit: 100 })).length, 1);
   });
 
-  t('a repeat is answered from the birth alone, whatever happened since', async () => {
+  t('a repeat is answered from the first event, whatever happened since', async () => {
     const { call, store } = world();
     const { id, state } = await call('k', 'Acme');
     await execute(store, client, id, { type: 'Update', changes: { name: 'Bravo' } }, commandContext());
@@ -123,7 +123,7 @@ suite('birth form', (t) => {
     equal(again.replayed, true);
   });
 
-  t('a refusal leaves no trace: the key is free for any request', async () => {
+  t('a refusal stores nothing: the key is free for any request', async () => {
     const { call, events } = world();
     const refusal = () => Promise.reject(new Rejection('client_archived', 'No.'));
     await rejects(call('k', 'Acme', refusal), { code: 'client_archived' });
@@ -131,7 +131,7 @@ suite('birth form', (t) => {
     equal((await call('k', 'Another')).replayed, false);
   });
 
-  t('a store that stays away leaves the key to be repeated', async () => {
+  t('after an outage of the store a repeat under the key succeeds', async () => {
     const { call, events } = world();
     for (let n = 0; n < 6; n += 1) events.failNext(n === 5 ? 'reply_lost' : 'unavailable');
     await rejects(call('k', 'Acme'), (error) => error instanceof Unavailable);
@@ -140,7 +140,7 @@ suite('birth form', (t) => {
     equal((await events.readAll({ after: null, limit: 10 })).length, 1);
   });
 
-  t('keys are of an operation and a workspace: elsewhere they mean another birth', async () => {
+  t('a key is valid within one operation and workspace: elsewhere it creates another stream', async () => {
     const { call, store, secrets } = world();
     const { id } = await call('k', 'Acme');
     const workspaceId = randomUUID();
@@ -157,7 +157,7 @@ suite('birth form', (t) => {
     equal(elsewhere.replayed, false);
   });
 
-  t('a stream that another key gave birth to is shown whole, and as another’s', async () => {
+  t('a stream created under another key is answered in its current state', async () => {
     const { call, store } = world();
     const id = keyedIdOf(commandContext().workspaceId, 'createClient', 'k');
     const other = commandContext({ keyHmac: 'another', fingerprint: 'f' });
@@ -171,7 +171,7 @@ suite('birth form', (t) => {
   });
 });
 
-suite('request form', (t) => {
+suite('requests under an idempotency key', (t) => {
   /** A failed target that a call retries: the fold keeps the commands it has applied. */
   const world = async () => {
     const domain = openDomain();
@@ -213,7 +213,7 @@ suite('request form', (t) => {
     return { call, effects, dueAts, stream, requests, types };
   };
 
-  t('twenty callers at once carry out one decision, once', async () => {
+  t('twenty callers at once carry out one decision once', async () => {
     const { call, dueAts, stream, types } = await world();
     const results = await Promise.all(callers.map(() => call('body')));
     for (const { result } of results) equal(result, 'pending');
@@ -233,13 +233,13 @@ suite('request form', (t) => {
     equal((await stream()).length, 2);
   });
 
-  t('its effects carry the id of what was accepted', async () => {
+  t('its events carry the id of the accepted request', async () => {
     const { call, stream, requests } = await world();
     await call('body');
     equal((await stream())[1]?.metadata.commandId, (await requests())[0]?.id);
   });
 
-  t('a repeat is answered with the first result, and decides and does nothing', async () => {
+  t('a repeat is answered with the first result and has no effect', async () => {
     const { call, stream } = await world();
     const never = () => Promise.reject(new Error('nothing is done twice'));
     equal((await call('body')).replayed, false);
@@ -248,7 +248,7 @@ suite('request form', (t) => {
     equal((await stream()).length, 2);
   });
 
-  t('the first to complete says everybody’s answer', async () => {
+  t('the first completed caller determines the answer of all', async () => {
     const { call } = await world();
     const gate = Promise.withResolvers<void>();
     const slow = call('body', {
@@ -262,7 +262,7 @@ suite('request form', (t) => {
     equal((await slow).result, 'pending');
   });
 
-  t('also of a caller who is refused what another has done by then', async () => {
+  t('a caller that is refused after another one succeeded gets the result of the other', async () => {
     const { call, types } = await world();
     const gate = Promise.withResolvers<void>();
     const slow = call('body', {
@@ -277,7 +277,7 @@ suite('request form', (t) => {
     deepEqual(await types(), ['RequestAccepted', 'RequestCompleted']);
   });
 
-  t('whatever breaks off between accepted and completed, a repeat goes on with what was accepted', async () => {
+  t('after a failure between acceptance and completion a repeat continues the accepted request', async () => {
     const { call, effects, dueAts, stream, types } = await world();
     const broken = new Error('broken off');
     await rejects(call('body', { effects: () => Promise.reject(broken) }), broken);
@@ -306,7 +306,7 @@ suite('request form', (t) => {
     equal((await stream()).length, 2);
   });
 
-  t('without a key nothing is remembered', async () => {
+  t('without a key no request is recorded', async () => {
     const { call, stream, types } = await world();
     for (const expected of [2, 3]) {
       equal((await call('body', { key: null })).replayed, false);

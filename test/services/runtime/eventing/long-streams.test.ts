@@ -65,7 +65,7 @@ const counting = () => {
 };
 
 suite('long streams', (t) => {
-  t('an optional change is refused at the limit of events and by no event earlier, however many callers', async () => {
+  t('an optional change is refused exactly at the limit of events, however many callers', async () => {
     const { store } = openDomain();
     const id = await endpoint(store, maxOptionalEvents - 1);
     const asked = Array.from({ length: 20 }, () =>
@@ -77,7 +77,7 @@ suite('long streams', (t) => {
     for (const answer of answers) if (answer.status === 'rejected') equal(answer.reason.code, 'stream_full');
   });
 
-  t('or of bytes: the event that passes it is the last', async () => {
+  t('an optional change is refused after the event that exceeds the limit of bytes', async () => {
     const { store } = openDomain();
     const id = randomUUID();
     const createdBy = { type: 'member' as const, id: randomUUID() };
@@ -99,7 +99,7 @@ suite('long streams', (t) => {
     await rejects(replace(99), full);
   });
 
-  t('what changes nothing is answered, and what ends a thing is not refused', async () => {
+  t('at the limit a command without events and one that ends the stream succeed', async () => {
     const { store } = openDomain();
     const id = await endpoint(store, maxOptionalEvents);
     const commandId = randomUUID();
@@ -111,7 +111,7 @@ suite('long streams', (t) => {
     equal((await store.load(webhook, id)).state.status, 'deleted');
   });
 
-  t('the next command on one reads its last event and what came after, not all of it', async () => {
+  t('the next command reads the last cached event and the events after it', async () => {
     const { store, cost } = counting();
     const id = await endpoint(store, 500);
     const first = await cost(() => store.load(webhook, id));
@@ -128,7 +128,7 @@ suite('long streams', (t) => {
     equal((await cost(() => store.load(webhook, short))).events, 20);
   });
 
-  t('what is kept says what the store says, for every reader, at every revision', async () => {
+  t('the cached state equals the store’s at every revision', async () => {
     const { events, store } = counting();
     const id = await endpoint(store, 300);
     await store.load(webhook, id);
@@ -148,7 +148,7 @@ suite('long streams', (t) => {
     for (const one of all) equal(one.state, all[0]?.state);
   });
 
-  t('a store that was put back to an earlier day is believed, not what was kept', async () => {
+  t('after a restore of the store the cached state is dropped', async () => {
     const [now, before] = [new MemoryEventStore(), new MemoryEventStore()];
     const served = { by: now };
     const switching = new Proxy(now, {
@@ -172,7 +172,7 @@ suite('long streams', (t) => {
     }
   });
 
-  t('streams with personal members are never kept: an erasure is seen by the next read', async () => {
+  t('streams with personal members are never cached: the next read sees an erasure', async () => {
     const { store, keys } = openDomain();
     const id = randomUUID();
     const clientId = randomUUID();
@@ -198,7 +198,7 @@ suite('long streams', (t) => {
     for (const { data } of await store.readStream(`account-${id}`)) equal(data.displayName ?? null, null);
   });
 
-  t('keeps no more than its share, and one tenant pushes out its own streams first', async () => {
+  t('the cache is bounded, and a workspace displaces its own streams first', async () => {
     const long = new LongStreams();
     const { store } = openDomain();
     const id = randomUUID();

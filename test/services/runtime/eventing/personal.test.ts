@@ -36,12 +36,12 @@ const connected = async (over: { displayName?: string | null } = {}) => {
 };
 
 suite('personal members', (t) => {
-  t('are told by the schema', () => {
+  t('are marked in the schema', () => {
     deepEqual(personalMembers(accountEvents.AccountConnected), ['username', 'displayName']);
     deepEqual(personalMembers(clientEvents.ClientCreated), []);
   });
 
-  t('are sealed in the stored bytes and open to whoever reads', async () => {
+  t('are encrypted in the stored bytes and decrypted on reading', async () => {
     const { store, id, stored, data, appended } = await connected();
     for (const bytes of [stored.data, stored.metadata]) {
       const text = Buffer.from(bytes).toString();
@@ -77,13 +77,13 @@ suite('personal members', (t) => {
     equal(data.displayName, null);
   });
 
-  t('are a fault, never null, when the key is missing', async () => {
+  t('are an error, never null, when the key is missing', async () => {
     const { keys, clientId, store, id } = await connected();
     keys.lose(clientId);
     await rejects(store.load(account, id), /no data key/);
   });
 
-  t('do not open in another stream, event or member, or once altered', async () => {
+  t('do not decrypt in another stream, event or member, or once altered', async () => {
     const { codec, stored, data } = await connected();
     const decode = (changed: unknown, over: { stream?: string; type?: string } = {}) =>
       codec.decode({ ...stored, data: Buffer.from(JSON.stringify(changed)), ...over });
@@ -102,27 +102,24 @@ suite('personal members', (t) => {
     await rejects(decode({ ...data, clientId: randomUUID() }), /no data key/);
   });
 
-  t('need to know whose they are', async () => {
+  t('need the id of their client', async () => {
     const keys = new MemoryDataKeys();
     await rejects(sealPersonal(keys, 's', 'T', ['name'], { name: 'Ann' }), /clientId/);
     await rejects(openPersonal(keys, 's', 'T', ['name'], { name: { $sealed: 'AA==' } }), /clientId/);
     deepEqual(await sealPersonal(keys, 's', 'T', ['name'], { name: null }), { name: null });
   });
 
-  t(
-    'are sealed anew in every event, and once per append: a repeat after a lost answer carries the same bytes',
-    async () => {
-      const { events, store } = openDomain();
-      const clientId = randomUUID();
-      const id = randomUUID();
-      events.failNext('reply_lost');
-      await execute(store, account, id, connect(clientId), commandContext());
-      const [first, repeat, ...others] = events.asked;
-      equal(others.length, 0);
-      deepEqual(repeat, first);
-      equal((await events.read(`account-${id}`)).length, 1);
-      await execute(store, account, randomUUID(), connect(clientId), commandContext());
-      notDeepEqual(events.asked.at(-1)?.events[0]?.data, first?.events[0]?.data);
-    },
-  );
+  t('are encrypted once an append: a repeat after a lost answer has the same bytes', async () => {
+    const { events, store } = openDomain();
+    const clientId = randomUUID();
+    const id = randomUUID();
+    events.failNext('reply_lost');
+    await execute(store, account, id, connect(clientId), commandContext());
+    const [first, repeat, ...others] = events.asked;
+    equal(others.length, 0);
+    deepEqual(repeat, first);
+    equal((await events.read(`account-${id}`)).length, 1);
+    await execute(store, account, randomUUID(), connect(clientId), commandContext());
+    notDeepEqual(events.asked.at(-1)?.events[0]?.data, first?.events[0]?.data);
+  });
 });

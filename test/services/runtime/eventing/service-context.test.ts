@@ -30,7 +30,7 @@ suite('the context of a command that a worker issues', (t) => {
     deepEqual(causedByNewest(appended, given.workspaceId, id), causedBy(event));
   });
 
-  t('follows from the id itself where the worker saw no event', () => {
+  t('names the id itself where no event is the cause', () => {
     deepEqual(causedByNewest([], 'w', 'asset'), { workspaceId: 'w', correlationId: 'asset', causationId: 'asset' });
   });
 });

@@ -16,7 +16,7 @@ suite('callers behind proxies', (t) => {
     }
   };
 
-  t('nothing that is forwarded is believed unless somebody is trusted', () =>
+  t('without a trusted proxy forwarded headers are ignored', () =>
     table(null, [
       [stranger, '', stranger],
       [stranger, '203.0.113.1', stranger],
@@ -24,7 +24,7 @@ suite('callers behind proxies', (t) => {
     ]),
   );
 
-  t('hops are counted from the right: what callers write to the left of our proxies counts for nothing', () => {
+  t('hops are counted from the right, so entries that callers add on the left are ignored', () => {
     table('1', [
       [proxy, '203.0.113.1', '203.0.113.1'],
       [proxy, '1.1.1.1, 203.0.113.1', '203.0.113.1'],
@@ -39,7 +39,7 @@ suite('callers behind proxies', (t) => {
     table('0', [[proxy, '203.0.113.1', proxy]]);
   });
 
-  t('by address a proxy is believed wherever it stands, and the first stranger from the right is the caller', () =>
+  t('by address: the first untrusted address from the right is the caller', () =>
     table('10.0.0.0/8, 2001:db8:1::/48', [
       [proxy, '203.0.113.1', '203.0.113.1'],
       [proxy, '6.6.6.6, 203.0.113.1, 10.200.0.8, 2001:db8:1::5', '203.0.113.1'],
@@ -51,7 +51,7 @@ suite('callers behind proxies', (t) => {
     ]),
   );
 
-  t('an entry that is no address ends the trust at the one who wrote it', () => {
+  t('an entry that is no address makes its writer the caller', () => {
     for (const entry of [
       'unknown',
       '_hidden',
@@ -72,7 +72,7 @@ suite('callers behind proxies', (t) => {
     }
   });
 
-  t('ports and brackets are left out; IPv4 in IPv6 is IPv4; IPv6 counts by its /64', () =>
+  t('ports and brackets are removed; IPv4 in IPv6 is IPv4; IPv6 counts by its /64', () =>
     table('1', [
       [proxy, '203.0.113.1:4711', '203.0.113.1'],
       [proxy, '::ffff:203.0.113.1', '203.0.113.1'],
@@ -85,7 +85,7 @@ suite('callers behind proxies', (t) => {
     ]),
   );
 
-  t('a header as long as one may be is read in no time, and to a depth of sixteen', () => {
+  t('a header of maximum length is read quickly, and to a depth of sixteen', () => {
     const begun = performance.now();
     for (let turn = 0; turn < 1_000; turn += 1) {
       for (const forwarded of [','.repeat(16_000), '1'.repeat(16_000), '['.repeat(16_000), ' '.repeat(16_000)]) {
@@ -99,14 +99,14 @@ suite('callers behind proxies', (t) => {
     equal(performance.now() - begun < 5_000, true);
   });
 
-  t('a connection without an address has a name all the same', () => {
+  t('a connection without an address counts as unknown', () => {
     equal(callerAddress(undefined, '1.2.3.4', readTrustedProxies('1')), 'unknown');
     equal(isProxy(undefined, readTrustedProxies('1')), false);
     equal(isProxy(proxy, readTrustedProxies('1')), true);
     equal(isProxy(stranger, readTrustedProxies('10.0.0.0/8')), false);
   });
 
-  t('the setting names hops or addresses, and never everybody', () => {
+  t('the setting takes hops or addresses, and never all addresses', () => {
     deepEqual(readTrustedProxies('::ffff:10.0.0.0/104'), readTrustedProxies('10.0.0.0/8'));
     for (const wrong of [
       '17',

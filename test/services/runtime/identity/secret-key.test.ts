@@ -14,7 +14,7 @@ suite('the secret key of a data folder', (t) => {
   });
   t.after(() => rmSync(dir, { recursive: true, force: true }));
 
-  t('is made once in a folder that is wholly new, also in one that holds strangers’ files', () => {
+  t('is made once in a new folder, also beside foreign files', () => {
     mkdirSync(path.join(dir, 'lost+found'));
     writeFileSync(path.join(dir, 'standalone.log'), '');
     writeFileSync(path.join(dir, 'secret.key.4711'), 'v1:half of one that died');
@@ -27,7 +27,7 @@ suite('the secret key of a data folder', (t) => {
   });
 
   for (const data of ['pg.password', 'pg.location', 'cluster', 'analytics', 'blobs']) {
-    t(`is never made anew beside ${data}: the error names file and data`, () => {
+    t(`is never made again beside ${data}: the error names file and data`, () => {
       const made = secretKeyOf(dir);
       mkdirSync(path.join(dir, data));
       equal(secretKeyOf(dir), made);
@@ -50,7 +50,7 @@ suite('the secret key of a data folder', (t) => {
     ['cut short', 'v1:AAAA'],
     ['another file', '-----BEGIN PRIVATE KEY-----'],
   ] as const) {
-    t(`a file that is ${what} is named, and left as it is`, () => {
+    t(`a file that is ${what} is named in the error and not changed`, () => {
       writeFileSync(secretKeyFile(dir), text);
       throws(
         () => secretKeyOf(dir),
@@ -63,7 +63,7 @@ suite('the secret key of a data folder', (t) => {
     });
   }
 
-  t('a version that is demanded and gone is named, with the place it was looked for', () => {
+  t('a missing version is named, with the place where it was expected', () => {
     const secrets = new Secrets(secretKeyOf(dir), secretKeyFile(dir));
     secrets.demand(['v1']);
     throws(

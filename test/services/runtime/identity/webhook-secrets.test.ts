@@ -10,7 +10,7 @@ const id = '8d0f3c52-4a77-5e0c-b2f4-1c9d7e5a0005';
 suite('signing secrets of webhooks', (t) => {
   const secrets = new Secrets(`v2:${keyOf(2)},v1:${keyOf(1)}`);
 
-  t('is 32 derived bytes, computed here once more from the words of the design', () => {
+  t('is 32 bytes derived as the design says', () => {
     const secret = webhookSecret(secrets, id, { generation: 1, keyVersion: 'v1' });
     const subKey = Buffer.from(hkdfSync('sha256', Buffer.alloc(32, 1), Buffer.alloc(0), 'postline/secrets', 32));
     const expected = createHmac('sha256', subKey).update(`webhook\n${id}\n1`).digest();
@@ -19,7 +19,7 @@ suite('signing secrets of webhooks', (t) => {
     assert.equal(Buffer.from(secret.slice('whsec_'.length), 'base64').length, 32);
   });
 
-  t('each endpoint, generation and key version has its own, the same every time', () => {
+  t('each endpoint, generation and key version has its own secret, the same every time', () => {
     const other = '8d0f3c52-4a77-5e0c-b2f4-1c9d7e5a0006';
     const all = [id, other].flatMap((webhookId) =>
       [1, 2, 12].flatMap((generation) =>
@@ -31,7 +31,7 @@ suite('signing secrets of webhooks', (t) => {
     assert.equal(webhookSecret(again, id, { generation: 1, keyVersion: 'v1' }), all[0], 'a new key changes no secret');
   });
 
-  t('a key version that was taken away is named', () => {
+  t('a removed key version is named', () => {
     assert.throws(() => webhookSecret(secrets, id, { generation: 1, keyVersion: 'v9' }), /SECRET_KEY lacks version v9/);
   });
 });

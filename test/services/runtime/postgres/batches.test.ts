@@ -3,7 +3,7 @@ import { Batches, batchesOf } from '#runtime/postgres/batches.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('batches', (t) => {
-  t('answers those who ask in one turn with one query, each key once', async () => {
+  t('callers of one turn share one query with each key once', async () => {
     const asked: (readonly string[])[] = [];
     const batches = new Batches(async (keys) => {
       asked.push(keys);
@@ -13,7 +13,7 @@ suite('batches', (t) => {
     assert.deepEqual(asked, [['a', 'b']]);
   });
 
-  t('what is not found is null', async () => {
+  t('a missing key is null', async () => {
     assert.equal(await new Batches(async () => new Map()).get('a'), null);
   });
 
@@ -37,7 +37,7 @@ suite('batches', (t) => {
     assert.deepEqual(await Promise.all([first, second]), ['old', 'new']);
   });
 
-  t('has two queries out at most, and none is forgotten', async () => {
+  t('runs at most two queries at once, and answers every caller', async () => {
     let out = 0;
     let most = 0;
     const batches = new Batches(async (keys) => {
@@ -57,7 +57,7 @@ suite('batches', (t) => {
     assert.ok(most <= 2, `${most} at once`);
   });
 
-  t('asks for no more keys in a query than it was told', async () => {
+  t('a query has at most the given number of keys', async () => {
     const sizes: number[] = [];
     const batches = new Batches(async (keys) => {
       sizes.push(keys.length);
@@ -68,7 +68,7 @@ suite('batches', (t) => {
     assert.deepEqual(sizes.sort(), [2, 3, 3]);
   });
 
-  t('a query that fails fails those who asked it, and nobody after', async () => {
+  t('a query that fails fails its own callers, and no later ones', async () => {
     let fails = true;
     const batches = new Batches(async (keys) => {
       if (fails) throw new Error('away');
@@ -79,7 +79,7 @@ suite('batches', (t) => {
     assert.equal(await batches.get('a'), 1);
   });
 
-  t('sources do not share', async () => {
+  t('sources do not share queries', async () => {
     const of = batchesOf(async (source: { name: string }, keys) => new Map(keys.map((key) => [key, source.name])));
     assert.deepEqual(await Promise.all([of({ name: 'x' }, 'a'), of({ name: 'y' }, 'a')]), ['x', 'y']);
   });

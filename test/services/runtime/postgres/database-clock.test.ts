@@ -35,7 +35,7 @@ suite("the database's clock", (t) => {
   });
   t.after(() => pool?.end());
 
-  t("is never ahead of the server's, and hardly behind, whatever the wall clock says", async () => {
+  t("is never ahead of the server's and at most slightly behind, whatever the wall clock", async () => {
     for (const offMs of [0, 3_600_000, -3_600_000]) {
       const clock = await clockOf({ wall: () => Date.now() + offMs });
       for (let n = 0; n < 20; n += 1) {
@@ -65,7 +65,7 @@ suite("the database's clock", (t) => {
     return { server, pool: { connect: async () => client } as unknown as pg.Pool };
   };
 
-  t('an answer that was long on its way does not make it early, and does not undo what was known', async () => {
+  t('a slow answer does not move it ahead of the server, nor back', async () => {
     const { server, pool: far } = database();
     server.thereMs = 40;
     const clock = await clockOf({ pool: far });
@@ -79,7 +79,7 @@ suite("the database's clock", (t) => {
     assert.ok(clock.now() >= Date.now() - 20, 'a slow answer is worth less than the quick one before it');
   });
 
-  t('a database whose clock was set is followed', async () => {
+  t('it follows a database whose clock was set', async () => {
     const { server, pool: set } = database();
     const clock = await clockOf({ pool: set });
     for (const aheadMs of [30_000, -30_000]) {
@@ -89,7 +89,7 @@ suite("the database's clock", (t) => {
     }
   });
 
-  t('a wall clock that is set changes nothing but makes it measure anew', async () => {
+  t('a change of the wall clock only makes it measure again', async () => {
     const { server, pool: asked } = database();
     const off = { ms: 0 };
     const clock = await clockOf({ pool: asked, wall: () => Date.now() + off.ms });
@@ -103,7 +103,7 @@ suite("the database's clock", (t) => {
     assert.ok(Math.abs(clock.offsetMs() - 20_000) < 50);
   });
 
-  t('/readyz warns beyond 5 s, and beyond 60 s who claims work is not ready and takes no lease', async () => {
+  t('/readyz warns beyond 5 s; beyond 60 s a worker is not ready and takes no lease', async () => {
     const off = { ms: 0 };
     const wall = () => Date.now() + off.ms;
     const [worker, api] = [new Readiness(), new Readiness()];
@@ -130,7 +130,7 @@ suite("the database's clock", (t) => {
     await leases.close();
   });
 
-  t('a database that does not answer leaves the clock going', async () => {
+  t('it keeps running while the database does not answer', async () => {
     const broken = new pg.Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
     await assert.rejects(DatabaseClock.open({ pool: broken, logger }));
     await broken.end();

@@ -81,7 +81,7 @@ const help = configHelp();
 const names = [...help.matchAll(/^ {2}([A-Z][A-Z0-9_]*)/gm)].map(([, name]) => name ?? '');
 
 suite('config', (t) => {
-  t('needs nothing: every variable has a default', () => {
+  t('needs no variable: each has a default', () => {
     const config = readConfig({});
     equal(config.databaseUrl, null);
     deepEqual(config.kafkaBrokers, []);
@@ -90,9 +90,9 @@ suite('config', (t) => {
     deepEqual(readConfig({ UNRELATED: 'x', HOST: undefined }), config);
   });
 
-  t('is the table of this test', () => deepEqual(names.sort(), Object.keys(table).sort()));
+  t('has exactly the variables of this test', () => deepEqual(names.sort(), Object.keys(table).sort()));
 
-  t('reads a right value of each', () => {
+  t('reads a valid value of each', () => {
     const config = readConfig(Object.fromEntries(Object.entries(table).map(([name, { right }]) => [name, right])));
     deepEqual(config.kafkaBrokers, ['a:9092', '[::1]:9092']);
     deepEqual(config.reconcileDelaysMs, [0, 100]);
@@ -108,7 +108,7 @@ suite('config', (t) => {
 
   for (const [name, { wrong }] of Object.entries(table)) {
     if (wrong.length === 0) continue;
-    t(`names ${name} when it is wrong`, () => {
+    t(`names ${name} when it is invalid`, () => {
       for (const value of wrong) {
         throws(
           () => readConfig({ [name]: value }),
@@ -120,7 +120,7 @@ suite('config', (t) => {
     });
   }
 
-  t('takes an empty text as "none" where none is possible', () => {
+  t('reads an empty value as none where none is possible', () => {
     const empty = {
       DATABASE_URL: '',
       ESDB_URL: '',
@@ -132,7 +132,7 @@ suite('config', (t) => {
     deepEqual(readConfig(empty), readConfig({}));
   });
 
-  t('takes the event store by its former name too, under which the server itself refuses to start', () => {
+  t('takes the event store’s URL by its former name too, which the server itself refuses', () => {
     equal(readConfig({ EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl, 'esdb://old:2113');
     equal(
       readConfig({ ESDB_URL: 'esdb://new:2113', EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl,
@@ -155,7 +155,7 @@ suite('config', (t) => {
     throws(() => readConfig({ METRICS_CONCURRENCY: 'many' }), /^ConfigError: METRICS_CONCURRENCY must /);
   });
 
-  t('shows the value that is wrong, unless it may hold a secret', () => {
+  t('shows an invalid value, unless it may hold a secret', () => {
     throws(() => readConfig({ PORT: 'eighty' }), /it is "eighty"/);
     for (const name of ['SECRET_KEY', 'DATABASE_URL', 'ESDB_URL', 'EVENTSTORE_URL']) {
       throws(
@@ -166,7 +166,7 @@ suite('config', (t) => {
     }
   });
 
-  t('is explained: name, meaning and default of each', () => {
+  t('explains name, meaning and default of each', () => {
     for (const name of names) match(help, new RegExp(`^ {2}${name} +\\S.*\\[.+\\]$`, 'm'));
     match(help, /PORT .*\[8080\]/);
     match(help, /DATABASE_URL .*\[none\]/);

@@ -61,14 +61,14 @@ const cases: readonly [what: string, error: unknown, stops: boolean, blameless: 
 ];
 
 suite('faults', (t) => {
-  t('what stops a lane is a list; whom to blame is another', () => {
+  t('errors that stop a lane, and errors that blame an event', () => {
     for (const [what, error, stops, blameless] of cases) {
       equal(stopsLane(error), stops, `${what}: stops`);
       equal(isInfrastructureFault(error), blameless, `${what}: a part failed`);
     }
   });
 
-  t('what no event is to blame for', () => {
+  t('missing keys, tables and rights are faults of the installation', () => {
     const whole = [new MissingKey('x'), new UnknownEvent('s-1', 'T', 'x'), store('access_denied'), state('28P01')];
     for (const error of [...whole, state('42P01'), state('42703'), new LogError('fatal', 'x')]) {
       equal(isInstallationFault(error), true, String(error));
@@ -84,7 +84,7 @@ suite('faults', (t) => {
     }
   });
 
-  t('a time-out is known by its state, also as a cause', () => {
+  t('a time-out is recognised by its SQLSTATE, also as a cause', () => {
     equal(isTimeout(state('57014')), true);
     equal(isTimeout(new Unavailable('x', { cause: state('57014') })), true);
     equal(isTimeout(state('55P03')), false);

@@ -56,7 +56,7 @@ suite('lifecycle', (t) => {
   };
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    t(`one ${signal} drains: what was begun is finished, then everything is closed, last opened first`, async () => {
+    t(`one ${signal} drains: begun work is finished, then everything is closed, last opened first`, async () => {
       const { child, ended, said, lines } = start();
       await said('ready');
       child.kill(signal);
@@ -87,7 +87,7 @@ suite('lifecycle', (t) => {
     ],
   };
   for (const [name, args] of Object.entries(chains)) {
-    t(`kill -9 of ${name} drains what it has started`, async () => {
+    t(`kill -9 of ${name} drains the processes that it started`, async () => {
       const { child, ended, said, lines } = started([...args], { npm_lifecycle_event: 'start' });
       await said('ready');
       child.kill('SIGKILL');
@@ -104,7 +104,7 @@ suite('lifecycle', (t) => {
     });
   }
 
-  t('the same signal again within a second is the same wish', async () => {
+  t('the same signal again within a second is ignored', async () => {
     const { child, ended, said, lines } = start();
     await said('ready');
     child.kill('SIGINT');
@@ -135,7 +135,7 @@ suite('lifecycle', (t) => {
     match(out, /"stopped"/);
   });
 
-  t('one part that cannot be closed keeps no other from it', async () => {
+  t('a part that fails to close does not keep the others open', async () => {
     const { child, ended, said } = start({ WORK: 'close-fails' });
     await said('ready');
     child.kill('SIGTERM');
@@ -145,28 +145,28 @@ suite('lifecycle', (t) => {
     match(out, /"stopped"/);
   });
 
-  t('a wrong variable ends it with 2, named, before anything is opened', async () => {
+  t('an invalid variable is named and ends it with code 2 before anything is opened', async () => {
     const { code, out, errors } = await start({ LEASE_TTL_MS: 'long' }).ended;
     equal(code, 2);
     equal(out, '');
     match(errors, /^fixture: LEASE_TTL_MS must be .*\nSee --help/);
   });
 
-  t('what it cannot do without is named, all of it, before anything is opened', async () => {
+  t('all missing required variables are named before anything is opened', async () => {
     const { code, out, errors } = await start({ WORK: 'needs', DATABASE_URL: '', KAFKA_BROKERS: '' }).ended;
     equal(code, 2);
     equal(out, '');
     match(errors, /^fixture: DATABASE_URL is required: .*\nKAFKA_BROKERS is required: .*\nSee --help/);
   });
 
-  t('--help says what it is and lists every variable', async () => {
+  t('--help describes the process and lists every variable', async () => {
     const { code, out } = await start({ LEASE_TTL_MS: 'long' }, '--help').ended;
     equal(code, 0);
     match(out, /^fixture: waits for its signal\n/);
     ok(out.includes(configHelp()));
   });
 
-  t('a port for operators that is taken ends it with 2 and says what to change', async () => {
+  t('an occupied operators’ port ends it with code 2 and a message that names the variable', async () => {
     const { child, ended, said } = start();
     const { opsPort } = await said('serving /livez, /readyz and /metrics');
     const second = await start({ OPS_PORT: String(opsPort) }).ended;
@@ -176,7 +176,7 @@ suite('lifecycle', (t) => {
     await ended;
   });
 
-  t('is not ready before it says so', async () => {
+  t('is not ready until it reports ready', async () => {
     const { child, ended, said } = start({ WORK: 'slow start' });
     const { opsPort } = await said('serving /livez, /readyz and /metrics');
     const ask = async () => fetch(`http://127.0.0.1:${opsPort}/readyz`, { headers: { connection: 'close' } });
@@ -190,7 +190,7 @@ suite('lifecycle', (t) => {
     equal((await ended).code, 0);
   });
 
-  t('answers for itself on OPS_PORT', async () => {
+  t('serves /readyz on OPS_PORT', async () => {
     const { child, ended, said } = start();
     const { opsPort } = await said('serving /livez, /readyz and /metrics');
     await said('ready');

@@ -4,7 +4,7 @@ import { listen } from '#runtime/process/listen.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('listen', (t) => {
-  t('a port that is taken is told by its number, with what to change', async () => {
+  t('the error for an occupied port names the port and the setting', async () => {
     const [first, second] = [createServer(), createServer()];
     try {
       const port = await listen(first, { host: '127.0.0.1', port: 0, setting: 'PORT' });
@@ -19,7 +19,7 @@ suite('listen', (t) => {
     }
   });
 
-  t('an address that this machine has not is told by its name', async () => {
+  t('the error for a foreign address names the address', async () => {
     const at = { host: '192.0.2.1', port: 0, setting: 'PORT' };
     await rejects(listen(createServer(), at), /This machine has no address 192\.0\.2\.1 .* set HOST or OPS_HOST/);
   });

@@ -91,7 +91,7 @@ suite('log without room', (t) => {
   };
 
   for (const where of ['a file', 'standard output'] as const) {
-    t(`lines that ${where} has no room for are dropped; the first that is written says how many`, async () => {
+    t(`lines that ${where} has no room for are dropped; the next written line says how many`, async () => {
       const file = path.join(dir, `${where}.log`);
       const { log, end } = limited(where === 'a file' ? file : '-', where === 'a file' ? 'pipe' : openSync(file, 'a'));
       let logged = 0;
@@ -115,7 +115,7 @@ suite('log without room', (t) => {
   }
 
   if (existsSync('/dev/full')) {
-    t('a whole process lives with a full disk under its log, and counts in /metrics', async () => {
+    t('a process with a full disk under its log continues, and /metrics counts the dropped lines', async () => {
       const { logger, dropped } = openLog('full', 'info', '/dev/full');
       const registry = createRegistry('full');
       countDropped(registry, dropped);
@@ -134,13 +134,13 @@ suite('log without room', (t) => {
     });
   }
 
-  t('a log file that cannot be opened is a wrong setting, and named', async () => {
+  t('a log file that cannot be opened is a named configuration error', async () => {
     const { code, output } = await run('test/fixtures/process.ts', { env: { LOG_FILE: dir } });
     equal(code, 2, output);
     match(output, /LOG_FILE must be a file that can be written: EISDIR/);
   });
 
-  t('a line that was cut stands alone, and what was lost is counted to the line', () => {
+  t('dropped lines are counted exactly, and the log continues on a new line', () => {
     const wrote: string[] = [];
     let room = Number.POSITIVE_INFINITY;
     const file = path.join(dir, 'cut.log');
@@ -172,7 +172,7 @@ suite('log without room', (t) => {
     equal(lines.dropped, 4);
   });
 
-  t('a lone line is written soon, and what was dropped is told without another line', async () => {
+  t('a lone line is written soon, and the count of dropped lines does not wait for another line', async () => {
     const file = path.join(dir, 'soon.log');
     writeFileSync(file, '');
     const log = new LogFile(file, { bytes: 1024 ** 2, files: 1 });
@@ -191,14 +191,14 @@ suite('log without room', (t) => {
   });
 });
 
-suite('log by size and count', (t) => {
+suite('log rotation by size and count', (t) => {
   let dir = '';
   t.before(() => {
     dir = mkdtempSync(path.join(tmpdir(), 'postline-log-'));
   });
   t.after(() => rmSync(dir, { recursive: true, force: true }));
 
-  t('threads and processes that share one lose no line and cut none while it is put aside', async () => {
+  t('threads and processes that share a log lose and cut no line while it is rotated', async () => {
     const file = path.join(dir, 'shared.log');
     const env = { LOG_BYTES: '65536' };
     const [processes, threads, lines] = [2, 3, 1_500];
@@ -224,7 +224,7 @@ suite('log by size and count', (t) => {
     }
   });
 
-  t('as many as are wanted are kept, the newest; strangers’ files stay', async () => {
+  t('the newest files are kept up to the given number; foreign files stay', async () => {
     const file = path.join(dir, 'kept.log');
     writeFileSync(`${file}.old`, 'mine');
     const { logger } = openLog('kept', 'info', file, { bytes: 2_000, files: 3 });
@@ -240,7 +240,7 @@ suite('log by size and count', (t) => {
     equal(readFileSync(`${file}.old`, 'utf8'), 'mine');
   });
 
-  t('one that somebody else moved away or removed is begun anew', () => {
+  t('a log file that another program moved or removed is created again', () => {
     const file = path.join(dir, 'moved.log');
     const { logger } = openLog('moved', 'info', file);
     logger.info('one');
@@ -255,7 +255,7 @@ suite('log by size and count', (t) => {
   });
 
   if (process.getuid?.() !== 0) {
-    t('where it may not be renamed it goes on', () => {
+    t('a log that cannot be renamed continues', () => {
       const closed = path.join(dir, 'closed');
       mkdirSync(closed);
       const file = path.join(closed, 'x.log');

@@ -33,7 +33,7 @@ suite('log', (t) => {
       .map((line) => JSON.parse(line));
   };
 
-  t('is lines of JSON that say when, who and what', () => {
+  t('has lines of JSON with time, process and message', () => {
     const at = new Date();
     const [line] = logged((logger) => {
       logger.debug('not this');
@@ -98,52 +98,49 @@ suite('log', (t) => {
     },
   );
 
-  t(
-    'shows no value of a row that Postgres refused, however deep in causes; its code and constraint it shows',
-    async () => {
-      const { url, drop } = await testDatabase();
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
-      const refused = (statement: string): Promise<Error> =>
-        client.query(statement).then(
-          () => Promise.reject(new Error('it was taken')),
-          (error: Error) => error,
-        );
-      try {
-        await client.query('create table people (name text unique, age int check (age > 0))');
-        await client.query(`insert into people values ('${canary}', 1)`);
-        const errors = [
-          await refused(`insert into people values ('${canary}', 1)`),
-          await refused(`insert into people values ('${canary}-2', -1)`),
-          await refused(`select '${canary}'::uuid`),
-          await refused(`select 'a"${canary}"b'::json`),
-          await refused(`do $$ begin execute 'select ''${canary}''::int'; end $$`),
-        ];
-        const lines = logged((logger) => {
-          for (const error of errors) {
-            logger.error({ err: error }, 'failed');
-            logger.error({ err: new Error('outer', { cause: new Error('inner', { cause: error }) }) }, 'wrapped');
-            logger.error({ err: new AggregateError([error, new Error('other', { cause: error })], 'many') }, 'many');
-            logger.error({ failure: { ...error } }, 'spread');
-            logger.child({ err: error }).error('bound');
-            logger.error(error);
-          }
-        });
-        equal(lines.length, 6 * errors.length);
-        ok(!JSON.stringify(lines).includes(canary), JSON.stringify(lines, null, 1));
-        const [first, third] = [lines[0], lines[12]].map((line) => line?.err as Record<string, unknown> | undefined);
-        deepEqual([first?.code, first?.constraint, first?.detail], ['23505', 'people_name_key', '…']);
-        match(String(first?.message), /duplicate key value violates unique constraint "people_name_key"/);
-        match(String(third?.message), /invalid input syntax for type uuid: "…"/);
-        match(String(third?.stack), /telemetry\.test\.ts|pg/);
-      } finally {
-        await client.end();
-        await drop();
-      }
-    },
-  );
+  t('shows code and constraint of a Postgres error, but no value of the row, however deep in causes', async () => {
+    const { url, drop } = await testDatabase();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const refused = (statement: string): Promise<Error> =>
+      client.query(statement).then(
+        () => Promise.reject(new Error('it was taken')),
+        (error: Error) => error,
+      );
+    try {
+      await client.query('create table people (name text unique, age int check (age > 0))');
+      await client.query(`insert into people values ('${canary}', 1)`);
+      const errors = [
+        await refused(`insert into people values ('${canary}', 1)`),
+        await refused(`insert into people values ('${canary}-2', -1)`),
+        await refused(`select '${canary}'::uuid`),
+        await refused(`select 'a"${canary}"b'::json`),
+        await refused(`do $$ begin execute 'select ''${canary}''::int'; end $$`),
+      ];
+      const lines = logged((logger) => {
+        for (const error of errors) {
+          logger.error({ err: error }, 'failed');
+          logger.error({ err: new Error('outer', { cause: new Error('inner', { cause: error }) }) }, 'wrapped');
+          logger.error({ err: new AggregateError([error, new Error('other', { cause: error })], 'many') }, 'many');
+          logger.error({ failure: { ...error } }, 'spread');
+          logger.child({ err: error }).error('bound');
+          logger.error(error);
+        }
+      });
+      equal(lines.length, 6 * errors.length);
+      ok(!JSON.stringify(lines).includes(canary), JSON.stringify(lines, null, 1));
+      const [first, third] = [lines[0], lines[12]].map((line) => line?.err as Record<string, unknown> | undefined);
+      deepEqual([first?.code, first?.constraint, first?.detail], ['23505', 'people_name_key', '…']);
+      match(String(first?.message), /duplicate key value violates unique constraint "people_name_key"/);
+      match(String(third?.message), /invalid input syntax for type uuid: "…"/);
+      match(String(third?.stack), /telemetry\.test\.ts|pg/);
+    } finally {
+      await client.end();
+      await drop();
+    }
+  });
 
-  t('survives what refers to itself', () => {
+  t('logs circular values', () => {
     const self: Record<string, unknown> = { name: 'loop' };
     self.self = self;
     equal(logged((logger) => logger.info({ self }, 'round'))[0]?.msg, 'round');
@@ -151,7 +148,7 @@ suite('log', (t) => {
 });
 
 suite('readiness', (t) => {
-  t('asks every part when somebody wants to know', async () => {
+  t('runs every check at each request', async () => {
     const readiness = new Readiness();
     deepEqual(await readiness.ask(), []);
     let well = false;
@@ -168,7 +165,7 @@ suite('readiness', (t) => {
     deepEqual((await readiness.ask())[1], { name: 'log', ok: true, detail: 'lag 3' });
   });
 
-  t('does not wait for a part that does not answer', async () => {
+  t('does not wait for a check that does not answer', async () => {
     const readiness = new Readiness();
     readiness.add('stuck', () => new Promise(() => {}));
     const [check] = await readiness.ask();
@@ -231,7 +228,7 @@ suite('ops server', (t) => {
     }
   });
 
-  t('lets go of who asks and reads no answer', async () => {
+  t('disconnects a caller that reads no answer', async () => {
     const body = 'x'.repeat(100_000);
     const report = { checks: async () => [{ name: body, ok: true }], metrics: async () => [] };
     const { port, server } = await serveOps(anyPort, report, 200);
@@ -249,7 +246,7 @@ suite('ops server', (t) => {
     }
   });
 
-  t('ends with what was asked before it closed: a connection kept alive is no reason to live on', async () => {
+  t('close answers running requests and does not wait for idle connections', async () => {
     const asked = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<[]>();
     const { port, server } = await serveOps(anyPort, {
@@ -287,7 +284,7 @@ suite('ops server', (t) => {
     for (const one of registries) one.clear();
   });
 
-  t('says so when the report fails, and lives on', async () => {
+  t('answers 500 when the report fails, and continues', async () => {
     const { port, server } = await serveOps(anyPort, {
       checks: () => Promise.reject(new Error(canary)),
       metrics: async () => [],

@@ -47,7 +47,7 @@ suite('a fair pick', (t) => {
     deepEqual(workspaces(pickFairly(waiting, running, rules(8, 8))), ['b', 'c', 'a']);
   });
 
-  t('goes on with the next share once no job is within the first', () => {
+  t('continues with the next share once no job is within the first', () => {
     const waiting = [...jobs('a', 5), ...jobs('b', 1)];
     const shares: FairRules<Job>['shares'] = [
       ({ workspace }, running) => running.of(workspace) < 1,

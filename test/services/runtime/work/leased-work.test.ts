@@ -97,7 +97,7 @@ suite('leased work', (t) => {
     equal((await due(2, 1)).length, 1);
   });
 
-  t('leaves out rows that a process holds or that rest, and takes the next of their workspace', async () => {
+  t('leaves out rows that are leased or delayed, and takes the next of their workspace', async () => {
     const workspace = randomUUID();
     const ids = await add(workspace, 4);
     const leases = new Leases({ pool, kind: leaseKind, ttlMs: 30_000 });
@@ -121,7 +121,7 @@ suite('leased work', (t) => {
     ok(!scanned.some((one) => one.includes('chores')), scanned.join());
   });
 
-  t('works on all that is due, each once, and sleeps until it is woken', async () => {
+  t('works on all due rows, each once, and sleeps until it is woken', async () => {
     const seen: string[] = [];
     const work = async ({ id }: Chore): Promise<null> => {
       seen.push(id);
@@ -159,7 +159,7 @@ suite('leased work', (t) => {
     await dying.end().catch(() => undefined);
   });
 
-  t('nobody takes a job while it rests, and a failure that a kind does not settle ends no other job', async () => {
+  t('no worker takes a delayed job, and an unhandled failure ends no other job', async () => {
     const tries = new Map<string, number>();
     const [bad, good] = [randomUUID(), randomUUID()];
     const worker = started({
@@ -179,7 +179,7 @@ suite('leased work', (t) => {
     equal(worker.work.size, 0);
   });
 
-  t('a look that fails is tried again, and the loop ends with what it has begun', async () => {
+  t('a failed look is tried again, and the loop ends after its running jobs', async () => {
     const stop = new AbortController();
     let looks = 0;
     let ended = false;

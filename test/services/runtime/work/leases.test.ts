@@ -34,7 +34,7 @@ suite('leases', (t) => {
   });
   t.after(() => pool.end());
 
-  t('each row has one holder, whoever asks and for however many', async () => {
+  t('each row has one holder, however many callers ask for however many rows', async () => {
     const [a, b] = [leases(5_000), leases(5_000)];
     const all = Array.from({ length: 300 }, (_, at) => `id-${String(at).padStart(3, '0')}`);
     const got = await Promise.all([a.acquire(all), b.acquire([...all].reverse()), a.acquire(all.slice(0, 50))]);
@@ -44,12 +44,12 @@ suite('leases', (t) => {
     assert.equal(new Set(got.flat().map((one) => one.epoch)).size, 300);
   });
 
-  t('another kind is another row', async () => {
+  t('the same id of another kind is another lease', async () => {
     assert.equal((await leases(5_000, 'target').acquire(['x'])).length, 1);
     assert.equal((await leases(5_000, 'sweep').acquire(['x'])).length, 1);
   });
 
-  t('released it is free at once, with a rest it is free after the rest', async () => {
+  t('a released lease is free at once, or after the given delay', async () => {
     const [a, b] = [leases(5_000), leases(5_000)];
     const got = await a.acquire(['now', 'later']);
     const [first, second] = ['now', 'later'].map((id) => got.find((one) => one.id === id));
@@ -66,7 +66,7 @@ suite('leases', (t) => {
     assert.equal(first.signal.aborted, false);
   });
 
-  t('it outlives its time while it is renewed', async () => {
+  t('a renewed lease outlives its first time', async () => {
     const [a, b] = [leases(300), leases(300)];
     const [held] = await a.acquire(['x']);
     for (const until = performance.now() + 1_000; performance.now() < until; await delay(50)) {
@@ -76,7 +76,7 @@ suite('leases', (t) => {
     assert.equal(held?.signal.aborted, false);
   });
 
-  t('a holder whose renewals do not get through is told before anybody else can hold it', async () => {
+  t('a holder whose renewals fail learns of the loss before another one can take the row', async () => {
     const broken = new pg.Pool({ ...pool.options, max: 1 });
     try {
       const [a, b] = [leases(400, 'target', broken), leases(400)];
@@ -108,7 +108,7 @@ suite('leases', (t) => {
     assert.equal(held?.isHeld(), false);
   });
 
-  t('time that passed while the process stood still counts', async () => {
+  t('time that passes while the process is suspended counts', async () => {
     const a = leases(300);
     const [held] = await a.acquire(['x']);
     const until = performance.now() + 350;
@@ -117,7 +117,7 @@ suite('leases', (t) => {
     assert.equal(held?.signal.aborted, false, 'no timer has run yet, and still it is not held');
   });
 
-  t('closing gives everything back', async () => {
+  t('close releases every lease', async () => {
     const [a, b] = [leases(60_000), leases(60_000)];
     const got = await a.acquire(['x', 'y']);
     await a.close();
@@ -125,7 +125,7 @@ suite('leases', (t) => {
     assert.deepEqual(ids(await b.acquire(['x', 'y'])), ['x', 'y']);
   });
 
-  t('rows that lapsed long ago are cleaned up', async () => {
+  t('rows that lapsed long ago are deleted', async () => {
     await pool.query(`insert into ops.work_leases (kind, id, holder, epoch, until, not_before) values
       ('target', 'old', 'dead', 1, now() - interval '2 hours', null),
       ('target', 'resting', 'dead', 2, now() - interval '2 hours', now() + interval '1 hour'),
@@ -136,29 +136,25 @@ suite('leases', (t) => {
     assert.deepEqual(await left(), ['resting', 'x', 'young']);
   });
 
-  t(
-    'a cleaning looks at some rows, the next at those behind them; one that is to be taken stays for an hour',
-    async () => {
-      await pool.query(`insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
+  t('each cleaning checks some rows, the next one the rows behind them; a due row stays for an hour', async () => {
+    await pool.query(`insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
       select 'target', 'old-' || n, 'dead', n, now() - interval '2 hours', null from generate_series(1, 7) n
       union all select 'target', 'resting-' || n, 'dead', n, now() - interval '2 hours', now() + interval '1 day' from generate_series(1, 7) n
       union all values ('target', 'due', 'dead', 1, now() - interval '2 hours', now() - interval '59 minutes'),
         ('target', 'due-long', 'dead', 1, now() - interval '2 hours', now() - interval '61 minutes'),
         ('other', 'old', 'dead', 1, now() - interval '2 hours', null)`);
-      const cleaner = new Leases({ pool, kind: 'target', ttlMs: 300, cleaning: { rows: 3, everyMs: 0 } });
-      open.push(cleaner);
-      const left = async () =>
-        (await pool.query('select id from ops.work_leases order by id')).rows.map(({ id }) => id);
-      await cleaner.acquire(['x']);
-      const stays = ['due', 'old', ...Array.from({ length: 7 }, (_, at) => `resting-${at + 1}`), 'x'];
-      const seen = new Set<number>();
-      await eventually('all that is old is gone', async () => {
-        const rows = await left();
-        seen.add(rows.length);
-        return rows.length === stays.length;
-      });
-      assert.deepEqual(await left(), stays);
-      assert.ok(seen.size > 2, `in steps: ${[...seen].join(' ')}`);
-    },
-  );
+    const cleaner = new Leases({ pool, kind: 'target', ttlMs: 300, cleaning: { rows: 3, everyMs: 0 } });
+    open.push(cleaner);
+    const left = async () => (await pool.query('select id from ops.work_leases order by id')).rows.map(({ id }) => id);
+    await cleaner.acquire(['x']);
+    const stays = ['due', 'old', ...Array.from({ length: 7 }, (_, at) => `resting-${at + 1}`), 'x'];
+    const seen = new Set<number>();
+    await eventually('all that is old is gone', async () => {
+      const rows = await left();
+      seen.add(rows.length);
+      return rows.length === stays.length;
+    });
+    assert.deepEqual(await left(), stays);
+    assert.ok(seen.size > 2, `in steps: ${[...seen].join(' ')}`);
+  });
 });

@@ -13,7 +13,7 @@ suite('wake signal', (t) => {
     await waiting;
   });
 
-  t('that came while nobody waited ends the next wait, and only that one', async () => {
+  t('a signal without a waiting caller ends the next wait, and only that one', async () => {
     const signal = new WakeSignal();
     signal.wake();
     await signal.wait(long, never);
@@ -27,13 +27,13 @@ suite('wake signal', (t) => {
     await next;
   });
 
-  t('is not waited for where the condition holds, and a wait ends by itself', async () => {
+  t('a wait ends at once where its condition holds, and else at its time limit', async () => {
     const signal = new WakeSignal();
     await signal.wait(long, () => true);
     await signal.wait(1, never);
   });
 
-  t('makes a wait for a condition ask again, and ends it only when the condition holds', async () => {
+  t('makes a wait check its condition again, and ends it only when the condition holds', async () => {
     const signal = new WakeSignal();
     let asked = 0;
     const waiting = signal.waitUntil(long, () => {
@@ -50,7 +50,7 @@ suite('wake signal', (t) => {
 });
 
 suite('rest between looks', (t) => {
-  t('grows while looks find nothing, up to four polls, and starts anew when one finds something', () => {
+  t('grows up to four polls while looks find no work, and starts again when one finds some', () => {
     const rest = new Rest(100);
     deepEqual(
       [false, false, false, false, true, false].map((busy) => rest.after(busy)),
