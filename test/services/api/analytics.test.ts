@@ -178,7 +178,7 @@ suite('analytics over HTTP', (t) => {
   });
 
   t(
-    'posts that went out in the window, the newest first: figures, null and 0 apart, and who nobody looked at',
+    'posts published in the window, the newest first: null, 0 and posts without an observation stay apart',
     async () => {
       const late = await published('2026-05-07T21:59:59.999Z', ['x']);
       const both = await published('2026-05-03T10:00:00.000Z', ['instagram', 'facebook']);
@@ -579,7 +579,7 @@ suite('analytics over HTTP', (t) => {
     refused(await caller.get('/best-times?limit=5'), 400, 'invalid_parameter');
   });
 
-  t('the store unavailable: 503 with Retry-After, after the resource was found; everything else goes on', async () => {
+  t('an unavailable store: 503 with Retry-After for existing resources; other operations work', async () => {
     const nowhere = openAnalytics({ url: 'http://127.0.0.1:9/postline' });
     for (const analytics of [null, nowhere]) {
       const away = await startWorld({ deps: { analytics } });

@@ -16,7 +16,7 @@ import { suite } from '#test/support/suite.ts';
 
 const guess = () => `sk_live_${randomUUID().replaceAll('-', '')}`;
 
-suite('callers at their worst', (t) => {
+suite('limits of callers', (t) => {
   let world: World;
   const servers: ApiServer[] = [];
   t.before(async () => {
@@ -136,7 +136,7 @@ suite('callers at their worst', (t) => {
     assert.equal(await spend('first'), 'let');
   });
 
-  t('says that callers use TLS only where the nearest proxy forwards that', async () => {
+  t('sends HSTS only where the nearest proxy forwards https, or the base URL has it', async () => {
     const hsts = async (one: { ask: Awaited<ReturnType<typeof behindProxy>>['ask'] }, proto: string) =>
       (
         await one.ask('/v1/errors', '203.0.113.1', null, proto === '' ? {} : { 'x-forwarded-proto': proto })
@@ -178,7 +178,7 @@ suite('callers at their worst', (t) => {
   };
   const get = 'GET /v1/errors HTTP/1.1\r\nHost: x\r\n\r\n';
 
-  t('one address holds so many connections, and all together so many; one that ends makes room', async () => {
+  t('connections are limited per address and in total; one that ends frees its slot', async () => {
     const registry = createRegistry('test');
     const limits = { maxConnections: 5, maxConnectionsPerAddress: 3, registry };
     const { port } = await behindProxy({ rate: world.deps.rate }, limits);

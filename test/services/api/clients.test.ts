@@ -65,7 +65,7 @@ suite('clients over HTTP', (t) => {
     assert.equal(other.body.code, 'idempotency_key_reused');
   });
 
-  t('another key with the name of a live client answers it as it is, and is not recorded', async () => {
+  t('another key with the name of a live client gets the present client and is not recorded', async () => {
     const first = await owner.post('/clients', brand('Known'));
     await owner.patch(`/clients/${first.data.id}`, { approvalRequired: true });
     const key = randomUUID();

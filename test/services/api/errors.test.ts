@@ -35,7 +35,7 @@ suite('errors over HTTP', { waits: true }, (t) => {
     assert.equal(page.status, 200);
   };
 
-  t('401: missing, unknown, malformed, expired, revoked, of a member who left', async () => {
+  t('401: a missing, unknown, malformed, expired or revoked key, and one of a removed member', async () => {
     const missing = await world.anonymous.get('/clients');
     await isProblem(missing, 401, 'missing_token');
     assert.equal(missing.headers.get('www-authenticate'), 'Bearer');
@@ -224,7 +224,7 @@ suite('errors over HTTP', { waits: true }, (t) => {
     }
   });
 
-  t('429 with Retry-After and what is left; another credential is not touched', async () => {
+  t('429 with Retry-After and the remaining allowance; another credential is not affected', async () => {
     const small = await startWorld({ rate: { perMinute: 60, burst: 5 } });
     try {
       const answers = [];

@@ -29,7 +29,7 @@ suite('heavy bodies', (t) => {
     deepEqual(turns.flat().join(''), 'aaaaaabbbaaaaaa');
   });
 
-  t('rest as long as they worked', async () => {
+  t('pause after each piece for as long as it took', async () => {
     const busyMs = 20;
     let rested = 0;
     await new HeavyBodies().run('a', heavy, async (piece) => {

@@ -96,7 +96,7 @@ const slowTexts: Readonly<Record<string, string>> = {
   telegram: '[](',
 };
 
-suite('bodies at their worst', { timeoutMs: 180_000 }, (t) => {
+suite('hostile bodies', { timeoutMs: 180_000 }, (t) => {
   let world: World;
   let composed: Composer;
   t.before(async () => {
@@ -184,7 +184,7 @@ suite('bodies at their worst', { timeoutMs: 180_000 }, (t) => {
     );
   });
 
-  t('too many values have a code of their own, and the connection goes on', async () => {
+  t('too many values have their own code, and the connection stays open', async () => {
     // One connection: the second request stands behind the rest of the first.
     const { hostname, port } = new URL(world.origin());
     const body = ofClients(`"rules":{"a":[${fill('1,')}1]}`);

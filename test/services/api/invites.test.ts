@@ -148,7 +148,7 @@ suite('connect links', (t) => {
     assert.match(await (await page(data.token)).text(), /halfway/);
   });
 
-  t('a link connects as many accounts as it is for, also when more come at once', async () => {
+  t('a link connects at most its number of accounts, also when more arrive at once', async () => {
     const { data } = await mint({ platforms: ['x'], maxAccounts: 3 });
     assert.equal(data.maxAccounts, 3);
     assert.equal((await mint()).data.maxAccounts, 50);
@@ -197,7 +197,7 @@ suite('connect links', (t) => {
     assert.equal(await world.head(), before);
   });
 
-  t('a live client’s page offers no network yet, and says so', async () => {
+  t('the page of a live client explains that no network can be connected yet', async () => {
     const live = (await world.owner.post('/clients', { name: 'Live', type: 'brand' })).data.id;
     const { data } = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: ['x'] });
     const html = await (await page(data.token)).text();

@@ -95,7 +95,7 @@ suite('lists that take long', (t) => {
   });
   t.after(() => world?.close());
 
-  t('end after their deadline, two of a workspace at once; pages, commands and other tenants go on', async () => {
+  t('end at their deadline, two of a workspace at once; pages, commands and other workspaces are served', async () => {
     const victim = await world.agency('Victim');
     await victim.owner.post('/clients', { name: 'Acme', type: 'brand' });
     await world.settled();
@@ -175,7 +175,7 @@ suite('reads of a server that falls silent', (t) => {
       const began = performance.now();
       const asked = lists.run('a', {}, async (knex) => (await knex.raw('select 1 as one')).rows);
       await assert.rejects(asked, (error) => toProblem(error).code === 'unavailable');
-      // Sooner than anybody would who has no deadline of ours.
+      // Without our deadline the driver would wait longer than this.
       assert.ok(performance.now() - began < 10_000);
     } finally {
       await lists.close();

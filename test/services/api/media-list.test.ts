@@ -55,28 +55,31 @@ suite('the library as a list', (t) => {
     }
   });
 
-  t('pages hold while assets come: none is skipped or seen twice; a cursor is of its filters', async () => {
-    const seen: string[] = [];
-    let cursor: string | null = null;
-    do {
-      const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-      const page = await owner.get(`/media?limit=2${query}`);
-      assert.equal(page.body.page?.cursor, cursor);
-      seen.push(...page.rows.map(({ id }) => id));
-      cursor = page.body.page?.nextCursor ?? null;
-      await readyAsset(world.store, world.workspaceId, 'gif', { name: 'meanwhile.gif', clientId: other });
-      await world.settled();
-    } while (cursor !== null);
-    // All were stored at one instant: those that came meanwhile have any place after it.
-    const old = seen.filter((id) => nameOf(id) !== id);
-    assert.equal(new Set(seen).size, seen.length);
-    assert.deepEqual([...old].sort(), [...ids.values()].sort());
-    const first = await owner.get('/media?limit=1');
-    const next = encodeURIComponent(first.body.page?.nextCursor ?? '');
-    assert.equal((await owner.get(`/media?limit=5&cursor=${next}`)).status, 200, 'the limit may change');
-    refused(await owner.get(`/media?limit=1&kind=image&cursor=${next}`), 400, 'invalid_cursor');
-    refused(await owner.get(`/clients?limit=1&cursor=${next}`), 400, 'invalid_cursor');
-  });
+  t(
+    'pages neither skip nor repeat an asset while others are added; a cursor is valid for its filters alone',
+    async () => {
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+        const page = await owner.get(`/media?limit=2${query}`);
+        assert.equal(page.body.page?.cursor, cursor);
+        seen.push(...page.rows.map(({ id }) => id));
+        cursor = page.body.page?.nextCursor ?? null;
+        await readyAsset(world.store, world.workspaceId, 'gif', { name: 'meanwhile.gif', clientId: other });
+        await world.settled();
+      } while (cursor !== null);
+      // All were stored at one instant: those that came meanwhile have any place after it.
+      const old = seen.filter((id) => nameOf(id) !== id);
+      assert.equal(new Set(seen).size, seen.length);
+      assert.deepEqual([...old].sort(), [...ids.values()].sort());
+      const first = await owner.get('/media?limit=1');
+      const next = encodeURIComponent(first.body.page?.nextCursor ?? '');
+      assert.equal((await owner.get(`/media?limit=5&cursor=${next}`)).status, 200, 'the limit may change');
+      refused(await owner.get(`/media?limit=1&kind=image&cursor=${next}`), 400, 'invalid_cursor');
+      refused(await owner.get(`/clients?limit=1&cursor=${next}`), 400, 'invalid_cursor');
+    },
+  );
 
   t('newest first, by the time of the request', async () => {
     const made: string[] = [];
@@ -101,7 +104,7 @@ suite('the library and its tenants', (t) => {
   });
   t.after(() => world.close());
 
-  t('another’s asset is as unknown, at every operation; a test key’s lives in the twin', async () => {
+  t('every operation answers another workspace’s asset as unknown; a test key’s assets are in the twin', async () => {
     const { owner, tester } = world;
     const offer = await uploaded(owner);
     const assetId = String(offer.data.assetId);
@@ -121,7 +124,7 @@ suite('the library and its tenants', (t) => {
     assert.ok((await world.store.readStream(`media-${made}`))[0]?.metadata.workspaceId !== world.workspaceId);
   });
 
-  t('another’s client is as unknown', async () => {
+  t('another workspace’s client is answered as unknown', async () => {
     const theirs = (await stranger.post('/clients', { name: 'Theirs', type: 'brand' })).data.id;
     const { owner } = world;
     const asks = (clientId: string) => [
@@ -142,7 +145,7 @@ suite('the library and its tenants', (t) => {
     assert.deepEqual(made.data.readiness, {});
   });
 
-  t('the same key in two workspaces is two places; an address leads to its own only', async () => {
+  t('the same key in two workspaces makes two offers; an upload URL is for its own asset alone', async () => {
     const key = randomUUID();
     const [mine, theirs] = [
       await world.owner.post('/media/presign', presignBody(), { key }),

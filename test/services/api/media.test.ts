@@ -238,7 +238,7 @@ suite('registering an upload', (t) => {
     assert.equal(corrected.headers.get('idempotent-replayed'), null);
   });
 
-  t('a repeat gives the first answer; another key gets the asset as it is now', async () => {
+  t('a repeat gets the first answer; another key gets the present asset', async () => {
     const offer = await uploaded(owner);
     const { assetId } = offer.data;
     const key = randomUUID();
@@ -276,7 +276,7 @@ suite('registering an upload', (t) => {
     }
   });
 
-  t('died between acceptance and the append: the repeat registers what was accepted', async () => {
+  t('killed between acceptance and append: the repeat registers the accepted request', async () => {
     const { assetId } = (await uploaded(owner)).data;
     const key = randomUUID();
     const store = world.store;
@@ -814,7 +814,7 @@ suite('an asset as shown', (t) => {
   });
 });
 
-suite('while the blob store is away', (t) => {
+suite('while the blob store is unavailable', (t) => {
   let world: World;
   let blobs: S3Blobs;
   t.before(async () => {
@@ -844,7 +844,7 @@ suite('while the blob store is away', (t) => {
     assert.equal((await owner.get(`/media/${id}`)).status, 200, 'it has no file yet');
   });
 
-  t('calls that do not need it go on', async () => {
+  t('calls that do not need it succeed', async () => {
     const { owner } = world;
     const imported = await owner.post('/media/import-url', { url: 'https://cdn.example.com/a.jpg' });
     assert.equal(imported.status, 200, imported.text);

@@ -17,7 +17,7 @@ const untilBack = async (ask: () => Promise<Answered>): Promise<Answered> => {
   throw new Error('the api did not recover');
 };
 
-suite('Postgres away and back', { timeoutMs: 180_000 }, (t) => {
+suite('an outage of Postgres', { timeoutMs: 180_000 }, (t) => {
   let server: TestServer;
   let world: World;
   t.before(async () => {
@@ -33,7 +33,7 @@ suite('Postgres away and back', { timeoutMs: 180_000 }, (t) => {
     ['stopped', () => server.stop()],
     ['killed', () => server.kill9()],
   ] as const) {
-    t(`${how}: 503 for reads and writes, then recovery by itself, nothing lost, nothing twice`, async () => {
+    t(`${how}: 503 for reads and writes, then recovery without a lost or repeated write`, async () => {
       const before = await world.owner.post('/clients', { name: `Before ${how}`, type: 'brand' });
       assert.equal(before.status, 200);
       const key = randomUUID();

@@ -44,7 +44,7 @@ suite('posts with media', (t) => {
     ...more,
   });
 
-  t('go out with them: shown on the post and on each target, in order', async () => {
+  t('show them on the post and on each target, in order', async () => {
     const [one, two, three] = [await ready(), await ready(), await ready('video')];
     const made = await by.post(
       '/posts',

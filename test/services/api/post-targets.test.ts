@@ -57,7 +57,7 @@ suite('post targets over HTTP', (t) => {
     ask: { key?: string; headers?: Record<string, string> } = {},
   ): Promise<Answered> => tester.post(`/post-targets/${id}/${action}`, body, ask);
 
-  t('reschedule: to an instant, by minutes, and what it refuses', async () => {
+  t('reschedule: to an instant, by minutes, and its refusals', async () => {
     const { id, scheduledAt } = await made({ schedule: { type: 'at', scheduledAt: tomorrow(), spreadMinutes: 60 } });
     const shifted = await act(id, 'reschedule', { shiftMinutes: 30 });
     assert.equal(shifted.status, 200, shifted.text);

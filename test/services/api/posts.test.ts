@@ -176,7 +176,7 @@ suite('posts over HTTP', (t) => {
     }
   });
 
-  t('a thread goes out segment by segment where there are threads, as the content elsewhere', async () => {
+  t('a thread is published by segments on networks with threads, as the content on others', async () => {
     const segments = [{ content: 'first' }, { content: 'second' }];
     const made = await create({ content: 'elsewhere', thread: { segments } });
     assert.equal(made.status, 200);
@@ -200,7 +200,7 @@ suite('posts over HTTP', (t) => {
     }
   });
 
-  t('native falls back to managed and says so', async () => {
+  t('native falls back to managed with a warning', async () => {
     const made = await create({ scheduleMode: 'native' });
     assert.equal(made.data.scheduleMode, 'native');
     for (const target of made.data.targets as { scheduleMode: string; scheduleModeReason: string }[]) {

@@ -192,7 +192,7 @@ suite('reports over HTTP', (t) => {
     assert.equal((await world.owner.get(`/reports/${id}/exports/${randomUUID()}`)).status, 404);
   });
 
-  t('exports that are too old, or of an erased client, are gone', async () => {
+  t('exports beyond their retention and of an erased client answer 404', async () => {
     const clientId = randomUUID();
     const fields = {
       ...({ name: `Erased ${clientId}`, type: 'brand', defaultPostMode: 'now', timezone: null } as const),

@@ -192,7 +192,7 @@ suite('callers before silent stores', (t) => {
     }
   });
 
-  t('… or by nobody: neither its token nor what may be said beside its answer is waited for without end', async () => {
+  t('… and the token and the warnings beside an answer have deadlines of their own', async () => {
     const never = (names: readonly string[]) =>
       watched(world.pool, ({ name }) => (names.includes(name) ? new Promise(() => undefined) : undefined));
     const one = await over({}, { pool: never(['find-keys', 'projection-stamp']) });

@@ -6,7 +6,7 @@ import { type Composer, composer, refused, tomorrow } from '#test/support/compos
 import { type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('things that were changed too often', (t) => {
+suite('streams at their limit of changes', (t) => {
   let world: World;
   let tester: Caller;
   let one: Composer;
@@ -61,7 +61,7 @@ suite('things that were changed too often', (t) => {
     },
   );
 
-  t('a draft: its content goes on in a new post, and it can be published', async () => {
+  t('a draft: a new post can take its content, and it can be published', async () => {
     const drafted = await tester.post('/posts', one.body({ saveDraft: true }));
     const { id } = drafted.data;
     const [first] = await world.store.readStream(`post-${id}`);

@@ -18,7 +18,7 @@ suite('tenants and modes over HTTP', (t) => {
   });
   t.after(() => world.close());
 
-  t('another tenant’s id is as unknown: every operation with an id, word for word', async () => {
+  t('every operation answers another workspace’s id exactly as an unknown one', async () => {
     const mine = (await world.owner.post('/clients', { name: 'Mine', type: 'brand' })).data.id;
     await world.settled();
     const theirs: readonly Caller[] = [other, world.tester];

@@ -7,7 +7,7 @@ import { suite } from '#test/support/suite.ts';
 import { type TcpProxy, tcpProxy } from '#test/support/tcp-proxy.ts';
 
 /** What a database that goes away makes of a query under way: never an error of ours. */
-suite('a database that goes away', (t) => {
+suite('a database that fails', (t) => {
   let proxy: TcpProxy;
   let knex: Knex;
   t.before(async () => {

@@ -272,7 +272,7 @@ suite('webhook deliveries', (t) => {
     }
   });
 
-  t('a delivery past its retention is gone, although the stream names it', async () => {
+  t('a delivery past its retention is unknown, although the stream names it', async () => {
     const id = await register(world);
     const delivery = (await test(id)).data.id;
     await dispatcher.settled();
@@ -282,7 +282,7 @@ suite('webhook deliveries', (t) => {
   });
 });
 
-suite('webhook deliveries, while nobody dispatches', (t) => {
+suite('webhook deliveries without a running dispatcher', (t) => {
   let world: World;
   t.before(async () => {
     world = await startWorld();

@@ -15,7 +15,7 @@ const register = async (world: World, events: readonly string[] = ['client.*']):
   return made.data.id;
 };
 
-suite('webhook replays, while nobody dispatches', (t) => {
+suite('webhook replays without a running dispatcher', (t) => {
   let world: World;
   t.before(async () => {
     world = await startWorld();
