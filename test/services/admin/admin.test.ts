@@ -232,40 +232,43 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.notEqual((await admin('media quota --bytes 1GiB')).code, 0);
   });
 
-  t('a session is its member for 15 minutes, on the live tenant or its twin, with the role of the moment', async () => {
-    const { memberId = '' } = await did('member add --name Sam --role manager');
-    const { secret = '', expiresAt = '' } = await did(`session ${memberId}`);
-    assert.match(secret, /^sess_/);
-    const left = Date.parse(expiresAt) - Date.now();
-    assert.ok(left > 13 * 60_000 && left <= 15 * 60_000, `${left} ms`);
-    assert.equal((await answers(secret, 200)).data.mode, 'live');
-    const made = await caller(secret).post('/clients', { name: 'By Sam', type: 'brand' });
-    assert.equal(made.status, 200, made.text);
-    const { rows } = await pool.query('select metadata from es.events where stream = $1', [`client-${made.data.id}`]);
-    assert.deepEqual(JSON.parse(rows[0].metadata).actor, { type: 'member', id: memberId });
-    const { secret: sandbox = '' } = await did(`session ${memberId} --mode test`);
-    const { data: twin } = await answers(sandbox, 200);
-    assert.equal(twin.mode, 'test');
-    assert.equal((await caller(sandbox).get(`/clients/${made.data.id}`)).status, 404, 'the live client is not there');
-    assert.match((await admin(`session ${memberId} --mode both`)).output, /--mode is test or live/);
-    await did(`member role ${memberId} viewer`);
-    await until('the role counts', async () => {
-      const refused = await caller(secret).post('/clients', { name: 'No', type: 'brand' });
-      return refused.body.code === 'role_required';
-    });
-    assert.equal((await caller(secret).get('/clients')).status, 200);
-    const forged = `${secret.slice(0, -2)}xx`;
-    assert.equal((await caller(forged).get('/agency')).body.code, 'invalid_token');
-    assert.equal((await caller('sess_').get('/agency')).body.code, 'invalid_token');
-    const old = { id: randomUUID(), memberId: owner, workspaceId, expiresAt: '2020-01-01T00:00:00.000Z' };
-    const stale = `sess_${new Secrets(v1).seal('sessions', JSON.stringify(old))}`;
-    assert.equal((await caller(stale).get('/agency')).body.code, 'token_expired');
-    const cursor = `sess_${new Secrets(v1).seal('cursors', JSON.stringify({ ...old, expiresAt }))}`;
-    assert.equal((await caller(cursor).get('/agency')).body.code, 'invalid_token');
-    await did(`member remove ${memberId}`);
-    assert.equal((await answers(secret, 401)).body.code, 'token_revoked');
-    assert.match((await admin(`session ${randomUUID()}`)).output, /member list shows them/);
-  });
+  t(
+    'a session acts as its member for 15 minutes, on the live workspace or its twin, with the current role',
+    async () => {
+      const { memberId = '' } = await did('member add --name Sam --role manager');
+      const { secret = '', expiresAt = '' } = await did(`session ${memberId}`);
+      assert.match(secret, /^sess_/);
+      const left = Date.parse(expiresAt) - Date.now();
+      assert.ok(left > 13 * 60_000 && left <= 15 * 60_000, `${left} ms`);
+      assert.equal((await answers(secret, 200)).data.mode, 'live');
+      const made = await caller(secret).post('/clients', { name: 'By Sam', type: 'brand' });
+      assert.equal(made.status, 200, made.text);
+      const { rows } = await pool.query('select metadata from es.events where stream = $1', [`client-${made.data.id}`]);
+      assert.deepEqual(JSON.parse(rows[0].metadata).actor, { type: 'member', id: memberId });
+      const { secret: sandbox = '' } = await did(`session ${memberId} --mode test`);
+      const { data: twin } = await answers(sandbox, 200);
+      assert.equal(twin.mode, 'test');
+      assert.equal((await caller(sandbox).get(`/clients/${made.data.id}`)).status, 404, 'the live client is not there');
+      assert.match((await admin(`session ${memberId} --mode both`)).output, /--mode is test or live/);
+      await did(`member role ${memberId} viewer`);
+      await until('the role counts', async () => {
+        const refused = await caller(secret).post('/clients', { name: 'No', type: 'brand' });
+        return refused.body.code === 'role_required';
+      });
+      assert.equal((await caller(secret).get('/clients')).status, 200);
+      const forged = `${secret.slice(0, -2)}xx`;
+      assert.equal((await caller(forged).get('/agency')).body.code, 'invalid_token');
+      assert.equal((await caller('sess_').get('/agency')).body.code, 'invalid_token');
+      const old = { id: randomUUID(), memberId: owner, workspaceId, expiresAt: '2020-01-01T00:00:00.000Z' };
+      const stale = `sess_${new Secrets(v1).seal('sessions', JSON.stringify(old))}`;
+      assert.equal((await caller(stale).get('/agency')).body.code, 'token_expired');
+      const cursor = `sess_${new Secrets(v1).seal('cursors', JSON.stringify({ ...old, expiresAt }))}`;
+      assert.equal((await caller(cursor).get('/agency')).body.code, 'invalid_token');
+      await did(`member remove ${memberId}`);
+      assert.equal((await answers(secret, 401)).body.code, 'token_revoked');
+      assert.match((await admin(`session ${randomUUID()}`)).output, /member list shows them/);
+    },
+  );
 
   t('erases the personal data of a client from every read', async () => {
     const { secret = '' } = await did('key create --mode test');
@@ -296,87 +299,84 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await admin(`client erase ${randomUUID()}`)).code, 1);
   });
 
-  t(
-    'parked: listed, tried again and skipped; meanwhile the answer says that it stands still, to its own workspace',
-    async () => {
-      const { secret: token = '' } = await did(`key create --mode live --workspace ${workspaceId}`);
-      const http = caller(token);
-      const { data: client } = await http.post('/clients', { name: 'Poisoned', type: 'brand' });
-      const stream = `client-${client.id}`;
-      const codec = new EventCodec(adapters.dataKeys);
-      const append = async (revision: bigint, data: object, name?: string): Promise<string> => {
-        const id = randomUUID();
-        const metadata = {
-          ...{ workspaceId, partitionKey: stream, actor: { type: 'service', id: 'test' } as const },
-          ...{ $correlationId: id, $causationId: id, commandId: id, occurredAt: new Date().toISOString() },
-        };
-        const bytes = await codec.encode(stream, { type: 'ClientUpdated', data }, metadata);
-        const poison = name === undefined ? {} : { data: Buffer.from(JSON.stringify({ name: 7 })) };
-        const event = { id, type: 'ClientUpdated', ...bytes, ...poison, partitionKey: stream };
-        await adapters.store.append(stream, revision, [event]);
-        return id;
+  t('parked events are listed, retried and skipped; meanwhile answers warn their own workspace', async () => {
+    const { secret: token = '' } = await did(`key create --mode live --workspace ${workspaceId}`);
+    const http = caller(token);
+    const { data: client } = await http.post('/clients', { name: 'Poisoned', type: 'brand' });
+    const stream = `client-${client.id}`;
+    const codec = new EventCodec(adapters.dataKeys);
+    const append = async (revision: bigint, data: object, name?: string): Promise<string> => {
+      const id = randomUUID();
+      const metadata = {
+        ...{ workspaceId, partitionKey: stream, actor: { type: 'service', id: 'test' } as const },
+        ...{ $correlationId: id, $causationId: id, commandId: id, occurredAt: new Date().toISOString() },
       };
-      const read = async () => (await http.get(`/clients/${client.id}`)).body as unknown as Shown;
-      interface Shown {
-        readonly data: { readonly name: string };
-        readonly meta: { readonly warnings?: readonly { readonly code: string; readonly id: string }[] };
-      }
-      assert.equal((await read()).meta.warnings, undefined);
-      const poison = await append(0n, { name: 'never' }, 'poison');
-      await append(1n, { name: 'Mended' });
-      const [row] = await until('it is parked', async () => {
-        const rows = await listed('parked list');
-        return rows[0]?.events === (2 as unknown) ? rows : null;
-      });
-      const { group = '', event } = row ?? {};
-      assert.deepEqual([row?.stream, event, row?.state], [stream, poison, 'parked']);
-      assert.match(row?.reason ?? '', /ClientUpdated/);
-      const warned = await until('the answer says so', async () => {
-        const shown = await read();
-        return shown.meta.warnings === undefined ? null : shown;
-      });
-      assert.equal(warned.data.name, 'Poisoned');
-      assert.deepEqual(
-        warned.meta.warnings?.map(({ code, id }) => ({ code, id })),
-        [{ code: 'stands_still', id: client.id }],
-      );
-      const all = (await http.get('/clients')).body as unknown as Shown;
-      assert.deepEqual(
-        all.meta.warnings?.map(({ id }) => id),
-        [client.id],
-      );
-      const strangers = new Warnings(pool);
-      assert.deepEqual(await strangers.of(randomUUID(), { id: client.id }), [], 'another workspace hears of nothing');
-      assert.equal((await strangers.of(workspaceId, { targets: [{ id: client.id }] })).length, 1);
-      const ready = await (await fetch(projections.opsUrl('/readyz'))).json();
-      const { checks } = ready as { checks: readonly { name: string; ok: boolean; detail?: string }[] };
-      const told = checks.find(({ name }) => name === 'projections: parked');
-      assert.equal(told?.ok, true);
-      assert.match(told?.detail ?? '', /projection-clients-v\d+ 1, the oldest for 1 min/);
-      const metrics = await (await fetch(projections.opsUrl('/metrics'))).text();
-      assert.match(metrics, /parked_streams\{group="projection-clients-v\d+",thread="projections"\} 1/);
-      // It still cannot be applied; whoever asks is told.
-      const still = await listed(`parked retry ${group}`);
-      assert.deepEqual(
-        still.map(({ event: first, state }) => ({ first, state })),
-        [{ first: poison, state: 'parked' }],
-      );
-      for (const [args, words] of [
-        ['parked retry nobody', /nobody has nothing parked; those that have: projection-clients/],
-        [`parked retry ${group} --stream client-x`, /nothing of client-x parked/],
-        [`parked skip ${group} ${randomUUID()}`, /not the first event/],
-        [`parked skip ${group} nonsense`, /not the first event|no id/],
-      ] as const) {
-        const { code, output } = await admin(args);
-        assert.equal(code, 2, output);
-        assert.match(output, words);
-      }
-      assert.deepEqual(await listed(`parked skip ${group} ${poison}`), []);
-      await until('it goes on', async () => ((await read()).data.name === 'Mended' ? true : null));
-      await until('nothing is said any more', async () => ((await read()).meta.warnings === undefined ? true : null));
-      assert.deepEqual(await listed('parked list'), []);
-    },
-  );
+      const bytes = await codec.encode(stream, { type: 'ClientUpdated', data }, metadata);
+      const poison = name === undefined ? {} : { data: Buffer.from(JSON.stringify({ name: 7 })) };
+      const event = { id, type: 'ClientUpdated', ...bytes, ...poison, partitionKey: stream };
+      await adapters.store.append(stream, revision, [event]);
+      return id;
+    };
+    const read = async () => (await http.get(`/clients/${client.id}`)).body as unknown as Shown;
+    interface Shown {
+      readonly data: { readonly name: string };
+      readonly meta: { readonly warnings?: readonly { readonly code: string; readonly id: string }[] };
+    }
+    assert.equal((await read()).meta.warnings, undefined);
+    const poison = await append(0n, { name: 'never' }, 'poison');
+    await append(1n, { name: 'Mended' });
+    const [row] = await until('it is parked', async () => {
+      const rows = await listed('parked list');
+      return rows[0]?.events === (2 as unknown) ? rows : null;
+    });
+    const { group = '', event } = row ?? {};
+    assert.deepEqual([row?.stream, event, row?.state], [stream, poison, 'parked']);
+    assert.match(row?.reason ?? '', /ClientUpdated/);
+    const warned = await until('the answer says so', async () => {
+      const shown = await read();
+      return shown.meta.warnings === undefined ? null : shown;
+    });
+    assert.equal(warned.data.name, 'Poisoned');
+    assert.deepEqual(
+      warned.meta.warnings?.map(({ code, id }) => ({ code, id })),
+      [{ code: 'stands_still', id: client.id }],
+    );
+    const all = (await http.get('/clients')).body as unknown as Shown;
+    assert.deepEqual(
+      all.meta.warnings?.map(({ id }) => id),
+      [client.id],
+    );
+    const strangers = new Warnings(pool);
+    assert.deepEqual(await strangers.of(randomUUID(), { id: client.id }), [], 'another workspace hears of nothing');
+    assert.equal((await strangers.of(workspaceId, { targets: [{ id: client.id }] })).length, 1);
+    const ready = await (await fetch(projections.opsUrl('/readyz'))).json();
+    const { checks } = ready as { checks: readonly { name: string; ok: boolean; detail?: string }[] };
+    const told = checks.find(({ name }) => name === 'projections: parked');
+    assert.equal(told?.ok, true);
+    assert.match(told?.detail ?? '', /projection-clients-v\d+ 1, the oldest for 1 min/);
+    const metrics = await (await fetch(projections.opsUrl('/metrics'))).text();
+    assert.match(metrics, /parked_streams\{group="projection-clients-v\d+",thread="projections"\} 1/);
+    // The event still cannot be applied: the command reports it as parked.
+    const still = await listed(`parked retry ${group}`);
+    assert.deepEqual(
+      still.map(({ event: first, state }) => ({ first, state })),
+      [{ first: poison, state: 'parked' }],
+    );
+    for (const [args, words] of [
+      ['parked retry nobody', /nobody has nothing parked; those that have: projection-clients/],
+      [`parked retry ${group} --stream client-x`, /nothing of client-x parked/],
+      [`parked skip ${group} ${randomUUID()}`, /not the first event/],
+      [`parked skip ${group} nonsense`, /not the first event|no id/],
+    ] as const) {
+      const { code, output } = await admin(args);
+      assert.equal(code, 2, output);
+      assert.match(output, words);
+    }
+    assert.deepEqual(await listed(`parked skip ${group} ${poison}`), []);
+    await until('it goes on', async () => ((await read()).data.name === 'Mended' ? true : null));
+    await until('nothing is said any more', async () => ((await read()).meta.warnings === undefined ? true : null));
+    assert.deepEqual(await listed('parked list'), []);
+  });
 
   t('reports: defined, changed, listed, run and removed; nothing of the twin', async () => {
     const wrong: readonly (readonly [string, number, RegExp])[] = [
@@ -434,7 +434,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.match(none.output, /set CLICKHOUSE_URL/);
   });
 
-  t('rebuilds analytics in the engine of a data folder, beside a Postgres that is elsewhere', async () => {
+  t('rebuilds analytics in the engine of a data folder, with an external Postgres', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'postline-admin-'));
     afterFile(() => rmSync(folder, { recursive: true }));
     const refused = await typed(`rebuild analytics --data ${folder}`);
@@ -506,7 +506,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await admin(`target settle ${await unknownTarget()} published --permalink here`)).code, 2);
   });
 
-  t('knows which versions of the secret are needed; without one of them nothing starts', async () => {
+  t('lists the versions of the secret that are in use; without one of them no process starts', async () => {
     const [first] = await listed('secrets');
     assert.equal(first?.version, 'v1');
     assert.equal(Number(first?.dataKeys), 0, 'the only client with personal data was erased');
@@ -562,7 +562,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.match(changed.output, /v2 of SECRET_KEY is not the key v2/);
   });
 
-  t('says when the read models are behind', async () => {
+  t('warns when the read models are behind', async () => {
     assert.equal((await projections.stop()).code, 0);
     const { code, output } = await admin('workspace create --name Later');
     assert.equal(code, 0, output);

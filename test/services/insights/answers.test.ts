@@ -20,7 +20,7 @@ type OfPosts = (
 ) => readonly PostInsightsAnswer[] | Promise<readonly PostInsightsAnswer[]>;
 
 /** Networks that answer otherwise than the sandbox does, an account each. */
-suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
+suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   let world: MetricsWorld;
   let observer: Started;
   const posts = new Map<string, OfPosts>();
@@ -64,7 +64,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     return rows[0] ?? { at: null, limits: 0 };
   };
 
-  t('a story whose day is over has ended and was not removed', async () => {
+  t('a story that disappears after its day has ended and counts as not removed', async () => {
     const one = await world.account('instagram');
     const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
     await world.heard([story, post]);
@@ -79,7 +79,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     ok((await world.job(post))?.goneAt instanceof Date, 'what is no story seems gone');
   });
 
-  t('a story that is gone before its time was removed', async () => {
+  t('a story that disappears before its day is over counts as removed', async () => {
     const one = await world.account('instagram');
     const [story = ''] = await world.published([one]);
     await world.heard([story]);
@@ -93,7 +93,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   });
 
   t(
-    'a story is looked at until its day is nearly over; other posts after each midnight of their workspace',
+    'a story is observed until its day is nearly over, other posts after each midnight of their workspace',
     async () => {
       const one = await world.account('instagram');
       const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
@@ -130,7 +130,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     },
   );
 
-  t('one post that the token may not read leaves its account connected', async () => {
+  t('one post that the token cannot read leaves its account connected', async () => {
     const one = await world.account('x');
     const [well = '', ill = ''] = [...(await world.published([one])), ...(await world.published([one]))];
     await world.heard([well, ill]);
@@ -149,31 +149,26 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     await eventually('nothing is told: the token is dead', story);
   });
 
-  t(
-    'a rate limit that names no time ahead rests the account a minute, and twice as long with each in a row',
-    async () => {
-      const one = await world.account('x');
-      const [id = ''] = await world.published([one]);
-      await world.heard([id]);
-      for (const [limits, retryAt] of ['', '2001-01-01T00:00:00.000Z', 'soon'].entries()) {
-        posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
-        await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [
-          one.id,
-        ]);
-        await world.due(id);
-        await eventually('it rests', async () => (await restOf(one.id)).limits === limits + 1);
-        const rest = ((await restOf(one.id)).at?.getTime() ?? 0) - Date.now();
-        ok(Math.abs(rest - minute * 2 ** limits) < 20_000, `${rest} ms after ${limits} limits`);
-        equal(asked.get(one.id), limits + 1);
-      }
-      posts.delete(one.id);
+  t('a rate limit without a future time delays the account a minute, doubled with each one in a row', async () => {
+    const one = await world.account('x');
+    const [id = ''] = await world.published([one]);
+    await world.heard([id]);
+    for (const [limits, retryAt] of ['', '2001-01-01T00:00:00.000Z', 'soon'].entries()) {
+      posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
       await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
-      await world.tried(id);
-      equal((await restOf(one.id)).limits, 0);
-    },
-  );
+      await world.due(id);
+      await eventually('it rests', async () => (await restOf(one.id)).limits === limits + 1);
+      const rest = ((await restOf(one.id)).at?.getTime() ?? 0) - Date.now();
+      ok(Math.abs(rest - minute * 2 ** limits) < 20_000, `${rest} ms after ${limits} limits`);
+      equal(asked.get(one.id), limits + 1);
+    }
+    posts.delete(one.id);
+    await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
+    await world.tried(id);
+    equal((await restOf(one.id)).limits, 0);
+  });
 
-  t('an answer with a clock far ahead or before the publication is parked and silences no later one', async () => {
+  t('an answer with a time far ahead or before the publication is parked and blocks no later one', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
@@ -267,7 +262,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     },
   );
 
-  t('one odd figure is left out and counted, and the figures beside it are kept', async () => {
+  t('one invalid figure is left out and counted, and the figures beside it are kept', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id, one.id]);
@@ -310,7 +305,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     await world.tried(...ids);
   });
 
-  t('answers that came before a call broke are kept, and only the rest is asked again', async () => {
+  t('answers that arrive before a call fails are kept, and only the rest is requested again', async () => {
     const one = await world.account('x');
     const ids = [
       ...(await world.published([one])),
@@ -333,7 +328,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     );
   });
 
-  t('three missed nights lose no day, and a day that the network revises is observed anew', async () => {
+  t('three missed nights lose no day, and a day that the network revises is observed again', async () => {
     const one = await world.account('youtube');
     await world.heard([one.id]);
     const dayOfAgo = (ago: number) => new Date(Date.now() - ago * 24 * hour).toISOString().slice(0, 10);
@@ -362,7 +357,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       return all.map(({ figuresDay, figures }) => [figuresDay, figures.videoViews]);
     };
     deepEqual(await tell(5, []), [[dayOfAgo(5), 10]]);
-    // The nights of four, three and two days ago nobody answered; the day of five days ago was revised.
+    // The nights of four, three and two days ago have no answer; the network revised the day of five days ago.
     deepEqual(await tell(1, [7, 8, 9, 11]), [
       [dayOfAgo(5), 11],
       [dayOfAgo(4), 9],
@@ -374,7 +369,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       [dayOfAgo(5), 12],
       [dayOfAgo(1), 10],
     ]);
-    // What a list leaves out of a day is not told of it, though it was asked for: what was told of it before still holds.
+    // A figure that the list leaves out for a day is absent, although it was requested: its earlier value stays.
     accounts.set(one.id, () => ({
       ...{ kind: 'reported', raw: { ...channel, ...raw(10) }, observedAt: new Date().toISOString() },
       ...{ figuresOf: dayOfAgo(0), fields: ['videoViews', 'videoWatchTimeMinutes'] as const },
@@ -384,7 +379,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     await world.tried(one.id);
     const revised = (await world.observedOf(one.id)).findLast(({ figuresDay }) => figuresDay === dayOfAgo(1));
     deepEqual([revised?.figures.videoViews, revised?.figures.videoWatchTimeMinutes], [12, 1]);
-    // A day of which nothing can be read, and one that is none, take nothing with them; a day told before stays as it was.
+    // An unreadable day and an invalid date leave the other days alone; a day observed before stays as it was.
     deepEqual(await tell(1, ['many', 8, 9, 12]), [[dayOfAgo(1), 10]]);
     accounts.set(one.id, () => ({
       ...{
@@ -401,7 +396,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     equal((await world.observedOf(one.id)).length, before + 1);
   });
 
-  t('a look reads only the events of the stream that it has not seen', async () => {
+  t('a look reads only the new events of the stream', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id]);

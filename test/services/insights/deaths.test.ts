@@ -81,7 +81,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await world.posts.sandbox.advance(2 * hour);
     const refreshId = await world.refresh([one.id]);
     await mortals.died(await mortals.child('insights:after-gone'));
-    // Nobody asks until what happened is heard of.
+    // No worker asks the network before the insights process has read the events.
     const last = world.start({ pollMs: 400 });
     const [said] = await world.refreshed(refreshId);
     assert.deepEqual(said?.data, { accountIds: [one.id], failedAccountIds: [] });

@@ -42,7 +42,7 @@ suite('due accounts and refreshes', (t) => {
   const emptied = () => pool.query('delete from ops.metrics_accounts');
 
   t(
-    'a look finds the longest waiting accounts of each network, and none that is not due, rests or is leased',
+    'a look finds the longest waiting accounts of each network, but none that is not due, delayed or leased',
     async () => {
       await emptied();
       const search = new DueSearch(pool, 'metrics');
@@ -109,7 +109,7 @@ suite('due accounts and refreshes', (t) => {
     await emptied();
   });
 
-  t('a refresh that cannot be completed holds up no other', async () => {
+  t('a refresh that cannot be completed delays no other', async () => {
     const [bad, good] = [randomUUID(), randomUUID()].sort() as [string, string];
     const accountId = randomUUID();
     const context = {

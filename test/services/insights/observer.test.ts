@@ -10,7 +10,7 @@ import { counted, MetricsWorld, type Started } from './world.ts';
 
 const hour = 3_600_000;
 
-suite('observing', { timeoutMs: 180_000 }, (t) => {
+suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   let world: MetricsWorld;
   let observer: Started;
 
@@ -20,7 +20,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
   });
   t.after(() => world.close());
 
-  t('a post that is out has its first look an hour later, its account the next night of its own zone', async () => {
+  t('a published post is first observed after an hour, its account in the next night of its zone', async () => {
     const one = await world.account();
     const [id = ''] = await world.published([one]);
     await world.heard([id, one.id]);
@@ -31,39 +31,36 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     ok(minuteOf(one.id) >= 120);
   });
 
-  t(
-    'what the network tells is one event a look, its own figures beside ours, of the day of the workspace',
-    async () => {
-      const [facebook, x] = [await world.account('facebook'), await world.account('x')];
-      const ids = [...(await world.published([facebook])), ...(await world.published([x]))];
-      await world.heard([...ids, facebook.id, x.id]);
-      await world.due(...ids, facebook.id, x.id);
-      await world.tried(...ids, facebook.id, x.id);
-      const [first = ''] = ids;
-      const [seen, ...more] = await world.observed(first);
-      equal(more.length, 0);
-      equal(seen?.accountId, facebook.id);
-      equal(seen?.source, 'sandbox/1');
-      equal(seen?.platformRemovedAt, null);
-      equal(seen?.day, dayOf(seen?.observedAt ?? '', 'Europe/Berlin'));
-      equal(typeof seen?.figures.impressions, 'number');
-      equal(seen?.figures.saves, null, 'facebook tells no saves');
-      ok(typeof seen?.raw === 'object' && seen.raw !== null);
-      const [ofAccount] = await world.observedOf(facebook.id);
-      equal(typeof ofAccount?.figures.followerCount, 'number');
-      // Once more: another look, another event.
-      await world.posts.sandbox.advance(5 * hour);
-      await world.due(first);
-      await world.tried(first);
-      equal((await world.observed(first)).length, 2);
-      const events = await world.posts.store.readStream(`targetmetrics-${first}`);
-      equal(events[0]?.metadata.partitionKey, ((await world.posts.target(first)) as ScheduledTarget).common.postId);
-      deepEqual(events[0]?.metadata.actor, { type: 'service', id: 'metrics' });
-      ok((await counted(observer.registry, 'insights_fetched_total')) >= 5);
-    },
-  );
+  t('each look is one event with the network’s answer, our figures and the day of the workspace', async () => {
+    const [facebook, x] = [await world.account('facebook'), await world.account('x')];
+    const ids = [...(await world.published([facebook])), ...(await world.published([x]))];
+    await world.heard([...ids, facebook.id, x.id]);
+    await world.due(...ids, facebook.id, x.id);
+    await world.tried(...ids, facebook.id, x.id);
+    const [first = ''] = ids;
+    const [seen, ...more] = await world.observed(first);
+    equal(more.length, 0);
+    equal(seen?.accountId, facebook.id);
+    equal(seen?.source, 'sandbox/1');
+    equal(seen?.platformRemovedAt, null);
+    equal(seen?.day, dayOf(seen?.observedAt ?? '', 'Europe/Berlin'));
+    equal(typeof seen?.figures.impressions, 'number');
+    equal(seen?.figures.saves, null, 'facebook tells no saves');
+    ok(typeof seen?.raw === 'object' && seen.raw !== null);
+    const [ofAccount] = await world.observedOf(facebook.id);
+    equal(typeof ofAccount?.figures.followerCount, 'number');
+    // Once more: another look, another event.
+    await world.posts.sandbox.advance(5 * hour);
+    await world.due(first);
+    await world.tried(first);
+    equal((await world.observed(first)).length, 2);
+    const events = await world.posts.store.readStream(`targetmetrics-${first}`);
+    equal(events[0]?.metadata.partitionKey, ((await world.posts.target(first)) as ScheduledTarget).common.postId);
+    deepEqual(events[0]?.metadata.actor, { type: 'service', id: 'metrics' });
+    ok((await counted(observer.registry, 'insights_fetched_total')) >= 5);
+  });
 
-  t('sixty posts of an account are asked for in calls of fifty, each once', async () => {
+  t('sixty posts of an account are requested in calls of fifty, each post once', async () => {
     const one = await world.account('bluesky');
     const ids = (await Promise.all(Array.from({ length: 60 }, () => world.published([one])))).flat();
     await world.heard(ids);
@@ -72,7 +69,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     for (const id of ids) equal((await world.observed(id)).length, 1);
   });
 
-  t('a limit holds the account until the time that the network names, and nothing is lost', async () => {
+  t('a rate limit delays the account until the time that the network names, and loses no look', async () => {
     const one = await world.account('x', `metrics-rate-limit-once-${Date.now()}`);
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
@@ -85,7 +82,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     equal((await world.observed(id)).length, 1);
   });
 
-  t('a token that died is said once for the account, and nothing is asked until it is connected anew', async () => {
+  t('an expired token is recorded once for the account, which is not polled until it is reconnected', async () => {
     const name = `metrics-token-death-once-${Date.now()}`;
     const one = await world.account('linkedin', name);
     const [id = ''] = await world.published([one]);
@@ -104,7 +101,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     equal((await world.observed(id)).length, 1);
   });
 
-  t('a network that is away is asked again after a minute', async () => {
+  t('an unavailable network is asked again after a minute', async () => {
     const one = await world.account('x', `metrics-down-${Date.now()}`);
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
@@ -116,7 +113,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     equal((await world.observed(id)).length, 0);
   });
 
-  t('nonsense is set aside with its reason, and nothing of it is stored', async () => {
+  t('an invalid answer is parked with its reason, and no event is appended', async () => {
     const one = await world.account('x', `metrics-nonsense-${Date.now()}`);
     const [id = ''] = await world.published([one]);
     await world.heard([id, one.id]);
@@ -131,7 +128,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     ok((await counted(observer.registry, 'insights_parked_total', { platform: 'x' })) >= 2);
   });
 
-  t('a post that is gone is said to be so on the second look, an hour later by the clock of the network', async () => {
+  t('a missing post is recorded as removed on the second look, an hour later by the network’s clock', async () => {
     const one = await world.account('instagram');
     const [id = ''] = await world.published([one], '[[sandbox:removed 2h]]');
     await world.heard([id]);
@@ -158,7 +155,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     equal(state.status === 'published' && state.removedAt, goneAt.toISOString());
   });
 
-  t('the days are those of the workspace’s zone as it is then', async () => {
+  t('the day follows the workspace’s zone at the time of the look', async () => {
     const { store, workspaceId } = world.posts;
     const change = { type: 'ChangeProfile', name: 'North', timezone: 'Pacific/Kiritimati' } as const;
     await execute(store, workspace, workspaceId, change, world.posts.context());
@@ -174,7 +171,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     equal(seen?.day, dayOf(seen?.observedAt ?? '', 'Pacific/Kiritimati'));
   });
 
-  t('an account that was disconnected is left alone, and so are its posts', async () => {
+  t('a disconnected account and its posts are not polled', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
@@ -191,7 +188,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     equal((await world.observed(id)).length, 0);
   });
 
-  t('is ready while it looks for work', async () => {
+  t('the process is ready while it looks for work', async () => {
     for (const check of await observer.readiness.ask()) ok(check.ok, JSON.stringify(check));
     equal(await counted(observer.registry, 'insights_in_work'), 0);
   });

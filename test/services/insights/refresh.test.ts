@@ -9,7 +9,7 @@ import type { SourceOf } from '#services/insights/deps.ts';
 import { suite } from '#test/support/suite.ts';
 import { MetricsWorld } from './world.ts';
 
-suite('a refresh', { timeoutMs: 120_000 }, (t) => {
+suite('a refresh of figures', { timeoutMs: 120_000 }, (t) => {
   let world: MetricsWorld;
 
   t.before(async () => {
@@ -18,7 +18,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
   });
   t.after(() => world.close());
 
-  t('fetches the account and its posts, and is said to be complete after what was fetched', async () => {
+  t('fetches accounts and posts, and is complete after their events', async () => {
     const [one, two] = [await world.account('x'), await world.account('facebook')];
     const ids = [
       ...(await world.published([one])),
@@ -44,7 +44,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     await world.forgotten(refreshId);
   });
 
-  t('of accounts that cannot be asked is complete at once, and names them', async () => {
+  t('accounts that cannot be polled fail at once and are named', async () => {
     const [gone, dead, well] = [
       await world.account('x'),
       await world.account('x', `metrics-token-death-${Date.now()}`),
@@ -57,7 +57,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     deepEqual(said?.data, { accountIds: [well.id], failedAccountIds: [gone.id, dead.id].sort() });
   });
 
-  t('tries each once: who does not answer, refuses or tells nonsense has failed', async () => {
+  t('tries each account once: no answer, a refusal or an invalid answer counts as failed', async () => {
     const names = ['metrics-down', 'metrics-rate-limit', 'metrics-nonsense'];
     const accounts = await Promise.all(names.map((name) => world.account('x', `${name}-${Date.now()}`)));
     const ids = accounts.map(({ id }) => id).sort();
@@ -66,7 +66,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     deepEqual(said?.data, { accountIds: [], failedAccountIds: ids });
   });
 
-  t('finds an account that nobody has heard of yet in its stream, and no account of somebody else', async () => {
+  t('finds a new account in its stream, and no account of another workspace', async () => {
     const mine = await world.account('x');
     const theirs = await world.account('x');
     const workspaceId = randomUUID();
@@ -85,7 +85,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     equal((await world.observedOf(theirs.id)).length, 0);
   });
 
-  t('does not ask again what was asked a moment ago: it counts as done', async () => {
+  t('counts an account that was observed a moment ago as done', async () => {
     const other = await MetricsWorld.open();
     const { sandbox } = other.posts;
     const patient: SourceOf = () => ({

@@ -51,8 +51,8 @@ const looks = (one: Observed): readonly number[] => {
   return found;
 };
 
-suite('when networks are asked', (t) => {
-  t('a night is between 02:00 and 05:00 of the zone, once a day, through changes of summer time', () => {
+suite('times of looks', (t) => {
+  t('an account is observed between 02:00 and 05:00 of its zone, once a day, through changes of the clock', () => {
     for (const timezone of ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia', 'UTC']) {
       const account = randomUUID();
       let now = at('2026-01-01T00:00:00Z');
@@ -69,7 +69,7 @@ suite('when networks are asked', (t) => {
     }
   });
 
-  t('a time that summer time skips comes an hour later; one that comes twice is its first', () => {
+  t('a time that the clock skips moves an hour later; of a repeated time the first counts', () => {
     const early = accountAt(120, 180);
     const minute = minuteOf(early) - 120;
     const spring = nextNight(at('2026-03-28T20:00:00Z'), 'Europe/Berlin', early);
@@ -80,7 +80,7 @@ suite('when networks are asked', (t) => {
     equal(local(after, 'Europe/Berlin').toPlainDate().toString(), '2026-10-26');
   });
 
-  t('accounts are spread over the three hours, each always at its own minute', () => {
+  t('accounts are spread over the three hours, each at a fixed minute', () => {
     const tens = new Map<number, number>();
     for (let one = 0; one < 3_600; one += 1) {
       const minute = minuteOf(randomUUID());
@@ -92,28 +92,25 @@ suite('when networks are asked', (t) => {
     equal(minuteOf('a'), minuteOf('a'));
   });
 
-  t(
-    'a young post after 1, 6 and 24 hours, and right after each midnight of its workspace until 90 days are over',
-    () => {
-      for (const timezone of ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia', 'Africa/Cairo']) {
-        const one = post({ timezone, accountId: randomUUID() });
-        const all = looks(one);
-        for (const step of [hour, 6 * hour, 24 * hour])
-          ok(all.includes(published + step), `${timezone} ${step / hour} h`);
-        const nights = all.filter((look) => ![hour, 6 * hour, 24 * hour].includes(look - published));
-        ok(nights.length === 90 || nights.length === 89, `${nights.length} nights`);
-        ok((nights.at(-1) ?? 0) <= published + 90 * day);
-        for (const night of nights) {
-          const there = local(night, timezone);
-          const since = night - there.startOfDay().epochMilliseconds;
-          ok(since >= 0 && since < 2 * hour, `${there} is within two hours of midnight`);
-        }
-        equal(new Set(nights.map((night) => local(night, timezone).toPlainDate().toString())).size, nights.length);
+  t('a post is observed after 1, 6 and 24 hours, and after each midnight of its workspace for 90 days', () => {
+    for (const timezone of ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia', 'Africa/Cairo']) {
+      const one = post({ timezone, accountId: randomUUID() });
+      const all = looks(one);
+      for (const step of [hour, 6 * hour, 24 * hour])
+        ok(all.includes(published + step), `${timezone} ${step / hour} h`);
+      const nights = all.filter((look) => ![hour, 6 * hour, 24 * hour].includes(look - published));
+      ok(nights.length === 90 || nights.length === 89, `${nights.length} nights`);
+      ok((nights.at(-1) ?? 0) <= published + 90 * day);
+      for (const night of nights) {
+        const there = local(night, timezone);
+        const since = night - there.startOfDay().epochMilliseconds;
+        ok(since >= 0 && since < 2 * hour, `${there} is within two hours of midnight`);
       }
-    },
-  );
+      equal(new Set(nights.map((night) => local(night, timezone).toPlainDate().toString())).size, nights.length);
+    }
+  });
 
-  t('within two hours of the midnight where clocks go back at one o’clock, or skip midnight', () => {
+  t('a midnight look is within two hours of midnight, also where the clock repeats or skips it', () => {
     for (const [timezone, before] of [
       ['America/Havana', '2026-10-31T12:00:00Z'],
       ['America/Havana', '2026-03-07T12:00:00Z'],
@@ -127,7 +124,7 @@ suite('when networks are asked', (t) => {
     }
   });
 
-  t('the midnight within a post’s first hour is not looked at: its look after an hour tells of it', () => {
+  t('a midnight within a post’s first hour has no look: the look after an hour covers it', () => {
     const account = accountBefore(30);
     const late = post({ publishedAt: at('2026-03-10T22:30:00Z'), accountId: account });
     const midnight = nextMidnight(at('2026-03-11T12:00:00Z'), 'Europe/Berlin', account);
@@ -147,37 +144,37 @@ suite('when networks are asked', (t) => {
     );
   });
 
-  t('a story is looked at while its network tells of it, and never after a day', () => {
+  t('a story is observed within its first day alone', () => {
     deepEqual(
       looks(post({ use: 'story' })).map((one) => (one - published) / hour),
       [1, 3, 6, 12, 20, 23],
     );
   });
 
-  t('a post that may be a story has each look of both', () => {
+  t('a post that may be a story has the looks of both', () => {
     const ages = looks(post({ use: null })).map((one) => (one - published) / hour);
     for (const age of [1, 3, 6, 12, 20, 23, 24]) ok(ages.includes(age), `${age} h of ${ages.slice(0, 9)}`);
   });
 
-  t('what was missed is not made up for: the next look is the next time from now', () => {
+  t('missed looks are not repeated: the next look is the next time from now', () => {
     equal(nextLook(post(), published + 2 * hour, cadence), published + 6 * hour);
     equal(nextLook(post(), published + 90 * day, cadence), null);
     equal(nextLook(post({ use: 'story' }), published + 23 * hour, cadence), null);
   });
 
-  t('who does not answer is asked after 1, 5 and 30 minutes, then when it would be anyway', () => {
+  t('a failed look is tried after 1, 5 and 30 minutes, then at the next regular time', () => {
     const now = published;
     const night = now + 10 * hour;
     deepEqual(
       [1, 2, 3, 4].map((failures) => nextTry(failures, now, night, cadence)),
       [now + 60_000, now + 300_000, now + 1_800_000, night],
     );
-    equal(nextTry(3, now, now + 60_000, cadence), now + 60_000, 'never later than it would be anyway');
+    equal(nextTry(3, now, now + 60_000, cadence), now + 60_000, 'never later than the regular time');
     equal(nextTry(1, now, null, cadence), now + 60_000, 'a last look is tried again too');
     equal(nextTry(4, now, null, cadence), null);
   });
 
-  t('the day is that of the zone', () => {
+  t('the day follows the zone', () => {
     equal(dayOf('2026-03-10T23:30:00.000Z', 'Europe/Berlin'), '2026-03-11');
     equal(dayOf('2026-03-10T03:30:00.000Z', 'America/New_York'), '2026-03-09');
     equal(dayOf('2026-03-10T23:30:00.000Z', 'UTC'), '2026-03-10');

@@ -108,70 +108,66 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     },
   );
 
-  t(
-    'the files of a deleted asset wait for calls on their way, for the read models, and for each open post',
-    async () => {
-      const { posts } = world;
-      const { pool } = posts;
-      const worker = await world.start({ uses: usesOf(pool, posts.log, 600_000) });
-      const id = await world.upload(await picture(520), { contentType: 'image/png', platforms: ['x'] });
-      await world.settled(id, 'transcoded');
-      /** The job's next look, and since when the asset is known to be hidden; null until it was put off. */
-      const putOff = async (least: number, most: number): Promise<boolean> => {
-        const { rows } = await pool.query(
-          `select extract(epoch from due_at - now())::float8 as seconds from ops.media_jobs j where asset_id = $1
+  t('the files of a deleted asset stay until running calls, read models and open posts need them no more', async () => {
+    const { posts } = world;
+    const { pool } = posts;
+    const worker = await world.start({ uses: usesOf(pool, posts.log, 600_000) });
+    const id = await world.upload(await picture(520), { contentType: 'image/png', platforms: ['x'] });
+    await world.settled(id, 'transcoded');
+    /** The job's next look, and since when the asset is known to be hidden; null until it was put off. */
+    const putOff = async (least: number, most: number): Promise<boolean> => {
+      const { rows } = await pool.query(
+        `select extract(epoch from due_at - now())::float8 as seconds from ops.media_jobs j where asset_id = $1
          and not exists (select from ops.work_leases l where l.kind = 'media' and l.id = j.asset_id::text and l.until > now())`,
-          [id],
-        );
-        return rows[0] !== undefined && rows[0].seconds > least && rows[0].seconds <= most;
-      };
-      const again = (sql = '') =>
-        pool.query(`update ops.media_jobs set due_at = now()${sql} where asset_id = $1`, [id]);
-      const kept = async () => assert.deepEqual(await world.keys(id), await world.named(id));
-      const whileLocked = async (table: string, work: () => Promise<void>): Promise<void> => {
-        const session = await pool.connect();
-        try {
-          await session.query(`begin; lock table read.${table} in exclusive mode`);
-          await work();
-        } finally {
-          await session.query('rollback');
-          session.release();
-        }
-      };
+        [id],
+      );
+      return rows[0] !== undefined && rows[0].seconds > least && rows[0].seconds <= most;
+    };
+    const again = (sql = '') => pool.query(`update ops.media_jobs set due_at = now()${sql} where asset_id = $1`, [id]);
+    const kept = async () => assert.deepEqual(await world.keys(id), await world.named(id));
+    const whileLocked = async (table: string, work: () => Promise<void>): Promise<void> => {
+      const session = await pool.connect();
+      try {
+        await session.query(`begin; lock table read.${table} in exclusive mode`);
+        await work();
+      } finally {
+        await session.query('rollback');
+        session.release();
+      }
+    };
 
-      await whileLocked('media_v1', async () => {
-        await world.command(id, { type: 'Delete' });
-        await eventually('it waits for the library', () => putOff(1, 5));
-      });
-      await again();
-      await eventually('it waits for calls on their way', () => putOff(500, 600));
-      await kept();
+    await whileLocked('media_v1', async () => {
+      await world.command(id, { type: 'Delete' });
+      await eventually('it waits for the library', () => putOff(1, 5));
+    });
+    await again();
+    await eventually('it waits for calls on their way', () => putOff(500, 600));
+    await kept();
 
-      const postId = randomUUID();
-      const body = (mediaIds: string[]) => postBody({ content: 'hello', mediaIds });
-      const clientId = await posts.client();
-      const createdBy = { type: 'apikey', id: 'test' } as const;
-      const draft = { type: 'Draft', clientId, createdBy, body: body([id]) } as const;
-      await whileLocked('posts_v1', async () => {
-        await execute(posts.store, post, postId, draft, posts.context());
-        await again(`, hidden_at = now() - interval '11 minutes'`);
-        await eventually('it waits for the posts', () => putOff(1, 5));
-      });
-      await again();
-      await eventually('it waits for the post', () => putOff(3_000, 3_600));
-      await kept();
+    const postId = randomUUID();
+    const body = (mediaIds: string[]) => postBody({ content: 'hello', mediaIds });
+    const clientId = await posts.client();
+    const createdBy = { type: 'apikey', id: 'test' } as const;
+    const draft = { type: 'Draft', clientId, createdBy, body: body([id]) } as const;
+    await whileLocked('posts_v1', async () => {
+      await execute(posts.store, post, postId, draft, posts.context());
+      await again(`, hidden_at = now() - interval '11 minutes'`);
+      await eventually('it waits for the posts', () => putOff(1, 5));
+    });
+    await again();
+    await eventually('it waits for the post', () => putOff(3_000, 3_600));
+    await kept();
 
-      await execute(posts.store, post, postId, { type: 'ReplaceDraft', body: body([]) }, posts.context());
-      await again();
-      await eventually('it is removed', async () => (await world.job(id)) === null);
-      assert.deepEqual(await world.keys(id), []);
+    await execute(posts.store, post, postId, { type: 'ReplaceDraft', body: body([]) }, posts.context());
+    await again();
+    await eventually('it is removed', async () => (await world.job(id)) === null);
+    assert.deepEqual(await world.keys(id), []);
 
-      const { id: place } = await world.offer(await picture(521), { contentType: 'image/png' });
-      await world.command(place, { type: 'Delete' });
-      await eventually('the upload is removed', async () => (await world.keys(place)).length === 0);
-      await worker.stop();
-    },
-  );
+    const { id: place } = await world.offer(await picture(521), { contentType: 'image/png' });
+    await world.command(place, { type: 'Delete' });
+    await eventually('the upload is removed', async () => (await world.keys(place)).length === 0);
+    await worker.stop();
+  });
 
   t('a worker that slept past its lease with a rendition made changes nothing when it wakes', async () => {
     for (const point of ['media:after-rendition-put', 'media:before-finish']) {
@@ -192,7 +188,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     }
   });
 
-  t('a file that kills its workers is given up, and the worker goes on', async () => {
+  t('a file that kills its workers fails, and the worker continues with others', async () => {
     const id = await world.upload(await clip(), { contentType: 'video/mp4', platforms: ['x'] });
     for (let death = 1; death <= 5; death += 1) await mortals.died(await mortals.child('media:after-store-blob'));
     const worker = await world.start();
@@ -202,7 +198,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     await worker.stop();
   });
 
-  t('a drain in the middle of the work is no death, and the next one goes on', async () => {
+  t('a drain in the middle of the work counts as no death, and the next worker continues', async () => {
     const id = await world.upload(await clip(), { contentType: 'video/mp4' });
     const first = await world.start();
     await eventually('it has begun', async () => (await world.job(id)) !== null && (await world.story(id)).length > 2);

@@ -91,63 +91,60 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
     await worker.stop();
   });
 
-  t(
-    'an unregistered upload is deleted a day after it was found, as often as it comes; a registered one is kept',
-    async () => {
-      const { posts } = world;
-      const worker = await world.start();
-      const body = await picture(310);
-      const offered = await world.offer(body, { contentType: 'image/png' });
-      const known = async () =>
-        (await posts.pool.query('select 1 from ops.media_offers where asset_id = $1', [offered.id])).rowCount === 1;
-      await eventually('the offer is heard of', known);
-      await worker.stop();
-      const deps = { pool: posts.pool, store: posts.store, blobs: posts.blobs, logger: posts.logger };
-      const due = () => posts.pool.query("update ops.media_offers set due_at = now() - interval '1 minute'");
-      const swept = async (at?: number) => {
-        await due();
-        return clearOffers({ ...deps, ...(at === undefined ? {} : { now: () => at }) }, never);
-      };
-      assert.equal(await clearOffers(deps, never), 0);
-      const described = { name: 'late', clientId: null, folder: null, altText: null, platforms: [] };
-      await world.command(offered.id, { type: 'Register', ...described });
-      await swept();
-      assert.equal((await world.keys(offered.id)).length, 1, 'it is still needed');
-      const next = await world.start();
-      await world.settled(offered.id, 'transcoded');
-      await next.stop();
-      assert.ok(await known(), 'a URL given before it was registered is valid still');
-      const tomorrow = Date.now() + 2 * 86_400_000;
-      await posts.blobs.put(offered.key, body, { contentType: 'image/png', bytes: body.length });
-      await swept(tomorrow);
-      assert.ok(!(await known()));
-      assert.deepEqual(await world.keys(offered.id), await world.named(offered.id));
+  t('an unregistered upload is deleted a day after it was found, each time; a registered one is kept', async () => {
+    const { posts } = world;
+    const worker = await world.start();
+    const body = await picture(310);
+    const offered = await world.offer(body, { contentType: 'image/png' });
+    const known = async () =>
+      (await posts.pool.query('select 1 from ops.media_offers where asset_id = $1', [offered.id])).rowCount === 1;
+    await eventually('the offer is heard of', known);
+    await worker.stop();
+    const deps = { pool: posts.pool, store: posts.store, blobs: posts.blobs, logger: posts.logger };
+    const due = () => posts.pool.query("update ops.media_offers set due_at = now() - interval '1 minute'");
+    const swept = async (at?: number) => {
+      await due();
+      return clearOffers({ ...deps, ...(at === undefined ? {} : { now: () => at }) }, never);
+    };
+    assert.equal(await clearOffers(deps, never), 0);
+    const described = { name: 'late', clientId: null, folder: null, altText: null, platforms: [] };
+    await world.command(offered.id, { type: 'Register', ...described });
+    await swept();
+    assert.equal((await world.keys(offered.id)).length, 1, 'it is still needed');
+    const next = await world.start();
+    await world.settled(offered.id, 'transcoded');
+    await next.stop();
+    assert.ok(await known(), 'a URL given before it was registered is valid still');
+    const tomorrow = Date.now() + 2 * 86_400_000;
+    await posts.blobs.put(offered.key, body, { contentType: 'image/png', bytes: body.length });
+    await swept(tomorrow);
+    assert.ok(!(await known()));
+    assert.deepEqual(await world.keys(offered.id), await world.named(offered.id));
 
-      const other = await world.offer(body, { contentType: 'image/png' });
-      await posts.pool.query('insert into ops.media_offers (asset_id, key, due_at) values ($1, $2, now())', [
-        other.id,
-        other.key,
-      ]);
-      const left = async () =>
-        (await posts.pool.query('select 1 from ops.media_offers where asset_id = $1', [other.id])).rowCount;
-      for (let time = 0; time < 2; time += 1) {
-        assert.equal(await swept(), 0);
-        assert.equal((await world.keys(other.id)).length, 1, 'it may be registered yet');
-        // Sent again meanwhile: somebody is at it.
-        const again = await picture(311 + time);
-        await posts.blobs.put(other.key, again, { contentType: 'image/png', bytes: again.length });
-        assert.equal(await swept(), 0);
-        assert.equal(await swept(), 1);
-        assert.deepEqual(await world.keys(other.id), []);
-        // A repeat of the offer gives a fresh URL.
-        await posts.blobs.put(other.key, body, { contentType: 'image/png', bytes: body.length });
-      }
-      await swept();
-      await swept();
+    const other = await world.offer(body, { contentType: 'image/png' });
+    await posts.pool.query('insert into ops.media_offers (asset_id, key, due_at) values ($1, $2, now())', [
+      other.id,
+      other.key,
+    ]);
+    const left = async () =>
+      (await posts.pool.query('select 1 from ops.media_offers where asset_id = $1', [other.id])).rowCount;
+    for (let time = 0; time < 2; time += 1) {
+      assert.equal(await swept(), 0);
+      assert.equal((await world.keys(other.id)).length, 1, 'it may be registered yet');
+      // Sent again meanwhile: somebody is at it.
+      const again = await picture(311 + time);
+      await posts.blobs.put(other.key, again, { contentType: 'image/png', bytes: again.length });
+      assert.equal(await swept(), 0);
+      assert.equal(await swept(), 1);
       assert.deepEqual(await world.keys(other.id), []);
-      assert.equal(await left(), 1);
-      await swept(Date.now() + 32 * 86_400_000);
-      assert.equal(await left(), 0);
-    },
-  );
+      // A repeat of the offer gives a fresh URL.
+      await posts.blobs.put(other.key, body, { contentType: 'image/png', bytes: body.length });
+    }
+    await swept();
+    await swept();
+    assert.deepEqual(await world.keys(other.id), []);
+    assert.equal(await left(), 1);
+    await swept(Date.now() + 32 * 86_400_000);
+    assert.equal(await left(), 0);
+  });
 });

@@ -55,12 +55,12 @@ const described = { name: 'file', clientId: null, folder: null, altText: null };
 /** What is no media is done with once it is here. */
 const nothing = Buffer.from('nothing that a network takes');
 
-suite('slots', (t) => {
+suite('slots of files', (t) => {
   const wanted = (...customers: readonly string[]) => customers.map((customer, n) => ({ customer, n }));
   const chosen = (slots: Slots, ...customers: readonly string[]) =>
     slots.fairly(wanted(...customers)).map(({ customer, n }) => `${customer}${n}`);
 
-  t('go to the customers with the fewest, and to none more than a share', () => {
+  t('go to the workspaces with the fewest, at most a share to each', () => {
     const slots = new Slots(5, 3);
     assert.deepEqual(chosen(slots, 'a', 'a', 'a', 'a', 'b', 'c'), ['a0', 'b4', 'c5', 'a1', 'a2']);
     slots.take('a');
@@ -77,7 +77,7 @@ suite('slots', (t) => {
     assert.deepEqual(chosen(slots, 'a'), []);
   });
 
-  t('of videos leave one to other customers as soon as there are two', () => {
+  t('of videos leave one to other workspaces as soon as there are two', () => {
     for (const [concurrency, each, all] of [
       [1, 1, 1],
       [3, 1, 1],
@@ -139,7 +139,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
   };
   const attempts = async (id: string) => (await world.job(id))?.attempts;
 
-  t('one workspace never has the last slot, and a full worker is a well one', async () => {
+  t('one workspace never gets the last slot, and a full worker is ready', async () => {
     const { begun, upload, transcoder } = slowUploads();
     const readiness = new Readiness();
     const pollMs = 20;
@@ -171,7 +171,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     return { live, twin };
   };
 
-  t('slow downloads hold up no other work and no download of another workspace', async () => {
+  t('slow downloads delay neither other work nor downloads of other workspaces', async () => {
     const { begun, fetchFile } = slowly(nothing, photo);
     const running = await world.start({ config: config(2), fetchFile });
     const { live, twin } = await liveWithTwin();
@@ -197,7 +197,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a workspace that only a newer release can read holds up no job', async () => {
+  t('a workspace that only a newer release can read delays no job', async () => {
     const { twin } = await liveWithTwin();
     const stream = `workspace-${twin}`;
     const [created] = await world.posts.eventStore.read(stream);
@@ -212,7 +212,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('the full address is there for each try, and destroyed once the download is over', async () => {
+  t('the full address is available for each try, and destroyed after the download', async () => {
     const asked: string[] = [];
     const fetchFile: FetchFile = async (url, { to }) => {
       asked.push(url);
@@ -318,7 +318,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a job that a release without lanes wrote finds its lane', async () => {
+  t('a job written by a release without lanes gets its lane', async () => {
     const { begun, fetchFile } = slowly(photo);
     const id = await world.import('https://a.test/old', ['x']);
     const asBefore = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 0)';
@@ -373,7 +373,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a picture does not wait for the cores', async () => {
+  t('an image does not wait for cores', async () => {
     const host = randomUUID();
     const sql = `insert into ops.work_leases (kind, id, holder, epoch, until) values ('cores', $1, 'other', 0, now() + interval '1 hour')`;
     await world.posts.pool.query(sql, [`${host}:0`]);
@@ -413,7 +413,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('while other files run, a poison candidate waits to run alone and holds up no other', async () => {
+  t('while other files run, a poison candidate waits to run alone and delays no other', async () => {
     const { begun, upload: slowUpload, transcoder } = slowUploads();
     const running = await world.start({ config: config(3), transcoder });
     const long = await slowUpload();

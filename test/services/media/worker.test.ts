@@ -38,7 +38,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  t('an uploaded photo: each step once, what it needs made, the upload gone', async () => {
+  t('an uploaded photo: each step happens once, its needs are made, the upload is deleted', async () => {
     const id = await world.upload(await photo(), {
       contentType: 'image/jpeg',
       platforms: ['x', 'instagram', 'pinterest'],
@@ -55,7 +55,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await world.keys(id), await world.named(id));
   });
 
-  t('an uploaded clip for all networks, and a need that comes later', async () => {
+  t('an uploaded clip gets renditions for all networks, and for a need requested later', async () => {
     const id = await world.upload(await clip(), { contentType: 'video/mp4' });
     const { needs, poster, status } = await world.settled(id, 'transcoded');
     assert.equal(status, 'transcoded');
@@ -75,7 +75,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await world.keys(id), await world.named(id));
   });
 
-  t('tells how far it is while it renders, and forgets it afterwards', async () => {
+  t('reports its progress while it renders, and deletes it afterwards', async () => {
     await world.posts.pool.query(`
       create table told (done float4);
       create function tell() returns trigger language plpgsql as
@@ -92,7 +92,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     });
   });
 
-  t('a rendition that another network already has is shared', async () => {
+  t('networks share a rendition with the same spec', async () => {
     const id = await world.upload(await photo(3_000, 2_000), { contentType: 'image/jpeg', platforms: ['instagram'] });
     await world.settled(id, 'transcoded');
     const before = await world.keys(id);
@@ -108,14 +108,14 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await world.keys(id), before);
   });
 
-  t('a file of another kind than it was named is quarantined, and no blob of it is kept', async () => {
+  t('a file of another kind than announced is quarantined, and no blob is kept', async () => {
     const id = await world.upload(await photo(), { contentType: 'video/mp4' });
     const { failure } = await world.settled(id, 'quarantined');
     assert.equal(failure?.code, 'media_type_mismatch');
     assert.deepEqual(await world.keys(id), []);
   });
 
-  t('a picture of another type than it was named is stored under its real type', async () => {
+  t('an image of another type than announced is stored under its real type', async () => {
     const id = await world.upload(await photo(), { contentType: 'image/png', platforms: ['x'] });
     const { stored } = await world.settled(id, 'transcoded');
     assert.equal(stored?.contentType, 'image/jpeg');
@@ -123,7 +123,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await world.keys(id), await world.named(id));
   });
 
-  t('text, nothing at all, a torn clip, an upload that changed: refused with a code, nothing kept', async () => {
+  t('a text, an empty file, a truncated clip and a changed upload are refused with a code and deleted', async () => {
     const whole = await clip();
     const text = await world.upload(Buffer.from('plain words '.repeat(20)), { contentType: 'image/jpeg' });
     const torn = await world.upload(whole.subarray(0, 900), { contentType: 'video/mp4' });
@@ -171,7 +171,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     served.delete('/large');
   });
 
-  t('a server that is down for a while is asked again, and one that stays down ends the import', async () => {
+  t('an import is retried while its server is down, and fails when the server stays down', async () => {
     served.set('/later', 503);
     const later = await world.import(`${origin}/later`, ['x']);
     await eventually('a failed download', async () => ((await world.job(later))?.fetches ?? 0) > 0);
@@ -219,7 +219,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     await other.close();
   });
 
-  t('reports metrics of itself', async () => {
+  t('reports its metrics', async () => {
     const { registry, stop } = await world.start();
     const id = await world.upload(await photo(), { contentType: 'image/jpeg', platforms: ['x'] });
     await world.settled(id, 'transcoded');

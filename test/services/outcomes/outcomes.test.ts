@@ -55,7 +55,7 @@ suite('outcomes', (t) => {
   const targetEvents = async (ids: readonly string[]) =>
     (await Promise.all(ids.map((id) => world.store.readStream(`target-${id}`)))).flat();
 
-  t('ten outcomes become a post that is published, said once', async () => {
+  t('ten outcomes publish their post, and its outcome is recorded once', async () => {
     const running = world.outcomes();
     const { postId, targetIds } = await world.schedule(accounts, { dueAt: later() });
     await Promise.all(targetIds.map((id) => publish(postId, id)));
@@ -66,7 +66,7 @@ suite('outcomes', (t) => {
     await running.stop();
   });
 
-  t('mixed, then retried: partial is said once, published in the end', async () => {
+  t('mixed outcomes, then a retry: partial is recorded once, then published', async () => {
     const running = world.outcomes();
     const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
     const [a = '', b = '', c = ''] = targetIds;
@@ -87,28 +87,25 @@ suite('outcomes', (t) => {
     await running.stop();
   });
 
-  t(
-    'several pieces of news of one post are one append; told again, late or by two at once they are nothing',
-    async () => {
-      const { postId, targetIds } = await world.schedule(accounts, { dueAt: later() });
-      await Promise.all(targetIds.map((id) => publish(postId, id)));
-      const events = await targetEvents(targetIds);
-      const before = (await world.story(`post-${postId}`)).length;
-      await Promise.all([
-        recordOutcomes(world.store, events),
-        recordOutcomes(world.store, events.slice(0, 20)),
-        recordOutcomes(world.store, events),
-      ]);
-      const told = await world.store.readStream(`post-${postId}`);
-      assert.equal(told.length - before, 11);
-      await recordOutcomes(world.store, events);
-      await recordOutcomes(world.store, events.slice(5, 9));
-      assert.equal((await world.store.readStream(`post-${postId}`)).length, told.length);
-      assert.ok(new Set(told.slice(before).map(({ metadata }) => metadata.commandId)).size <= 3);
-    },
-  );
+  t('several outcomes of one post are one append; repeated, late or concurrent ones append nothing', async () => {
+    const { postId, targetIds } = await world.schedule(accounts, { dueAt: later() });
+    await Promise.all(targetIds.map((id) => publish(postId, id)));
+    const events = await targetEvents(targetIds);
+    const before = (await world.story(`post-${postId}`)).length;
+    await Promise.all([
+      recordOutcomes(world.store, events),
+      recordOutcomes(world.store, events.slice(0, 20)),
+      recordOutcomes(world.store, events),
+    ]);
+    const told = await world.store.readStream(`post-${postId}`);
+    assert.equal(told.length - before, 11);
+    await recordOutcomes(world.store, events);
+    await recordOutcomes(world.store, events.slice(5, 9));
+    assert.equal((await world.store.readStream(`post-${postId}`)).length, told.length);
+    assert.ok(new Set(told.slice(before).map(({ metadata }) => metadata.commandId)).size <= 3);
+  });
 
-  t('a batch that was told in part gets only the rest, under ids of its own', async () => {
+  t('a batch that was recorded in part appends only the rest, with its own ids', async () => {
     const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
     for (const id of targetIds) await act(postId, id, { type: 'Cancel', reason: 'requested', postRevision: null });
     const events = await targetEvents(targetIds);
@@ -122,7 +119,7 @@ suite('outcomes', (t) => {
     assert.equal(new Set(told.map(({ id }) => id)).size, told.length);
   });
 
-  t('an archived client: open targets canceled by an intent, published ones left, invites revoked', async () => {
+  t('an archived client: an intent cancels open targets, published ones stay, invites are revoked', async () => {
     const running = world.outcomes();
     const other = await world.client();
     const two = await Promise.all([world.connect(other, 'x'), world.connect(other, 'threads')]);
@@ -156,48 +153,43 @@ suite('outcomes', (t) => {
     await running.stop();
   });
 
-  t(
-    'an archived client: a thread of which a part is out is left to its claim, and nothing is said again and again',
-    async () => {
-      const other = await world.client();
-      const one = await world.connect(other, 'x');
-      const segments = ['one', 'two'].map((content) => ({ content, mediaIds: [] }));
-      const { postId, targetIds } = await world.schedule([one], { body: { thread: { segments } } });
-      const [id = ''] = targetIds;
-      const claim = { attempt: 1, takeover: 0 };
-      const segment = { index: 0, of: 2 };
-      const now = new Date().toISOString();
-      const commands: readonly TargetCommand[] = [
-        { type: 'Start', now },
-        { ...claim, type: 'Checkpoint', step: 'boundary', data: {}, deadline: now, segment },
-        { ...claim, type: 'RecordPublished', externalId: 'e', permalink: null, publishedAt: now, segment },
-        {
-          ...claim,
-          type: 'RecordRateLimited',
-          retryAt: new Date(later()).toISOString(),
-          failure,
-          policy: { deferDelaysMs: [], jitter: 0, maxRateLimits: 10 },
-        },
-      ];
-      for (const command of commands) await act(postId, id, command);
-      const running = world.outcomes();
-      await eventually('its row shows it', async () => {
-        const { rows } = await world.pool.query('select status, external_id from read.post_targets where id = $1', [
-          id,
-        ]);
-        return rows[0]?.status === 'rate_limited' && rows[0]?.external_id === 'e';
-      });
-      await world.archive(other);
-      await eventually('its row shows it', async () => {
-        const { rows } = await world.pool.query('select archived_at from read.clients where id = $1', [other]);
-        return rows[0]?.archived_at !== null;
-      });
-      const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
-      for (let times = 0; times < 3; times += 1) await sweep(deps, new AbortController().signal);
-      await running.stop();
-      assert.deepEqual(await world.story(`post-${postId}`), ['PostScheduled']);
-    },
-  );
+  t('an archived client: a partly published thread is left to its claim, without repeated events', async () => {
+    const other = await world.client();
+    const one = await world.connect(other, 'x');
+    const segments = ['one', 'two'].map((content) => ({ content, mediaIds: [] }));
+    const { postId, targetIds } = await world.schedule([one], { body: { thread: { segments } } });
+    const [id = ''] = targetIds;
+    const claim = { attempt: 1, takeover: 0 };
+    const segment = { index: 0, of: 2 };
+    const now = new Date().toISOString();
+    const commands: readonly TargetCommand[] = [
+      { type: 'Start', now },
+      { ...claim, type: 'Checkpoint', step: 'boundary', data: {}, deadline: now, segment },
+      { ...claim, type: 'RecordPublished', externalId: 'e', permalink: null, publishedAt: now, segment },
+      {
+        ...claim,
+        type: 'RecordRateLimited',
+        retryAt: new Date(later()).toISOString(),
+        failure,
+        policy: { deferDelaysMs: [], jitter: 0, maxRateLimits: 10 },
+      },
+    ];
+    for (const command of commands) await act(postId, id, command);
+    const running = world.outcomes();
+    await eventually('its row shows it', async () => {
+      const { rows } = await world.pool.query('select status, external_id from read.post_targets where id = $1', [id]);
+      return rows[0]?.status === 'rate_limited' && rows[0]?.external_id === 'e';
+    });
+    await world.archive(other);
+    await eventually('its row shows it', async () => {
+      const { rows } = await world.pool.query('select archived_at from read.clients where id = $1', [other]);
+      return rows[0]?.archived_at !== null;
+    });
+    const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
+    for (let times = 0; times < 3; times += 1) await sweep(deps, new AbortController().signal);
+    await running.stop();
+    assert.deepEqual(await world.story(`post-${postId}`), ['PostScheduled']);
+  });
 
   t('a post scheduled while its client was archived is found by the sweep', async () => {
     const other = await world.client();
@@ -209,7 +201,7 @@ suite('outcomes', (t) => {
     await running.stop();
   });
 
-  t('a plan nobody carried out is carried out by the sweep, by one process at a time', async () => {
+  t('the sweep completes an interrupted fan-out, in one process at a time', async () => {
     const { postId, targetIds } = await world.schedule(accounts, { dueAt: later(), fan: false });
     assert.equal((await world.target(targetIds[0] ?? '')).status, 'none');
     const [a, b] = [world.outcomes(200), world.outcomes(200)];
@@ -226,7 +218,7 @@ suite('outcomes', (t) => {
     assert.equal(await sweep(deps, new AbortController().signal), 0);
   });
 
-  t('one bad post holds up no other: it is counted, rests for longer each time, and is passed over', async () => {
+  t('one bad post delays no other: it is counted and retried after ever longer pauses', async () => {
     const [bad, good] = [
       await world.schedule(accounts, { dueAt: later(), fan: false }),
       await world.schedule(accounts, { dueAt: later(), fan: false }),
@@ -293,7 +285,7 @@ suite('outcomes', (t) => {
     await world.all(bad.targetIds, 'pending');
   });
 
-  t('both of its consumers run', async () => {
+  t('both consumers run', async () => {
     const running = world.outcomes();
     await eventually('lanes run', () =>
       running.outcomes.consumers.every((one) => [...one.status().values()].every(({ state }) => state === 'running')),

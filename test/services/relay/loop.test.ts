@@ -34,7 +34,7 @@ const parts = () => ({
 });
 
 suite('relay', (t) => {
-  t('sends what has a topic as it was stored, and moves its checkpoint over what has none', async () => {
+  t('sends events with a topic as they were stored, and moves its checkpoint over all others', async () => {
     const { store, writer, checkpoint } = parts();
     const post = randomUUID();
     await store.append(`post-${post}`, 'none', [eventFor(post)]);
@@ -71,7 +71,7 @@ suite('relay', (t) => {
     });
   });
 
-  t('goes on where it stood', async () => {
+  t('a new instance continues at the checkpoint', async () => {
     const { store, writer, checkpoint } = parts();
     await fill(store, 5, 4);
     const first = relayOver({ store, writer, checkpoint });
@@ -85,7 +85,7 @@ suite('relay', (t) => {
     assert.equal(new Set(writer.log.records.map((record) => record.id)).size, writer.log.records.length);
   });
 
-  t('batches up to 500, holds few of them, and holds the reader back', async () => {
+  t('sends batches of up to 500, holds few of them, and pauses its reader', async () => {
     const { store, writer, checkpoint } = parts();
     await fill(store, 100, 20);
     let read = 0;
@@ -118,7 +118,7 @@ suite('relay', (t) => {
     assert.ok(writer.log.sends.length <= writer.log.records.length / 400, `${writer.log.sends}`);
   });
 
-  t('a log that is away gets the same batch again, and no checkpoint moves before it has it', async () => {
+  t('the same batch is sent again until the log has it; the checkpoint moves only then', async () => {
     const { store, writer, checkpoint } = parts();
     await fill(store, 3, 2);
     const tried: (readonly LogRecord[])[] = [];
@@ -136,73 +136,67 @@ suite('relay', (t) => {
     keepsTheLaw(store.log.all, writer.log.records);
   });
 
-  t(
-    'says what it waits for while a part fails, in its readiness and its metrics, and no more once it gets on',
-    async () => {
-      const { store, writer, checkpoint } = parts();
-      await fill(store, 1, 1);
-      let isLogAway = true;
-      let isStoreAway = true;
-      writer.beforeSend = () => {
-        if (isLogAway) throw new LogError('unavailable', 'no broker answers');
-      };
-      const failing = {
-        head: store.head.bind(store),
-        readAll: store.readAll.bind(store),
-        subscribe: (options: { after: bigint | null; signal: AbortSignal }) => {
-          if (isStoreAway) throw new EventStoreError('unavailable', 'no store answers');
-          return store.subscribe(options);
-        },
-      };
-      const relay = relayOver({ store: failing, writer, checkpoint });
-      const [registry, readiness] = [createRegistry('test'), new Readiness()];
-      watchRelay({ registry, readiness }, relay);
-      const told = async () => {
-        const [check] = await readiness.ask();
-        const states = (await registry.metrics()).matchAll(/^relay_state\{state="(\w+)",.*\} 1$/gm);
-        return [check?.ok, check?.detail, [...states].map(([, state]) => state).join()];
-      };
-      await until(() => relay.status().trouble !== null);
-      assert.match(String((await told())[1]), /but blocked: no store answers/);
-      isStoreAway = false;
-      await until(() => relay.status().trouble === 'no broker answers');
-      assert.deepEqual(await told(), [
-        false,
-        `active at the start, 0 waiting, but blocked: no broker answers`,
-        'waiting',
-      ]);
-      isLogAway = false;
-      await until(() => checkpoint.position === store.log.all.at(-1)?.position);
-      await until(() => relay.status().trouble === null);
-      assert.deepEqual(await told(), [true, `active at ${checkpoint.position}, 0 waiting`, 'active']);
-      await relay.stop();
-      keepsTheLaw(store.log.all, writer.log.records);
-    },
-  );
+  t('readiness and metrics name the dependency that it waits for, until it continues', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 1, 1);
+    let isLogAway = true;
+    let isStoreAway = true;
+    writer.beforeSend = () => {
+      if (isLogAway) throw new LogError('unavailable', 'no broker answers');
+    };
+    const failing = {
+      head: store.head.bind(store),
+      readAll: store.readAll.bind(store),
+      subscribe: (options: { after: bigint | null; signal: AbortSignal }) => {
+        if (isStoreAway) throw new EventStoreError('unavailable', 'no store answers');
+        return store.subscribe(options);
+      },
+    };
+    const relay = relayOver({ store: failing, writer, checkpoint });
+    const [registry, readiness] = [createRegistry('test'), new Readiness()];
+    watchRelay({ registry, readiness }, relay);
+    const told = async () => {
+      const [check] = await readiness.ask();
+      const states = (await registry.metrics()).matchAll(/^relay_state\{state="(\w+)",.*\} 1$/gm);
+      return [check?.ok, check?.detail, [...states].map(([, state]) => state).join()];
+    };
+    await until(() => relay.status().trouble !== null);
+    assert.match(String((await told())[1]), /but blocked: no store answers/);
+    isStoreAway = false;
+    await until(() => relay.status().trouble === 'no broker answers');
+    assert.deepEqual(await told(), [
+      false,
+      `active at the start, 0 waiting, but blocked: no broker answers`,
+      'waiting',
+    ]);
+    isLogAway = false;
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await until(() => relay.status().trouble === null);
+    assert.deepEqual(await told(), [true, `active at ${checkpoint.position}, 0 waiting`, 'active']);
+    await relay.stop();
+    keepsTheLaw(store.log.all, writer.log.records);
+  });
 
-  t(
-    'a subscription that ends by itself, each time at once, is not asked for again and again without a pause',
-    async () => {
-      const { store, writer, checkpoint } = parts();
-      let asked = 0;
-      const ending = {
-        head: store.head.bind(store),
-        readAll: store.readAll.bind(store),
-        async *subscribe(): AsyncGenerator<SubscriptionItem> {
-          asked += 1;
-          yield* [];
-        },
-      };
-      const relay = relayOver({ store: ending, writer, checkpoint });
-      await until(() => asked >= 2);
-      for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve));
-      assert.ok(asked < 10, `${asked} times`);
-      assert.match(relay.status().trouble ?? '', /ended its subscription/);
-      await relay.stop();
-    },
-  );
+  t('a subscription that ends at once each time is opened again only after a pause', async () => {
+    const { store, writer, checkpoint } = parts();
+    let asked = 0;
+    const ending = {
+      head: store.head.bind(store),
+      readAll: store.readAll.bind(store),
+      async *subscribe(): AsyncGenerator<SubscriptionItem> {
+        asked += 1;
+        yield* [];
+      },
+    };
+    const relay = relayOver({ store: ending, writer, checkpoint });
+    await until(() => asked >= 2);
+    for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(asked < 10, `${asked} times`);
+    assert.match(relay.status().trouble ?? '', /ended its subscription/);
+    await relay.stop();
+  });
 
-  t('holds no more of large events than the memory of all allows', async () => {
+  t('large events in flight stay within the limit of bytes', async () => {
     const { store, writer, checkpoint } = parts();
     const key = randomUUID();
     const large = Buffer.alloc(500_000, '7');
@@ -232,7 +226,7 @@ suite('relay', (t) => {
     keepsTheLaw(store.log.all, writer.log.records);
   });
 
-  t('stops at an event that cannot travel, and leaves its checkpoint before it', async () => {
+  t('stops at an event that cannot become a record, and leaves its checkpoint before it', async () => {
     const { store, writer, checkpoint } = parts();
     const good = randomUUID();
     const { position } = await store.append(`post-${good}`, 'none', [eventFor(good)]);
@@ -246,7 +240,7 @@ suite('relay', (t) => {
     await relay.stop();
   });
 
-  t('what no repetition at once mends stops it for a rest, longer each time, and it goes on by itself', async () => {
+  t('a lasting error stops it for a pause, longer each time, after which it continues', async () => {
     const { store, writer, checkpoint } = parts();
     await fill(store, 1, 1);
     let refusals = 0;
@@ -275,7 +269,7 @@ suite('relay', (t) => {
     await relay.stop();
   });
 
-  t('a blip nobody thought of does not stop it: a name that does not resolve', async () => {
+  t('a host name that does not resolve for a while does not stop it', async () => {
     const { store, writer, checkpoint } = parts();
     await fill(store, 1, 1);
     let blips = 2;
@@ -288,7 +282,7 @@ suite('relay', (t) => {
     await relay.stop();
   });
 
-  t('of two instances one sends; when it leaves the other goes on at once', async () => {
+  t('of two instances one sends; when it stops the other continues at once', async () => {
     const { store, checkpoint } = parts();
     const log = new RecordedLog();
     const relays = [0, 1].map(() =>
@@ -308,7 +302,7 @@ suite('relay', (t) => {
     assert.equal(checkpoint.epoch, 2n);
   });
 
-  t('a zombie repeats one batch at most, never moves the checkpoint, and stands by', async () => {
+  t('a former holder repeats at most one batch, never moves the checkpoint, and stands by', async () => {
     const { store, checkpoint } = parts();
     const log = new RecordedLog();
     await fill(store, 20, 5);
@@ -346,7 +340,7 @@ suite('relay', (t) => {
     assert.ok(repeats <= 50, `${repeats} records twice`);
   });
 
-  t('a lease that cannot be renewed runs out: it stops sending by its own clock', async () => {
+  t('when its lease cannot be renewed it stops sending by its own clock', async () => {
     const { store, writer, checkpoint } = parts();
     let given = 0;
     const away = {
@@ -366,7 +360,7 @@ suite('relay', (t) => {
     await relay.stop();
   });
 
-  t('killed at random it loses nothing and keeps the order of every key', async () => {
+  t('killed at random it loses no event and keeps the order of every key', async () => {
     const random = seeded('relay kills');
     const { store, checkpoint } = parts();
     const log = new RecordedLog();

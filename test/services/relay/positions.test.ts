@@ -94,7 +94,7 @@ suite('relay, positions of EventStoreDB', (t) => {
   };
 
   t(
-    'a store restored to an earlier day is refused: below the position, grown past it, and between its events',
+    'a store with another history is refused: shorter than the position, longer, or with another event there',
     async () => {
       const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
       await append(10);
@@ -134,7 +134,7 @@ suite('relay, positions of EventStoreDB', (t) => {
     },
   );
 
-  t('a store that comes back as of an earlier day under a relay that runs stops it', async () => {
+  t('a store that is restored while the relay runs stops the relay', async () => {
     const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
     const server = await EventStoreDouble.start();
     const there = new EventStoreDbStore({ url: server.url });
@@ -157,7 +157,7 @@ suite('relay, positions of EventStoreDB', (t) => {
   });
 
   t(
-    'a position that the former release kept without its event: taken on, and the event there is sent once more',
+    'from a position of the former release, which has no event id, it continues and sends the event there again',
     async () => {
       const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
       await append(4);

@@ -4,7 +4,7 @@ import { restOf, settledSeries } from '#services/reports/completeness.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('completeness of reports', (t) => {
-  t("a run rests longer as it ages, never past its end, also when the caller's clock is ahead", () => {
+  t("a run waits longer as it ages, never past its end, also when the caller's clock is ahead", () => {
     const [minuteMs, hourMs] = [60_000, 3_600_000];
     const asked = Date.parse('2026-03-01T05:00:00.000Z');
     const rest = (age: number) =>

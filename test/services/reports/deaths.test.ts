@@ -71,7 +71,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     await next.stop();
   });
 
-  t('a run that kills its worker fails after five deaths, and the worker goes on', async () => {
+  t('a run that kills its worker fails after five deaths, and the worker continues with others', async () => {
     const id = await world.define({ formats: ['csv'] });
     const runId = await world.request(id);
     for (let death = 1; death <= 5; death += 1) await mortals.died(await mortals.child('reports:after-put'));

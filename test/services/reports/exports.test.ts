@@ -79,7 +79,7 @@ const records = (csv: string): readonly Readonly<Record<string, string>>[] => {
 };
 
 suite('report as CSV', (t) => {
-  t('is read back unchanged: null is empty, 0 is 0, a fall is negative', () => {
+  t('has every figure: null is empty, 0 is 0, a decrease is negative', () => {
     const rows = records(csvOf(contents));
     deepEqual(
       rows.map(({ scope }) => scope),
@@ -107,7 +107,7 @@ suite('report as CSV', (t) => {
     equal(settled[0]?.provisional, 'false');
   });
 
-  t('of an account: a figure that was never asked for has no column, one that the network lacks is empty', () => {
+  t('of an account: a figure that was never requested has no column, one that the network lacks is empty', () => {
     const rows = records(csvOf(ofAccount));
     const [total] = rows;
     equal(total?.followerCount, '1234');
@@ -118,7 +118,7 @@ suite('report as CSV', (t) => {
     match(csvOf({ ...contents, demographics: null }), /demographics\.count/);
   });
 
-  t('no text is a formula, none breaks its cell, and none loses a letter', () => {
+  t('escapes formulas, quotes and line ends, and keeps every letter', () => {
     const names = ['=HYPERLINK("http://x","y")', '+1', '-1', '@a', '\t=1', 'a,"b"\r\nc', '日本 👩‍👩‍👧', 'ok'];
     for (const name of names) {
       const csv = csvOf({ ...ofAccount, name, client: name });
@@ -157,7 +157,7 @@ const withTop: Contents = {
 };
 
 suite('top posts of a report', (t) => {
-  t('stand in every format, with the local time they went out at; null is no zero', async () => {
+  t('are in every format, with their local publication time; null is not 0', async () => {
     const rows = records(csvOf(withTop)).filter(({ scope }) => scope === 'post');
     const [first, second] = withTop.topPosts ?? [];
     deepEqual(
@@ -178,7 +178,7 @@ suite('top posts of a report', (t) => {
 });
 
 suite('report as JSON', (t) => {
-  t('fits its schema and is what the report says, absent members absent', () => {
+  t('fits its schema and has the contents of the report, without absent members', () => {
     for (const one of [contents, ofAccount, { ...ofAccount, demographics: null }]) {
       const json = JSON.parse(jsonOf(one)) as ReportJson;
       deepEqual(issuesOf(ReportJson, json), []);
@@ -215,11 +215,11 @@ suite('report as PDF', (t) => {
     ok(!all.some((line) => line.includes('?')));
   });
 
-  t('of an account, of one day, of nothing at all', async () => {
+  t('reports of an account, of one day and without data can be rendered', async () => {
     const account = (await read(ofAccount)).pages.flatMap(({ text }) => text);
     for (const words of ['Followers', '1,234', 'Profile views', 'Audience by country', 'C19'])
       ok(account.includes(words), words);
-    ok(!account.includes('C2'), 'the largest alone');
+    ok(!account.includes('C2'), 'only the largest entries');
     const nothing = {
       ...contents,
       asOf: null,
@@ -237,7 +237,7 @@ suite('report as PDF', (t) => {
     ok((await read({ ...contents, series: one === undefined ? [] : [one] })).pages.length >= 4);
   });
 
-  t('a quarter of every figure is whole, its head on every page', async () => {
+  t('tables of 90 days are complete, with their head on every page', async () => {
     const full = gains(Object.fromEntries(counters.map((one) => [one, 1_234_567_890])), 0.5);
     const { pages } = await read({
       ...contents,
@@ -250,7 +250,7 @@ suite('report as PDF', (t) => {
     ok(dates >= Math.ceil(19 / 6), String(dates));
   });
 
-  t('a letter that the font does not have is one box, every other is itself', async () => {
+  t('a character without a glyph becomes one box, every other stays', async () => {
     const { has } = loadFonts();
     const shown = (text: string): string => printable(text, has);
     equal(shown('Crêperie Ελλάδα Москва Żółw'), 'Crêperie Ελλάδα Москва Żółw');
@@ -262,7 +262,7 @@ suite('report as PDF', (t) => {
     ok((await read({ ...contents, name: 'W'.repeat(200), client: '字'.repeat(200) })).pages.length >= 4);
   });
 
-  t('the same contents make the same bytes, in every format', async () => {
+  t('the same contents give the same bytes in every format', async () => {
     for (const { make } of Object.values(exportsOf)) ok((await make(contents)).equals(await make(contents)));
     const bytes = await exportsOf.pdf.make(contents);
     equal(bytes.subarray(0, 5).toString(), '%PDF-');

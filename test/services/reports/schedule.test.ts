@@ -11,7 +11,7 @@ import { definition, ReportsWorld } from './world.ts';
 
 const daily = { every: 'day', weekday: null, dayOfMonth: null, hour: 6 } as const;
 
-suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
+suite('scheduled runs', { timeoutMs: 120_000 }, (t) => {
   let world: ReportsWorld;
   t.before(async () => {
     world = await ReportsWorld.open();
@@ -73,7 +73,7 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     await worker.stop();
   });
 
-  t('a schedule of a client or of its account ends with the client; one of the workspace goes on', async () => {
+  t('a schedule of a client or its account ends with the client; one of the workspace continues', async () => {
     const { posts } = world;
     const [archived, erased, live] = [await posts.client(), await posts.client(), await posts.client()];
     const account = await posts.connect(archived, 'x');
@@ -109,7 +109,7 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     await worker.stop();
   });
 
-  t('another zone, another schedule, none, removed', async () => {
+  t('a change of zone or schedule moves the next run; no schedule or a removal ends it', async () => {
     const worker = world.start();
     const id = await world.define({ formats: ['json'], schedule: daily });
     const { after } = await planned(id);
@@ -117,7 +117,7 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     const zone = { type: 'ChangeProfile', name: 'Agency', timezone: 'Asia/Tokyo' } as const;
     await execute(store, workspace, workspaceId, zone, world.posts.context());
     const there = nextInstant(daily, 'Asia/Tokyo', after);
-    await eventually('the hour is that of the zone', async () => (await row(id))?.due === there);
+    await eventually('the hour follows the zone', async () => (await row(id))?.due === there);
     const { state } = await store.load(report, id);
     if (state.status !== 'live') throw new Error('it is not live');
     const { definition: own } = state;

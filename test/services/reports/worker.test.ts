@@ -100,7 +100,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await worker.stop();
   });
 
-  t('of an account; narrowed to a network; with nothing to say', async () => {
+  t('reports of an account, of one network and without data are made', async () => {
     const worker = world.start();
     const filters = { clientId, socialAccountId: account.id, platform: null };
     const ofAccount = await world.define({ kind: 'account', filters, formats: ['json', 'pdf', 'csv'] });
@@ -123,7 +123,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await worker.stop();
   });
 
-  t('another workspace’s client and account give neither names nor figures', async () => {
+  t('a report about another workspace’s client or account has neither names nor figures', async () => {
     const worker = world.start();
     const stranger = randomUUID();
     await world.workspace(stranger, 'UTC');
@@ -175,7 +175,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await next.stop();
   });
 
-  t('a run reports on what its report was about when it was requested', async () => {
+  t('a run uses the definition of its report at the time of the request', async () => {
     const other = await world.posts.client();
     const its = {
       name: 'His',
@@ -359,13 +359,13 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     assert.equal(rows.length, 0);
   };
 
-  t('a run waits for the look that ends its last day, holds no lease meanwhile, and outlives its worker', async () => {
+  t('a run waits without a lease for the look that ends its last day, also after its worker stopped', async () => {
     const open = await world.lookedAtYesterday(account);
     const id = await world.define({ formats: ['json'] });
     const runId = await world.request(id, randomUUID(), undefined, open.askedAt);
     const first = world.start();
     await laidAside(first, 6);
-    // Others of the workspace are made while it waits.
+    // Other runs of the workspace are made while this one waits.
     const other = await world.define({ formats: ['csv'] });
     await world.ended(other, await world.request(other), 'completed');
     await first.stop();
@@ -381,7 +381,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await next.stop();
   });
 
-  t('a run of old days waits for their count, and for nothing else', async () => {
+  t('a run of past days waits only until they are counted', async () => {
     const { pool, workspaceId } = world.posts;
     const version = await liveVersion(pool);
     const holder = await pool.connect();
@@ -427,7 +427,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await open.closed();
   });
 
-  t('counts what it does', async () => {
+  t('metrics count completed runs and the length of the queue', async () => {
     const worker = world.start();
     const id = await world.define({ formats: ['csv'] });
     await world.ended(id, await world.request(id), 'completed');

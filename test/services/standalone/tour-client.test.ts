@@ -9,7 +9,7 @@ import { suite } from '#test/support/suite.ts';
 const problem = { title: 'A part is unavailable', code: 'unavailable', detail: 'The event store does not answer.' };
 
 suite('tour client', (t) => {
-  t('an answer that refuses is told in the words it has', async () => {
+  t('an error shows the message of the answer', async () => {
     let [status, body] = [200, ''];
     const server = createServer((_request, response) => response.writeHead(status).end(body)).listen(0, '127.0.0.1');
     await once(server, 'listening');
