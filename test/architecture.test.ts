@@ -84,7 +84,7 @@ suite('architecture', (t) => {
     assert.deepEqual(wrong, []);
   });
 
-  t('the rule itself tells right from wrong', () => {
+  t('the rule for imports accepts right and refuses wrong examples', () => {
     const cases: [from: string, to: string, right: boolean][] = [
       ['services/domain/post.ts', 'schemas/post.ts', true],
       ['services/domain/post.ts', 'services/domain/platforms/x/index.ts', true],
@@ -109,7 +109,7 @@ suite('architecture', (t) => {
     for (const [from, to, right] of cases) assert.equal(allowed(from, to), right, `${from} → ${to}`);
   });
 
-  t('imports name files that are there, with their suffix', () => {
+  t('imports name existing files with their suffix', () => {
     const files = new Set(sources);
     const lost = edges.filter(({ to }) => !files.has(to) && !to.endsWith('.json'));
     assert.deepEqual(
@@ -118,7 +118,7 @@ suite('architecture', (t) => {
     );
   });
 
-  t('nothing else lies at the top level', () => {
+  t('the top level has no other files', () => {
     const others = readdirSync(root).filter((entry) => !entry.startsWith('.') && !TOP_LEVEL.has(entry));
     assert.deepEqual(others, []);
   });
@@ -146,14 +146,14 @@ suite('architecture', (t) => {
     assert.deepEqual(misplaced, []);
   });
 
-  t('imports go round in no circle', () => {
+  t('imports form no circle', () => {
     assert.deepEqual(
       circlesOf(edges).map((circle) => circle.join(' ↔ ')),
       [],
     );
   });
 
-  t('the finder of circles finds them', () => {
+  t('the search for circles finds a circle', () => {
     const graph = (text: string) => text.split(' ').map((edge) => ({ from: edge.charAt(0), to: edge.charAt(1) }));
     assert.deepEqual(circlesOf(graph('ab bc cd')), []);
     assert.deepEqual(circlesOf(graph('ab ba bc')), [['a', 'b']]);
@@ -174,7 +174,7 @@ suite('architecture', (t) => {
     assert.deepEqual(ambiguousTypes(), []);
   });
 
-  t('every event is appended by a decider, or planned', () => {
+  t('every event is appended by a decider or listed as planned', () => {
     const appended = appendedEvents();
     const types = Object.values(eventCatalogue).flatMap((events) => Object.keys(events));
     assert.ok(appended.size > 50, `only ${appended.size} appended events were found: the scan of deciders is broken`);
@@ -184,7 +184,7 @@ suite('architecture', (t) => {
     );
   });
 
-  t('every public type of webhooks is minted from an event, or planned', () => {
+  t('every public webhook type is minted from an event or listed as planned', () => {
     const minted = mintedTypes();
     only(
       eventTypes.filter((type) => !minted.has(type)),

@@ -46,7 +46,7 @@ const cases: readonly [fixture: string, last: string, code: number, ...words: Re
 
 suite('test runner', (t) => {
   for (const [fixture, last, code, ...words] of cases) {
-    t(`${fixture} comes to "${last}"`, async () => {
+    t(`${fixture} ends with "${last}"`, async () => {
       const result = await run(['--only', fixture]);
       for (const word of words) assert.match(result.output, word);
       assert.deepEqual([result.last, result.code], [last, code], result.output);
@@ -66,7 +66,7 @@ suite('test runner', (t) => {
     });
   } else t.skip('a process left behind fails its file and is ended', 'needs /proc');
 
-  t('of all together the serial file comes last, and the one that hangs is stopped and its test named', async () => {
+  t('in a run of all files the serial one comes last, and a hanging one is stopped and its test named', async () => {
     const { output, last } = await run([], { TEST_LIMIT_MS: '1500' });
     assert.match(last, /^\d+ passed, \d+ failed, 1 skipped$/, output);
     assert.match(output, /time limit of 1500 ms, in: hangs: waits for ever/);

@@ -137,7 +137,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     await receiver?.close();
   });
 
-  t('every process is alive, ready and measured; one relay of two is active', async () => {
+  t('every process is alive, ready and has metrics; one relay of two is active', async () => {
     for (const one of all()) {
       assert.equal((await fetch(one.opsUrl('/livez'))).status, 200, one.main);
       const ready = await until(`${one.main} is ready`, async () => {
@@ -152,7 +152,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual([...active].sort(), [false, true]);
   });
 
-  t('what one api stored is read through the other with its consistency token', async () => {
+  t('a write through one api is read through the other with its consistency token', async () => {
     for (let n = 0; n < 10; n += 1) {
       const made = await here.post('/clients', { name: `Read my write ${n}`, type: 'brand' });
       assert.equal(made.status, 200, made.text);
@@ -163,7 +163,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     }
   });
 
-  t('the same key through two apis at once is one client', async () => {
+  t('the same key through two apis at once creates one client', async () => {
     const key = randomUUID();
     const body = { name: 'Raced', type: 'brand' };
     const answers = await Promise.all([here, there, here, there].map((http) => http.post('/clients', body, { key })));
@@ -171,7 +171,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     assert.equal(new Set(answers.map(({ data }) => data.id)).size, 1);
   });
 
-  t('ten targets are published though the active relay, a projector and a sender are killed half way', async () => {
+  t('ten targets are published while the active relay, a projector and a sender are killed', async () => {
     const hook = await here.post('/webhooks', {
       url: `http://${receiver.host}/`,
       events: ['post.*', 'target.*', 'analytics.*'],
@@ -206,7 +206,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     for (const row of rows) assert.deepEqual({ ...row, target_id: '' }, { target_id: '', posts: 1, duplicates: 0 });
   });
 
-  t('every event of the post reaches the webhook, signed twice, under one id each', async () => {
+  t('every event of the post reaches the webhook once, signed with both secrets', async () => {
     const { rows } = await pool.query("select id::text as id from read.posts where status = 'published'");
     const postId = rows[0]?.id;
     const wanted = (type: string) => (type.startsWith('target.') ? platforms.length : 1);
@@ -223,7 +223,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(queued, []);
   });
 
-  t('those who are left are ready, and the standby relays', async () => {
+  t('the remaining processes are ready, and the standby relay is active', async () => {
     const left = all().filter(({ running: alive }) => alive);
     assert.equal(left.length, roles.length - 3);
     await until('a relay is active', async () => (await Promise.all(of('relay').map(isActive))).some(Boolean));
@@ -262,12 +262,12 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     const totals = overview.data.totals as Readonly<Record<string, number | null>>;
     const lifetime = post.data.metrics as Readonly<Record<string, number | null>>;
     const targets = post.data.targets as readonly { readonly fetchedAt: string | null }[];
-    // What accounts told is counted apart from what posts told.
+    // Figures of accounts are counted apart from figures of posts.
     const complete = targets.every(({ fetchedAt }) => fetchedAt !== null) && totals.followerCount !== null;
     return { all: { overview: overview.data, post: post.data }, totals, lifetime, complete };
   };
 
-  t('fresh figures: asked for by one of two, counted from Kafka once, the same through either api', async () => {
+  t('refreshed figures: fetched by one of two workers, counted once from Kafka, equal through either api', async () => {
     const sandbox = new SandboxNetwork({ database: { url: env.DATABASE_URL ?? '', connections: 1 } });
     await sandbox.advance(5 * 3_600_000);
     await sandbox.close();
@@ -300,7 +300,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     assert.ok(fetched.reduce((sum, n) => sum + n, 0) >= platforms.length);
   });
 
-  t('analytics rebuilt from EventStoreDB while all of it runs say the same', async () => {
+  t('a rebuild of analytics from EventStoreDB beside all processes gives the same figures', async () => {
     const before = await figuresOf(here);
     const rebuilt = (await admin('rebuild', 'analytics')) as unknown as Readonly<Record<string, number>>;
     assert.equal(rebuilt.version, 2);
@@ -345,7 +345,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     }
   });
 
-  t('each drains on SIGTERM within seconds, with exit code 0', async () => {
+  t('each process drains on SIGTERM within seconds, with exit code 0', async () => {
     const left = all().filter(({ running: alive }) => alive);
     const ended = await Promise.all(left.map(async (one) => ({ main: one.main, ...(await one.stop()), one })));
     for (const { main, code, signal, ms, one } of ended) {

@@ -87,7 +87,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
   };
 
   for (const way of ['stop', 'kill9'] as const) {
-    t(`${way}: said as unavailable while it is away, and all goes on when it is back`, async () => {
+    t(`${way}: calls fail as unavailable during the outage, and every process continues after it`, async () => {
       const stop = new AbortController();
       const { posts } = world.load;
       const before = posts.length;
@@ -106,7 +106,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
     });
   }
 
-  t('nothing is lost, and nothing is out twice', async () => {
+  t('no accepted post is lost or published twice', async () => {
     const { checked } = world;
     assert.deepEqual(await untilQuiet(checked, 90_000 * patience), []);
     await world.load.repeat(500);

@@ -20,7 +20,7 @@ suite('faults of standalone', { timeoutMs: 180_000 }, (t) => {
   });
   t.after(() => world?.close());
 
-  t('killed three times under load: nothing is lost, nothing is out twice', async () => {
+  t('killed three times under load, it neither loses a post nor publishes one twice', async () => {
     const standalone = world.role('standalone');
     const stop = new AbortController();
     const going = world.load.keepGoing(4, stop.signal);

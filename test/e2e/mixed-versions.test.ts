@@ -112,16 +112,16 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
     for (const close of closers) await close();
   });
 
-  t('the workers are these, the api is the one before', () => rollWorkers(workersBefore, workers));
-  t('all are these', () => roll(['before api'], ['api']));
-  t('it is taken back: the workers are those before, an api of each', async () => {
+  t('new workers beside the former api', () => rollWorkers(workersBefore, workers));
+  t('new workers and the new api', () => roll(['before api'], ['api']));
+  t('rollback: former workers, an api of each release', async () => {
     await world.role('before api').begin();
     await rollWorkers(workers, workersBefore);
   });
   // The former build counts days by its own rule, and on EventStoreDB leaves catch-ups undone: its deploy has to go on.
-  t('the workers are these again', () => rollWorkers(workersBefore, workers));
+  t('new workers again', () => rollWorkers(workersBefore, workers));
 
-  t('nothing is lost, nothing is out twice, and the read models say what the streams say', async () => {
+  t('no accepted post is lost or published twice, and the read models agree with the streams', async () => {
     stop.abort();
     await going;
     const { checked } = world;

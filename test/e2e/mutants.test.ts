@@ -12,8 +12,8 @@ import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 /**
- * The checks of the fault tests against builds that are broken on purpose: one that stays green proves nothing. That they are
- * silent about the same deaths of a build that is whole is shown by faults.test.ts.
+ * Runs the checks of the fault tests against broken builds: a check that stays green proves nothing. faults.test.ts shows
+ * that the same checks are silent about an intact build.
  */
 suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const random = seeded('mutants');
@@ -44,16 +44,16 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   };
   const fine: Woken = { target: '', violations: [] };
 
-  t('a publisher that overslept its lease has no effect any more', async () => {
+  t('a publisher that overslept its lease changes nothing', async () => {
     assert.deepEqual(await asleep(null, 'publisher:before-claim', 'publisher:before-boundary'), [fine, fine]);
   });
 
-  t('claim without revision: the sleeper claims what is published, and it goes out twice', async () => {
+  t('claim without revision: the sleeping publisher claims a published target and publishes it twice', async () => {
     const [woken] = await asleep('claim without revision', 'publisher:before-claim');
     assert.match(woken?.violations.join('\n') ?? '', /was created 2 times/);
   });
 
-  t('takeover without append: the sleeper crosses the boundary of somebody else', async () => {
+  t('takeover without append: the sleeping publisher crosses the boundary of another one', async () => {
     const [woken] = await asleep('takeover without append', 'publisher:before-boundary');
     assert.notEqual(woken?.target, '');
   });
@@ -85,15 +85,15 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return toldOf(made, 30_000 * patience);
   };
 
-  t('hand-over before the commit: what nobody has minted is sent, and sent again as the same attempt', async () => {
+  t('hand-over before the commit: an uncommitted delivery is sent, and sent again as the same attempt', async () => {
     assert.match(await hooked('hand-over before the commit'), /came as attempts 1, 1/);
   });
 
-  t('enabled without catching up: what happened while we had turned it off never comes', async () => {
+  t('enabled without catching up: events missed while the endpoint was off are never minted', async () => {
     assert.match(await hooked('enabled without catching up'), /was never minted/);
   });
 
-  /** A file is uploaded while the one worker dies over its rendition. */
+  /** Uploads a file and kills the only worker at its rendition. */
   const worked = async (mutant: MutantName): Promise<string> => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes']);
@@ -101,11 +101,11 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return toldOf(made, 60_000 * patience);
   };
 
-  t('rendition recorded before its file is there: a death in between leaves a name without a file', async () => {
+  t('rendition recorded before its file is there: a crash in between leaves a name without a file', async () => {
     assert.match(await worked('rendition recorded before its file is there'), /names the blob .* which is not there/);
   });
 
-  /** One worker dies at one gap, to which what is done beside it leads. What is lost may keep it from coming to rest. */
+  /** Kills one worker at one fault point under load. The loss may keep the world from becoming quiet. */
   const died = async (mutant: MutantName, others: readonly RoleName[], at: Point): Promise<string> => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', ...others]);
@@ -113,20 +113,20 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return toldOf(made, 20_000);
   };
 
-  t('position before the observations: those of a death in between are in no table', async () => {
+  t('position before the observations: a crash in between loses observations', async () => {
     const at: Point = { name: 'analytics:before-recount', role: 'projections', by: ['refresh'] };
-    // Whoever reads them may find first that they are gone.
+    // A reader may detect the loss first.
     const told = await died('position before the observations', ['insights'], at).catch(String);
     assert.match(told, /is not in (account_)?observations|ClickHouse lost observations/);
   });
 
-  t('report completed before its files are there: a death in between leaves names without files', async () => {
+  t('report completed before its files are there: a crash in between leaves names without files', async () => {
     const at: Point = { name: 'reports:after-outcome', role: 'reports', by: ['report'] };
     const told = await died('report completed before its files are there', [], at);
     assert.match(told, /names the blob .*report-.* which is not there/);
   });
 
-  t('recount without lock: two partitions at once make a count that no replay makes', async () => {
+  t('recount without lock: two partitions at once give a wrong count', async () => {
     assert.equal(await projected({}), '[]');
     assert.match(await projected(mutated('recount without lock')), /"account_count":1/);
   });

@@ -9,8 +9,8 @@ import { suite } from '#test/support/suite.ts';
 
 const most = { getMs: 500, lateMs: 2_000 };
 
-suite('neighbours', { serial: true, timeoutMs: 120_000 }, (t) => {
-  t('a tenant reads and publishes while another attacks', async () => {
+suite('neighbouring workspaces', { serial: true, timeoutMs: 120_000 }, (t) => {
+  t('a workspace reads and publishes while another one attacks', async () => {
     await using stack = new AsyncDisposableStack();
     const world = await startStandalone({ keys: 20, neighbour: true, env: { PRIVATE_TARGETS: '*' } });
     stack.defer(() => world.stop());

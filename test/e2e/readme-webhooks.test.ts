@@ -1,4 +1,4 @@
-/** What the README tells receivers to do is done here, with what a sender of ours sends. */
+/** Runs the README's code for receivers against requests of our sender. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -69,7 +69,7 @@ print(json.dumps([is_genuine(one["headers"], base64.b64decode(one["body"]), one[
 `,
 } as const;
 
-suite('what the README tells receivers', (t) => {
+suite('the README’s code for receivers', (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'postline-readme-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -84,19 +84,19 @@ suite('what the README tells receivers', (t) => {
   const expected = all.map(({ name, genuine }) => [name, genuine]);
   const named = (verdicts: readonly boolean[]) => all.map(({ name }, at) => [name, verdicts[at]]);
 
-  t('the lines of Node believe what is signed and nothing else', () => {
+  t('the code for Node accepts signed requests and no others', () => {
     assert.deepEqual(named(judged('js', process.execPath, 'verify.mjs')), expected);
   });
 
   const python = spawnSync('python3', ['--version']).status === 0;
-  if (!python) t.skip('the lines of Python believe what is signed and nothing else', 'there is no python3 here');
+  if (!python) t.skip('the code for Python accepts signed requests and no others', 'there is no python3 here');
   else {
-    t('the lines of Python believe what is signed and nothing else', () => {
+    t('the code for Python accepts signed requests and no others', () => {
       assert.deepEqual(named(judged('python', 'python3', 'verify.py')), expected);
     });
   }
 
-  t('both are ten lines at most', () => {
+  t('both have at most ten lines', () => {
     for (const language of ['js', 'python']) assert.ok(snippet(language).trim().split('\n').length <= 10, language);
   });
 });

@@ -17,7 +17,7 @@ import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
 
 const random = (): string => randomBytes(24).toString('base64url');
 
-suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
+suite('secrets and personal data are absent from', { timeoutMs: 180_000 }, (t) => {
   let world: World;
   let dispatcher: Dispatching;
   const answers: { readonly of: string; readonly text: string; readonly headers: string }[] = [];
@@ -233,7 +233,7 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
     assertAbsent('the store', rows[0]?.text ?? '', secrets, personal, strays);
   });
 
-  t('every row of every table: no secret; people stand in the accounts alone', async () => {
+  t('every row of every table; personal data stand in the accounts alone', async () => {
     const { rows: tables } = await world.pool.query<{ name: string }>(
       `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
        where table_schema not in ('pg_catalog', 'information_schema') and table_type = 'BASE TABLE'`,
@@ -246,7 +246,7 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('every answer: a secret is shown where it is made and nowhere else', () => {
+  t('every answer, except the one that creates the secret', () => {
     const shownBy: Readonly<Record<string, readonly string[]>> = {
       register: ['webhook secret'],
       'rotate webhook': ['second webhook secret'],
@@ -271,7 +271,7 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
     assert.ok(answers.some(({ text }) => text.includes('invalid_token')));
   });
 
-  t('what breaks inside says nothing of what was asked', async () => {
+  t('errors and log lines of internal faults', async () => {
     const from = world.lines.length;
     const searched = stray('search of a broken table');
     const before = answers.length;

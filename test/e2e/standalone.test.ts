@@ -105,7 +105,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
 
   t.after(() => folder.drop());
 
-  t('--help tells all; a wrong flag, port or variable ends with 2 and names itself', async () => {
+  t('--help lists all options; a wrong flag, port or variable is named and ends it with code 2', async () => {
     const help = await run(main, { args: ['--help'] });
     assert.equal(help.code, 0);
     for (const word of ['--port', '--data', '--tour-only', 'DATABASE_URL', 'SECRET_KEY']) {
@@ -143,25 +143,22 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(statSync(path.join(dataDir, 'pg.password')).mode & 0o777, 0o600);
   });
 
-  t(
-    'for its operator /readyz names every part and /metrics has each thread; for callers there is neither',
-    async () => {
-      const { status, body } = await ready(first);
-      assert.equal(status, 200, JSON.stringify(body));
-      const names = new Set(body.checks.map(({ name }) => name));
-      for (const name of ['store', 'database', 'log', 'projections', 'outcomes']) assert.ok(names.has(name), name);
-      const metrics = await (await fetch(opsUrl(first, '/metrics'))).text();
-      for (const thread of ['standalone', 'projections', 'outcomes', 'publisher']) {
-        assert.match(metrics, new RegExp(`nodejs_eventloop_lag_p99_seconds\\{[^}]*thread="${thread}"`));
-      }
-      assert.equal(new URL(opsUrl(first, '/')).hostname, '127.0.0.1');
-      const told = await fetch(baseUrl(first).replace('/v1', '/readyz'));
-      assert.deepEqual([told.status, await told.json()], [200, { status: 'ready' }]);
-      assert.equal((await fetch(baseUrl(first).replace('/v1', '/metrics'))).status, 404);
-    },
-  );
+  t('for operators /readyz names every check and /metrics each thread; callers see neither', async () => {
+    const { status, body } = await ready(first);
+    assert.equal(status, 200, JSON.stringify(body));
+    const names = new Set(body.checks.map(({ name }) => name));
+    for (const name of ['store', 'database', 'log', 'projections', 'outcomes']) assert.ok(names.has(name), name);
+    const metrics = await (await fetch(opsUrl(first, '/metrics'))).text();
+    for (const thread of ['standalone', 'projections', 'outcomes', 'publisher']) {
+      assert.match(metrics, new RegExp(`nodejs_eventloop_lag_p99_seconds\\{[^}]*thread="${thread}"`));
+    }
+    assert.equal(new URL(opsUrl(first, '/')).hostname, '127.0.0.1');
+    const told = await fetch(baseUrl(first).replace('/v1', '/readyz'));
+    assert.deepEqual([told.status, await told.json()], [200, { status: 'ready' }]);
+    assert.equal((await fetch(baseUrl(first).replace('/v1', '/metrics'))).status, 404);
+  });
 
-  t('the curl lines it prints are true', async () => {
+  t('the curl lines that it prints work', async () => {
     const lines = [...first.output().matchAll(/^ +curl -s (?:-H '([^']+)' )?'([^']+)'$/gm)];
     assert.equal(lines.length, 3);
     for (const [, header, url] of lines) {
@@ -174,7 +171,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     }
   });
 
-  t('the curl of README is true as it stands there', async () => {
+  t('the curl line of the README works', async () => {
     const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
     const [, curl = ''] = /```\n(curl[^`]+)```/.exec(readme) ?? [];
     const clientId = (await get(first, testKey, '/clients?limit=1')).rows[0]?.id ?? '';
@@ -193,7 +190,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(answer.status, 200, await answer.text());
   });
 
-  t('figures are there with the engine of this machine, and its death costs an answer at most', async () => {
+  t('the embedded engine serves figures, and its death costs at most one answer', async () => {
     await refresh(first);
     const before = await overviewShown(first, 'figures', (asOf) => asOf !== null);
     for (let death = 0; death < 2; death += 1) {
@@ -210,14 +207,14 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.ok(first.running);
   });
 
-  t('a second one on the same folder is refused with words', async () => {
+  t('a second process on the same folder is refused with a message', async () => {
     const second = await run(main, { args: ['--data', dataDir, '--port', '0'] });
     assert.equal(second.code, 1);
     assert.match(second.output, new RegExp(`in use by process ${first.pid}`));
     assert.equal((await ready(first)).status, 200, 'and the first is unharmed');
   });
 
-  t('admin joins the running one, and does not stop it', async () => {
+  t('admin joins the running process and does not stop it', async () => {
     const pid = postmaster();
     const { code, output } = await run('services/admin/main.ts', {
       args: ['key', 'create', '--mode', 'test', '--data', dataDir],
@@ -256,7 +253,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
   });
 
-  t('admin works on the folder while nothing runs, and leaves nothing running', async () => {
+  t('admin works on the folder without a running process and leaves none running', async () => {
     const { code, output } = await run('services/admin/main.ts', { args: ['workspace', 'list', '--data', dataDir] });
     assert.equal(code, 0, output);
     assert.match(output, /My agency/);
@@ -267,7 +264,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(postmaster(), undefined);
   });
 
-  t('without its secret key, or with another one, it does not start, and says which file to restore', async () => {
+  t('without its secret key or with another one it does not start, and names the file to restore', async () => {
     const file = path.join(dataDir, 'secret.key');
     const key = readFileSync(file, 'utf8');
     const args = ['--data', dataDir, '--port', '0'];
@@ -357,7 +354,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.ok(inTime, `ready in ${seconds.join(', then ')} s`);
   });
 
-  t('without the engine’s package figures are 503 and all else goes on; with it again they catch up', async () => {
+  t('without the engine’s package figures answer 503 and the rest works; with it they catch up', async () => {
     const copy = copyWithout('chdb', '@chdb');
     const args = ['--data', dataDir, '--port', '0'];
     const lacking = await start(copy, { args, readyAt: /^Serving/m });
@@ -396,7 +393,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(postmaster(), undefined);
   });
 
-  t('Ctrl-C reaches the whole group: the drain comes before the end of Postgres', async () => {
+  t('Ctrl-C on the whole group drains before Postgres ends', async () => {
     const one = await standalone([], { group: true });
     const pid = postmaster() ?? 0;
     // Work in flight: a post whose targets are being published when the signal comes.
@@ -424,7 +421,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal((await next.stop()).code, 0);
   });
 
-  t('kill -9 of npm start takes all of it along, Postgres too, and in order', async () => {
+  t('after kill -9 of npm start standalone drains and ends, Postgres too', async () => {
     const npm = spawn('npm', ['start', '--silent', '--', '--data', dataDir, '--port', '0'], {
       cwd: path.resolve(import.meta.dirname, '../..'),
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -447,7 +444,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.match(log.at(-1) ?? '', /"msg":"stopped"/);
   });
 
-  t('Ctrl-C in the middle of the first tour drains like any other', async () => {
+  t('Ctrl-C in the middle of the first tour drains', async () => {
     const fresh = dataFolder();
     const one = await start(main, {
       args: ['--data', fresh.dataDir, '--port', '0'],
@@ -463,7 +460,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     await fresh.drop();
   });
 
-  t('no secret stands in the log', async () => {
+  t('the log has no secret', async () => {
     const log = readFileSync(path.join(dataDir, 'standalone.log'), 'utf8');
     const secrets = [
       testKey,

@@ -233,12 +233,12 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     await world?.close();
   });
 
-  t('the table has what this is about', () => {
+  t('the tables of this test are not empty', () => {
     assert.ok(withId.length >= 10 && lists.length >= 4);
     assert.equal(new Set(tenants.map(({ id }) => id)).size, 4);
   });
 
-  t('every operation with an id answers a foreign id as an unknown one, word for word, and does nothing', async () => {
+  t('every operation answers a foreign id exactly as an unknown one, and stores nothing', async () => {
     const before = await storedBy();
     for (const operation of withId) {
       const ask = operation.example.body === undefined ? {} : { body: operation.example.body };
@@ -256,7 +256,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await storedBy(), before);
   });
 
-  t('a foreign id below what is one’s own is as unknown, word for word, and does nothing', async () => {
+  t('a foreign id below an own resource is answered exactly as an unknown one, and nothing is stored', async () => {
     const below = operations.filter(({ path }) => (path.match(/\{/g) ?? []).length > 1);
     assert.ok(below.length >= 4);
     const before = await storedBy();
@@ -274,7 +274,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await storedBy(), before);
   });
 
-  t('a list shows what is its tenant’s and nothing else', async () => {
+  t('a list shows the resources of its own tenant alone', async () => {
     for (const operation of lists) {
       const seen = await Promise.all(
         tenants.map((tenant) => tenant.http.get(`${listPath(operation, tenant)}?limit=100`)),
@@ -288,7 +288,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('a foreign or unknown id in a filter is an empty list', async () => {
+  t('a foreign or unknown id in a filter gives an empty list', async () => {
     let asked = 0;
     for (const operation of lists) {
       const filters = Object.entries(operation.query?.properties ?? {}).filter(([name]) => /Id$/.test(name));
@@ -306,7 +306,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     assert.ok(asked > 100);
   });
 
-  t('figures are of their tenant alone; a foreign id in a filter of them is as an unknown one', async () => {
+  t('figures cover their own tenant alone; a foreign id in their filter is as an unknown one', async () => {
     const figures = operations.filter(({ list, query }) => !list && query?.properties.socialAccountId);
     assert.ok(figures.length >= 4);
     const pathFor = (operation: Operation, { ids }: Tenant): string => {
@@ -343,7 +343,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('words of another tenant find nothing', async () => {
+  t('a search for names of another tenant finds nothing', async () => {
     for (const { asking, other } of pairs()) {
       const answer = await asking.http.get(`/clients?search=${encodeURIComponent(other.name)}`);
       assert.deepEqual(answer.rows, [], `${asking.name} finds ${other.name}`);
@@ -356,7 +356,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('a cursor is good for its own tenant, operation and filters only', async () => {
+  t('a cursor is valid for its own tenant, operation and filters alone', async () => {
     const cursors = new Map<string, string>();
     for (const operation of lists) {
       for (const tenant of tenants) {
@@ -378,7 +378,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
-  t('a cursor of a list without filters is none of one with filters', async () => {
+  t('a cursor of a list without filters is invalid for one with filters', async () => {
     const [own] = tenants;
     const page = await own?.http.get('/clients?limit=1');
     const cursor = encodeURIComponent(page?.body.page?.nextCursor ?? '');
@@ -387,7 +387,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await own?.http.get(`/clients?limit=2&cursor=${cursor}`))?.status, 200, 'the limit may change');
   });
 
-  t('an id in a body that is foreign is refused in the words of an unknown one', async () => {
+  t('a foreign id in a body is refused exactly as an unknown one', async () => {
     const schedule = { type: 'at', scheduledAt: nextYear() };
     const bodies: readonly ((own: Tenant, other: (what: string) => string) => Readonly<Record<string, unknown>>)[] = [
       (_own, other) => ({ clientId: other('client'), targets: { mode: 'group', clientId: other('client') } }),
@@ -448,7 +448,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await storedBy(), before);
   });
 
-  t('the same Idempotency-Key under four tenants is four keys, for every operation that takes one', async () => {
+  t('the same Idempotency-Key under four tenants is four keys, for every operation with a key', async () => {
     const schedule = { type: 'at', scheduledAt: nextYear() };
     const plans: Readonly<Record<string, (of: Tenant) => { path: string; body?: unknown; by?: Caller }>> = {
       createClient: () => ({ path: '/clients', body: { name: 'Same', type: 'brand' } }),

@@ -1,4 +1,4 @@
-/** The manual runs: the tour is a test, and what README says works as it stands there. */
+/** Runs the manual: the tour, and the scripts and files that the README and CONTRIBUTING name. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -65,7 +65,7 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     assert.ok(!/Serving/.test(output), 'it does not stay');
   });
 
-  t('every script and target that the papers name is there', () => {
+  t('every script and make target that the papers name exists', () => {
     const papers = ['README.md', 'CONTRIBUTING.md'].map(fileOf).join('\n');
     const makeTargets = new Set([...fileOf('Makefile').matchAll(/^([a-z]+):/gm)].map(([, name]) => name));
     const named = [...papers.matchAll(/\bmake ([a-z]+)\b/g)].map(([, name]) => name ?? '');
@@ -74,7 +74,7 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     for (const [, name] of papers.matchAll(/\bnpm run ([a-z]+)\b/g)) assert.ok(scripts[name ?? ''], `npm run ${name}`);
   });
 
-  t('files that the papers name are there', () => {
+  t('every file that the papers link exists', () => {
     for (const paper of ['README.md', 'CONTRIBUTING.md']) {
       for (const [, name] of fileOf(paper).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
         assert.doesNotThrow(() => readFileSync(path.join(root, name ?? '')), `${paper}: ${name}`);

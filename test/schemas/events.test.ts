@@ -33,22 +33,22 @@ const inside = (schema: unknown, place = ''): readonly (readonly [string, Record
 };
 
 suite('event catalogue', (t) => {
-  t('compiles, every event of it, in strict mode', () => {
+  t('compiles every event in strict mode', () => {
     for (const { kind, type, schema } of events) ok(validatorOf(schema), `${kind} ${type}`);
     ok(validatorOf(EventMetadata));
   });
 
-  t('has an upcast from every version before the one that is written', () => {
+  t('has an upcast from every former version', () => {
     for (const { type, version, upcasts } of events) equal(upcasts.length, version - 1, type);
   });
 
-  t('names each event once, as a fact', () => {
+  t('names each event once, in the past tense', () => {
     equal(new Set(events.map(({ type }) => type)).size, events.length);
     for (const { type } of events)
       match(type, /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Over|Held|ToPlatform|OnPlatform)$/);
   });
 
-  t('has a decider for every kind', () => {
+  t('has a decider for every stream kind', () => {
     const deciders = [
       workspace,
       apikey,
@@ -69,7 +69,7 @@ suite('event catalogue', (t) => {
     deepEqual(deciders.map(({ kind }) => kind).sort(), Object.keys(eventCatalogue).sort());
   });
 
-  t('uses nothing that validates and merges badly', () => {
+  t('uses no schema keyword that validates or merges badly', () => {
     for (const { type, schema } of events) {
       for (const [place, node] of inside(schema)) {
         for (const keyword of ['allOf', 'not', 'default', 'additionalProperties'] as const) {
@@ -85,7 +85,7 @@ suite('personal members', (t) => {
     inside(schema).flatMap(([place, node]) => (node.personal === undefined ? [] : [{ type, schema, place, node }])),
   );
 
-  t('are these, and no event forgets one', () => {
+  t('are exactly those of the list, in every event', () => {
     deepEqual(marked.map(({ type, place }) => `${type}${place.replace('/properties', '')}`).sort(), [
       'AccountConnected/displayName',
       'AccountConnected/username',
@@ -103,7 +103,7 @@ suite('personal members', (t) => {
     }
   });
 
-  t('stand where the store’s edge looks for them: at the top, beside the client they belong to', () => {
+  t('stand at the top level of an event, beside the client they belong to', () => {
     for (const { type, schema, place } of marked) {
       match(place, /^\/properties\/[^/]+$/, type);
       ok(personalMembers(schema).includes(place.replace('/properties/', '')), type);
@@ -112,7 +112,7 @@ suite('personal members', (t) => {
     }
   });
 
-  t('may be null: that is how they read once the key is gone', () => {
+  t('may be null, because they read as null once the key is destroyed', () => {
     for (const { type, node } of marked) {
       const schema = node as unknown as TSchema;
       deepEqual(issuesOf(schema, null), [], type);
@@ -123,7 +123,7 @@ suite('personal members', (t) => {
 });
 
 suite('validator', (t) => {
-  t('says where and what, and changes nothing', () => {
+  t('reports path and message, and does not change the value', () => {
     const value = { name: '', extra: 1 };
     const before = structuredClone(value);
     const schema = eventCatalogue.workspace?.WorkspaceProfileChanged?.schema;
@@ -133,7 +133,7 @@ suite('validator', (t) => {
     deepEqual(value, before);
   });
 
-  t('names the values that an enumeration knows, never the one it was given', () => {
+  t('names the values of an enumeration, never the given value', () => {
     const schema = eventCatalogue.workspace?.MemberRoleChanged?.schema;
     ok(schema);
     const [issue] = issuesOf(schema, { memberId: randomUUID(), role: 'canary-4711' });
@@ -142,7 +142,7 @@ suite('validator', (t) => {
     ok(!issue?.message.includes('canary'));
   });
 
-  t('takes a member only where it is the value’s own', () => {
+  t('ignores inherited members', () => {
     const schema = eventCatalogue.workspace?.MemberRemoved?.schema;
     ok(schema);
     const inherited: object = Object.create({ memberId: randomUUID() });
@@ -150,7 +150,7 @@ suite('validator', (t) => {
     equal(issuesOf(schema, JSON.parse(`{"__proto__":{"memberId":"${randomUUID()}"}}`)).length, 1);
   });
 
-  t('knows our words: ids, instants, wall-clock times', () => {
+  t('checks our formats: ids, instants, wall-clock times', () => {
     const fits = (schema: TSchema, value: unknown) => issuesOf(schema, value).length === 0;
     const id = randomUUID();
     ok(fits(Uuid, id));

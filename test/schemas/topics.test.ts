@@ -10,7 +10,7 @@ const load = createRequire(import.meta.url);
 const theirs: (key: string) => number = load('kafkajs/src/producer/partitioners/default/murmur2.js');
 
 suite('topics', (t) => {
-  t('read kind and id from a stream’s name', () => {
+  t('kind and id are read from a stream’s name', () => {
     const id = randomUUID();
     equal(kindOf(`post-${id}`), 'post');
     equal(idOf(`post-${id}`), id);
@@ -18,7 +18,7 @@ suite('topics', (t) => {
     equal(kindOf('$all-'), '$all');
   });
 
-  t('carry every kind of the catalogue but requests, which are read by id only', () => {
+  t('carry every kind of the catalogue except requests, which are read by id alone', () => {
     for (const kind of Object.keys(eventCatalogue)) {
       const topic = topicOf(`${kind}-${randomUUID()}`);
       if (kind === 'request') equal(topic, null);
@@ -44,7 +44,7 @@ suite('partitions', (t) => {
     for (const key of keys) equal(murmur2(key), theirs(key), JSON.stringify(key));
   });
 
-  t('lie within the topic, and all of them are used', () => {
+  t('lie within the topic, and every partition is used', () => {
     for (const partitions of [1, 3, defaultPartitions, 1024]) {
       const used = new Set<number>();
       for (let n = 0; n < partitions * 20; n += 1) {
@@ -56,7 +56,7 @@ suite('partitions', (t) => {
     }
   });
 
-  t('never move: what was stored under a key stays under it', () => {
+  t('of a key never change', () => {
     // Apache Kafka's own test values.
     equal(murmur2('21'), -973932308);
     equal(murmur2('foobar'), -790332482);
