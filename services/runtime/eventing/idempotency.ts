@@ -162,12 +162,13 @@ export const withIdempotencyRecord = async <Decided, Result>(
   }
   const id = keyedIdOf(context.workspaceId, operation, key);
   const before = await store.load(request, id);
-  const accepted = before.state.status === 'free' ? await accept(options, id) : before.state;
+  const { state: accepted, refused } =
+    before.state.status === 'free' ? await accept(options, id) : { state: before.state, refused: false };
   // Another caller accepted and was refused in between: the key is free again.
   if (accepted.status === 'free') return withIdempotencyRecord(options);
   if (accepted.fingerprint !== fingerprint) throw reused();
   if (accepted.status === 'done') return { result: accepted.result as Result, replayed: true };
-  const replayed = before.state.status !== 'free';
+  const replayed = refused || before.state.status !== 'free';
   faultPoint('request:after-accept');
   try {
     const result = await options.effects(accepted.decided as Decided, { ...context, commandId: accepted.commandId });
@@ -185,7 +186,8 @@ export const withIdempotencyRecord = async <Decided, Result>(
   } catch (error) {
     if (!(error instanceof Rejection)) throw error;
     const refuse = { type: 'Refuse', commandId: accepted.commandId } as const;
-    const { state } = await execute(store, request, id, refuse, context);
+    // A call that accepted nothing frees no key: the caller that accepted may still carry out its effects.
+    const { state } = refused ? await store.load(request, id) : await execute(store, request, id, refuse, context);
     // Another caller has carried it out meanwhile, and this refusal came after that.
     if (state.status === 'done' && state.commandId === accepted.commandId) {
       return { result: state.result as Result, replayed: true };
@@ -194,9 +196,23 @@ export const withIdempotencyRecord = async <Decided, Result>(
   }
 };
 
-const accept = async <Decided, Result>(options: RequestOptions<Decided, Result>, id: string): Promise<RequestState> => {
+interface Acceptance {
+  readonly state: RequestState;
+  /** This call was refused, and the state is that of a concurrent caller. */
+  readonly refused: boolean;
+}
+
+const accept = async <Decided, Result>(options: RequestOptions<Decided, Result>, id: string): Promise<Acceptance> => {
   const { store, operation, fingerprint, context } = options;
-  const decided = await options.accept();
-  const accepted = await execute(store, request, id, { type: 'Accept', operation, fingerprint, decided }, context);
-  return accepted.state;
+  try {
+    const decided = await options.accept();
+    const accepted = await execute(store, request, id, { type: 'Accept', operation, fingerprint, decided }, context);
+    return { state: accepted.state, refused: false };
+  } catch (error) {
+    if (!(error instanceof Rejection)) throw error;
+    // The refusal may be the work of a concurrent caller under this key: its effect is in the way of this call.
+    const { state } = await store.load(request, id);
+    if (state.status === 'free') throw error;
+    return { state, refused: true };
+  }
 };

@@ -277,6 +277,47 @@ suite('requests under an idempotency key', (t) => {
     deepEqual(await types(), ['RequestAccepted', 'RequestCompleted']);
   });
 
+  t('a caller that the effect of its own key refuses gets the answer of that effect', async () => {
+    for (const completes of [true, false]) {
+      const { call, effects, stream, types } = await world();
+      const broken = new Error('broken off');
+      const slow = call('body', {
+        accept: async () => {
+          // Another caller under the key is accepted and carried out between this call's two reads.
+          const first = call(
+            'body',
+            completes ? {} : { effects: (...given) => effects(...given).then(() => Promise.reject(broken)) },
+          );
+          if (completes) await first;
+          else await rejects(first, broken);
+          throw new Rejection('revision_mismatch', 'By now it has another revision.');
+        },
+      });
+      equal((await slow).result, 'pending');
+      deepEqual(await types(), ['RequestAccepted', 'RequestCompleted']);
+      equal((await stream()).length, 2);
+    }
+  });
+
+  t('a refusal before acceptance does not free a key that another caller holds', async () => {
+    const { call, types } = await world();
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = call('body', {
+      effects: async () => {
+        begun.resolve();
+        await gate.promise;
+        return 'pending';
+      },
+    });
+    const refusal = () => Promise.reject(new Rejection('revision_mismatch', 'It has another revision.'));
+    const second = call('body', { accept: () => begun.promise.then(refusal), effects: refusal });
+    await rejects(second, { code: 'revision_mismatch' });
+    gate.resolve();
+    equal((await first).result, 'pending');
+    deepEqual(await types(), ['RequestAccepted', 'RequestCompleted']);
+    await rejects(call('another body'), reused);
+  });
+
   t('after a failure between acceptance and completion a repeat continues the accepted request', async () => {
     const { call, effects, dueAts, stream, types } = await world();
     const broken = new Error('broken off');
