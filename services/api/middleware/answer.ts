@@ -72,7 +72,7 @@ export const answer =
       now,
       context,
       positions,
-      guard: operation.ifMatch === true ? ifMatch(ctx.get('If-Match')) : () => undefined,
+      guard: operation.ifMatch === true ? ifMatch(ctx.headers['if-match']) : () => undefined,
       accepts: (...types) => ctx.accepts(...types) as string | false,
       behind: (topics, readers) => ownWrites.behind(principal.id, ctx.get('X-Consistency-Token'), topics, readers),
       charge: (requests) => allowances.owe(ctx, requests),

@@ -192,7 +192,7 @@ suite('clients over HTTP', (t) => {
     const { id } = (await owner.post('/clients', brand('Guarded'))).data;
     const patch = (match: string, type: string) =>
       owner.patch(`/clients/${id}`, { type }, { headers: { 'if-match': match } });
-    for (const wrong of ['"7"', 'W/"0"', '0', 'nonsense', '"1", "2"']) {
+    for (const wrong of ['"7"', 'W/"0"', '0', 'nonsense', '"1", "2"', '']) {
       const refused = await patch(wrong, 'influencer');
       assert.equal(refused.status, 412, wrong);
       assert.equal(refused.body.code, 'revision_mismatch');
