@@ -3,11 +3,11 @@ import type { OfDay } from '#projections/analytics/rollup.ts';
 import type { Completeness } from '#schemas/report.ts';
 
 /**
- * Whether the figures of a run's days are final, and how long the run waits for that. Both follow from the stream and the
- * clock, so a restart neither forgets how long a run has waited nor starts its wait anew.
+ * Decides whether the figures of a run's days are final, and how long the run waits for final ones. Both follow from
+ * the stream and the clock, so a restart does not begin the wait again.
  */
 
-/** Longest time between two looks at a waiting run, milliseconds. */
+/** Longest rest between two tries of a waiting run, milliseconds. */
 const maxRestMs = 600_000;
 
 export interface Waiting {
@@ -15,12 +15,12 @@ export interface Waiting {
   readonly requestedAt: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** How long after the request it may wait. */
+  /** Longest wait after the request, milliseconds. */
   readonly maxMs: number;
   readonly minRestMs: number;
 }
 
-/** Milliseconds until the next look at a run whose days are not final; 0: it has waited as long as it may. */
+/** Milliseconds until the next try of a run whose days are not final; 0: its longest wait is over. */
 export const restOf = ({ requestedAt, now, maxMs, minRestMs }: Waiting): number => {
   // The clock of the process that wrote the request may be ahead of ours.
   const age = Math.max(0, now - Date.parse(requestedAt));
@@ -36,8 +36,8 @@ export interface Unsettled {
 }
 
 /**
- * Marks days that are not counted yet or not over as provisional. A window ends with the day before its run, but a workspace
- * whose zone moved west may live in that day again.
+ * Marks days that are not counted yet or not over as provisional. A window ends with the day before its run, but a
+ * workspace whose zone moved west may live in that day again.
  */
 export const settledSeries = <D extends OfDay>(
   series: readonly D[],

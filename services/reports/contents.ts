@@ -4,7 +4,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { AccountFigures, Demographics } from '#schemas/insights.ts';
 import type { Completeness, ReportDefinition } from '#schemas/report.ts';
 
-/** The contents of a report, read once: every export of a run is made of the same. They hold no personal member. */
+/** The contents of a report, read once, so that all exports of a run agree. They hold no personal member. */
 
 export const maxTopPosts = 10;
 
@@ -19,9 +19,9 @@ export interface Contents {
   readonly workspace: string;
   /** Null: the report is not about one client. */
   readonly client: string | null;
-  /** Of the account that the report is about, or that it was narrowed to. */
+  /** Network of the account in the filters, else the network in the filters; null: any network. */
   readonly platform: Platform | null;
-  /** What the report was narrowed to. */
+  /** As in the report's definition. */
   readonly filters: ReportDefinition['filters'];
   readonly from: string;
   readonly to: string;
@@ -37,7 +37,7 @@ export interface Contents {
   readonly topPosts?: readonly TopPost[];
   /** Of an account: sums over the days. An absent member was never asked for. */
   readonly audience?: Audience;
-  /** Of an account. Absent: never asked for; null: the network does not tell. */
+  /** Of an account. Absent: never asked for; null: the network does not report them. */
   readonly demographics?: Demographics | null;
 }
 

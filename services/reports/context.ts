@@ -1,7 +1,7 @@
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 
-/** What this process does to a report follows from the newest event that it saw of the report. */
+/** The context of a command on a report: its cause is the newest event that this process saw of the report. */
 export const reportContext = (
   { events }: Pick<Loaded<unknown>, 'events'>,
   { reportId, workspaceId }: { readonly reportId: string; readonly workspaceId: string },

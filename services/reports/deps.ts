@@ -12,7 +12,7 @@ import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 
 export interface ReportDeps {
   readonly log: Log;
-  /** Where a lane is read on that the log lost. */
+  /** If the log has lost records, the consumers read them from this store. */
   readonly eventStore: EventStore;
   readonly store: DomainStore;
   readonly codec: EventCodec;
@@ -26,10 +26,10 @@ export interface ReportDeps {
   readonly readiness?: Readiness;
   /** Milliseconds since the epoch, by the database's clock, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
-  /** While it has a fault nothing is claimed. Default: it has none. */
+  /** While the clock has a fault, the worker takes no lease. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
-  /** Milliseconds between two looks for due work when nothing wakes it. Default 1,000. */
+  /** Milliseconds between two searches for due work when no signal wakes the worker. Default 1,000. */
   readonly pollMs?: number;
-  /** Wait after the first fault, doubled with each, milliseconds. Default 5,000. */
+  /** Wait after the first fault, doubled after each further one, milliseconds. Default 5,000. */
   readonly backOffMs?: number;
 }

@@ -8,8 +8,8 @@ import { idOf } from '#schemas/topics.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 
 /**
- * Turns events about reports and their clients into rows: runs to make, schedules to find out, exports to delete. A row is
- * written on the transaction that moves the consumer's position, so no event is lost and none counts twice.
+ * Turns events about reports and their clients into rows: runs to make, schedules to settle, exports to delete. The
+ * transaction that moves the consumer's position writes the row, so no event is lost and none counts twice.
  */
 
 export const reportsGroup = 'reports';
@@ -26,7 +26,9 @@ export const subscribedTypes: readonly Subscribed['type'][] = [
   'WorkspaceProfileChanged',
 ];
 
-/** Keeps `after`: the stream says whether an instant since then was promised. */
+/**
+ * A repeat keeps `after`: no run was requested since then, and the stream says from when on the schedule promises runs.
+ */
 const defineSql = `
 insert into ops.report_schedules (report_id, workspace_id, after) values ($1, $2, $3)
 on conflict (report_id) do update set due_at = null, heard = gen_random_uuid(), look_at = now()`;
@@ -37,7 +39,7 @@ insert into ops.report_jobs (id, report_id, workspace_id) values ($1, $2, $3)
 on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 const keepSql = `
 insert into ops.report_exports (run_id, report_id, workspace_id, ends_at) values ($1, $2, $3, $4) on conflict do nothing`;
-/** What was found out of these schedules does not hold any more. */
+/** The next runs of these schedules must be computed again. */
 const lookAgain = (which: string): string => `
 with mine as (
   select report_id from ops.report_schedules where ${which} order by report_id for update
@@ -62,8 +64,8 @@ export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], 
     if (type === 'ReportDefined') {
       const { clientId } = data.definition.filters;
       await tx.query(defineSql, [id, workspaceId, occurredAt]);
-      // The client's end may have come on its own lane before this row was there: the schedule and the run both read
-      // the client afterwards.
+      // The client's end may have come on its own lane before this row existed, so the schedule and the run both read
+      // the client themselves.
       if (clientId !== null) await tx.query(subjectSql, [clientId, id, workspaceId]);
     } else if (type === 'ReportRunRequested') await tx.query(jobSql, [data.runId, id, workspaceId]);
     else if (type === 'ReportRunCompleted') {

@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { dueSql, type WorkTable } from '#runtime/work/due-work.ts';
 
 /**
- * Runs to make, and runs and reports with exports to delete. A row only says where to look; what is done follows from the
- * stream. The worker deletes the row when nothing is left to do, so work that a crash interrupted is found again.
+ * Runs to make, and runs and reports with exports to delete. A row only names the stream; the stream decides what the
+ * worker does. The worker deletes the row when nothing is left to do, so a worker finds work that a crash interrupted.
  */
 
 export interface Job {
@@ -11,7 +11,7 @@ export interface Job {
   readonly id: string;
   readonly reportId: string;
   readonly workspaceId: string;
-  /** Another one after each event that asks for the job: work begun before it does not delete the row. */
+  /** Changes with each event that asks for the job: work that began before the event does not delete the row. */
   readonly version: string;
   /** By the database's clock, which decides what is over. */
   readonly now: Date;
@@ -31,11 +31,11 @@ const table: WorkTable = {
   columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.heard::text as version, now() as now`,
 };
 
-/** One run of each workspace a look: each has its turn before one has a second. */
+/** Runs of one workspace in a search: every workspace has its turn before one has a second. */
 const ofEach = 1;
 const maxDue = 100;
 
-/** One statement, so that an export is always either kept or to be deleted, also after a crash. */
+/** One statement: a crash leaves no export that is neither kept nor marked for deletion. */
 const overSql = `
 with over as (
   delete from ops.report_exports where run_id in (
@@ -57,12 +57,12 @@ export class Jobs {
     return (await this.#pool.query<Job>(query)).rows;
   }
 
-  /** Runs whose exports were kept long enough become jobs. */
+  /** Makes jobs of runs whose exports have been kept long enough. */
   async endLives(): Promise<void> {
     await this.#pool.query({ name: 'reports-over', text: overSql });
   }
 
-  /** Counts the try before anything is done, so that a run that kills its worker is not begun for ever. Null: there is no row. */
+  /** Counts the try before any work: else a run that kills its worker would begin for ever. Null: there is no row. */
   async begin(id: string): Promise<Begun | null> {
     const { rows } = await this.#pool.query<Begun>(
       'update ops.report_jobs set attempts = attempts + 1 where id = $1 returning attempts, written',
@@ -71,13 +71,13 @@ export class Jobs {
     return rows[0] ?? null;
   }
 
-  /** False: the row is gone. Then nothing may be written, because nobody would find the blob again. */
+  /** False: the row is gone, and the caller must write no blob, because no worker would find it again. */
   async note(id: string, keys: readonly string[]): Promise<boolean> {
     const sql = 'update ops.report_jobs set written = written || $2::text[] where id = $1';
     return (await this.#pool.query(sql, [id, keys])).rowCount === 1;
   }
 
-  /** Keeps the row if the job was asked for again: this work may not have seen why. */
+  /** Keeps the row if another event asked for the job: this work may not have seen that event. */
   async done({ id, version }: Job): Promise<void> {
     await this.#pool.query('delete from ops.report_jobs where id = $1 and heard = $2', [id, version]);
   }

@@ -25,9 +25,10 @@ import { blobKey } from './names.ts';
 import { readContents } from './read.ts';
 
 /**
- * Makes a run once the figures of its days are final, or once it has waited for that as long as it may. The figures are read
- * once, each export is written under a key that is noted first, and one event says that all exports are there. If the process
- * dies before the event, the run is made again and blobs that no event names are deleted; after it nothing of the run changes.
+ * Makes a run once the figures of its days are final, or once its longest wait is over. The worker reads the figures
+ * once, notes the key of each export before it writes the blob, and appends one event when all blobs are written. If
+ * the process dies before the event, a worker makes the run again and deletes blobs that no event names. After the
+ * event nothing of the run changes.
  */
 
 /** Times that a run is begun before it fails. */
@@ -44,15 +45,15 @@ export interface Work {
 
 type Tools = ReportDeps & { readonly jobs: Jobs };
 
-/** `waiting`: figures of its days may still change, and the worker looks at it again later. */
+/** `waiting`: figures of its days may still change, and the worker tries again later. */
 export type Outcome = 'completed' | 'failed' | 'nothing' | 'waiting';
 
-/** @throws what stopped it while something is left to do */
+/** @throws the error that stopped the work; the job then stays */
 export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
   const { job, loaded, begun } = work;
   const { state } = loaded;
   const run = openRun(state, job.id);
-  // With the blobs of this try: in the end those that the stream does not name are deleted.
+  // Blobs of earlier tries and of this one: `tidy` deletes those that the stream does not name.
   const written = [...begun.written];
   let after: ReportState = state;
   if (run !== null && state.status === 'live') {
@@ -102,8 +103,8 @@ const record = async (
 };
 
 /**
- * Null: figures of its days may still change, and the run was rescheduled. The days to be counted are asked for before the
- * figures are read: asked for afterwards, a count that ended in between would seem to be in the figures.
+ * Null: figures of its days may still change, and the run was rescheduled. The query for uncounted days comes before
+ * the query for figures: in the other order a count that ended in between would seem to be in the figures.
  */
 const read = async (work: Work, tools: Tools, run: ReportRun): Promise<Contents | null> => {
   const { job } = work;
@@ -145,7 +146,7 @@ const write = async (
   return exports;
 };
 
-/** Before the blob is written, so that its row finds it if the process dies. */
+/** Call it before the blob is written: if the process dies, the job's row names the blob. */
 const note = async ({ job, lease }: Work, { jobs }: Tools, key: string): Promise<void> => {
   if (!(await jobs.note(job.id, [key])) || !lease.isHeld()) throw new LeaseLost(job.id);
 };
@@ -161,9 +162,9 @@ const completedOf = (state: ReportState, { id, reportId }: Job): readonly Comple
       );
 
 /**
- * Deletes what is not kept: blobs left by a crash, and exports of a removed report, of a run that is too old, or of an erased
- * client. The client is read after the run was completed: the event of a later erasure finds the completed run. The row
- * goes last.
+ * Deletes blobs left by a crash, and exports of a removed report, of a run that is too old, or of an erased client. It
+ * reads the client after the run was completed: the event of a later erasure makes a job that finds the completed run.
+ * The caller deletes the job's row afterwards.
  */
 const tidy = async (
   { blobs, store }: Tools,

@@ -3,7 +3,9 @@ import type { Outcome } from './make.ts';
 
 /** The worker's own metrics. */
 export interface ReportMetrics {
-  /** `nothing`: there was nothing left to make; `waiting`: its days are not final; `stopped`: the worker tries again. */
+  /**
+   * `nothing`: there was nothing left to make; `waiting`: its days are not final; `stopped`: the worker tries again.
+   */
   ended(outcome: Outcome | 'stopped', seconds: number): void;
 }
 

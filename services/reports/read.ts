@@ -9,8 +9,8 @@ import { type Contents, maxTopPosts, type RunOf } from './contents.ts';
 import type { ReportDeps } from './deps.ts';
 
 /**
- * Reads the contents of a run once. Ids of another workspace find neither names nor figures. `uncounted` was read before:
- * days that are counted meanwhile are in the figures.
+ * Reads the contents of a run once. Ids of another workspace find neither names nor figures. The caller has read
+ * `uncounted` before: days that are counted meanwhile are in the figures.
  */
 export const readContents = async (
   deps: Pick<ReportDeps, 'store' | 'analytics'>,

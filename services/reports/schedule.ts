@@ -11,15 +11,15 @@ import { reportContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
 
 /**
- * Reports that run by schedule. The id of a run follows from the report and its instant: a process that repeats a request,
- * after a crash or beside another, asks for the same run again, and the decider yields no event.
+ * Reports that run by schedule. The id of a run follows from the report and its instant: a process that repeats a
+ * request, after a crash or beside another, asks for the same run again, and the decider yields no event.
  */
 
 interface Planned {
   readonly reportId: string;
   readonly workspaceId: string;
   readonly after: Date;
-  /** Another one after each event that may change the schedule. */
+  /** Changes with each event that may change the schedule. */
   readonly version: string;
   /** By the database's clock, which decides what is due. */
   readonly now: Date;
@@ -31,11 +31,11 @@ from ops.report_schedules
 where (due_at is null or due_at <= now()) and look_at <= now()
 order by due_at nulls first, look_at limit 100`;
 
-/** An event that came meanwhile wins. */
+/** Changes nothing where an event has changed the schedule meanwhile. */
 const settleSql = `
 update ops.report_schedules set due_at = $2, after = $3, look_at = now() where report_id = $1 and heard = $4`;
 const endSql = 'delete from ops.report_schedules where report_id = $1 and heard = $2';
-/** A schedule that could not be looked at rests. */
+/** A schedule that could not be settled rests. */
 const rescheduleSql = `update ops.report_schedules set look_at = now() + interval '30 seconds' where report_id = $1`;
 
 export const runIdOf = (reportId: string, instant: string): string => uuidv5(reportId, instant);
@@ -68,7 +68,8 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   }
   const { clientId } = state.definition.filters;
   if (clientId !== null && (await endOf(store, workspaceId, clientId)) !== null) {
-    // If the process dies before the row is deleted, the next look finds no schedule in the stream.
+    // If the process dies before it deletes the row, the next search finds no schedule in the stream and deletes the
+    // row.
     const command = { type: 'EndSchedule', clientId } as const;
     await execute(store, report, reportId, command, reportContext(loaded, row, now), { loaded });
     await pool.query(endSql, [reportId, version]);

@@ -10,14 +10,14 @@ import { make, maxTries } from './make.ts';
 import { type ReportMetrics, reportMetrics } from './metrics.ts';
 
 /**
- * Makes runs one at a time, each workspace in its turn: drawing keeps a core busy. A lost lease ends the work on a run, and
- * the worker that takes the run over makes it anew.
+ * Makes one run at a time, because drawing keeps a core busy. Workspaces take turns. A lost lease ends the work on a
+ * run, and the worker that takes the run over makes it from the start.
  */
 
 const leaseKind = 'report';
 /** Longest wait after faults in a row, milliseconds. */
 const maxBackOffMs = 600_000;
-/** The loop does not look while it makes a run, so it may be silent for so many poll intervals. */
+/** Poll intervals without a search after which the worker is not ready: it does not search while it makes a run. */
 const stalePolls = 60;
 
 export class Worker {
@@ -45,7 +45,7 @@ export class Worker {
     return this.#work.run(() => this.#look(), 'reports to make');
   }
 
-  /** True when it has worked on a run. */
+  /** @returns whether it worked on a run */
   async #look(): Promise<boolean> {
     let worked = false;
     this.#work.liveness.looked();

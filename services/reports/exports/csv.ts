@@ -2,8 +2,9 @@ import { counters } from '#schemas/insights.ts';
 import type { Contents } from '../contents.ts';
 
 /**
- * One table (RFC 4180, UTF-8): the total, each network, each day, the posts with the most interactions. An empty cell: the
- * network does not have the figure, or no look came; a figure of the audience that was never asked for has no column.
+ * One table (RFC 4180, UTF-8): the total, each network, each day, the posts with the most interactions. An empty cell:
+ * the network does not have the figure, or there is no observation. A figure of the audience that was never asked for
+ * has no column.
  */
 
 type Cell = string | number | null | undefined;
@@ -30,7 +31,7 @@ export const csvOf = (contents: Contents): string => {
     ...audienceNames.map((one) => `audience.${one}`),
     ...labels.map((one) => `demographics.${one}`),
     ...(topPosts.length === 0 ? [] : ['post.id', 'post.publishedAt', 'post.interactions']),
-    // Comes last, so that readers who find columns by their place still do.
+    // Comes last: programs that find columns by their place rely on the columns before it.
     'provisional',
   ];
   const row = (
@@ -74,8 +75,8 @@ interface RowParts {
   readonly figures?: Readonly<Record<string, number | null>>;
   readonly told?: Readonly<Record<string, number | null>>;
   readonly label?: readonly Cell[];
-  /** Id, when it went out, interactions. */
+  /** Id, instant of the publication, interactions. */
   readonly post?: readonly Cell[];
-  /** A later look or count may still change its figures. */
+  /** A later observation or count may still change its figures. */
   readonly provisional?: boolean;
 }

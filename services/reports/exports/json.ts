@@ -42,7 +42,9 @@ export const ReportJson = Type.Object({
   series: Type.Array(
     Type.Object({
       day: LocalDate,
-      /** The next look at a post may still change the day; absent in reports that were made before this member existed. */
+      /**
+       * The next observation of a post may change the day; absent in reports that were made before this member existed.
+       */
       provisional: Type.Optional(Type.Boolean()),
       ...figures,
       followerCount: Followers,

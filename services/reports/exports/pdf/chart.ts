@@ -1,7 +1,7 @@
 import { type Figure, shortly } from './labels.ts';
 import { colors, inner, page, type Sheet } from './page.ts';
 
-/** Charts of lines and areas, never pictures. A missing figure is no point of a chart, and not zero. */
+/** Draws charts as lines and areas, never as images. A missing figure leaves a gap and does not count as zero. */
 
 export interface Point {
   readonly label: string;

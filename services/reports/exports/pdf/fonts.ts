@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/**
- * DejaVu Sans; the file embeds the letters that it uses, because the fonts of PDF readers have only Latin letters. Both
- * weights have the same letters as far as text uses them.
- */
+/** DejaVu Sans. A PDF embeds the glyphs that it uses, because the fonts of PDF readers have only Latin letters. */
 
 const bytesOf = (name: string): Buffer =>
   readFileSync(fileURLToPath(import.meta.resolve(`dejavu-fonts-ttf/ttf/${name}.ttf`)));
@@ -12,11 +9,11 @@ const bytesOf = (name: string): Buffer =>
 export interface Fonts {
   readonly regular: Buffer;
   readonly bold: Buffer;
-  /** Whether both have a sign for the code point. */
+  /** Whether both weights have a glyph for the code point. */
   has(codePoint: number): boolean;
 }
 
-/** Ranges of code points with a sign, of a font's `cmap` of format 12 (OpenType 1.9, “cmap”). */
+/** Ranges of code points with a glyph, from a font's `cmap` of format 12 (OpenType 1.9, “cmap”). */
 const rangesOf = (font: Buffer): readonly (readonly [first: number, last: number])[] => {
   const tables = font.readUInt16BE(4);
   for (let at = 12; at < 12 + tables * 16; at += 16) {

@@ -36,7 +36,7 @@ export const audienceNames: Readonly<Record<keyof Omit<AccountFigures, 'follower
   contentPlays: 'Plays',
 };
 
-/** Shown for a figure that the network did not report or that nobody asked for. */
+/** Shown for a figure that the network did not report or that was never asked for. */
 export const unknown = '–';
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });

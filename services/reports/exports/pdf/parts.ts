@@ -6,12 +6,12 @@ import { audienceNames, type Figure, figureNames, unknown, written } from './lab
 import { colors, inner, page, type Sheet } from './page.ts';
 import { drawTable } from './table.ts';
 
-/** What a report shows, in its order. */
+/** The parts of a PDF report, in their order. */
 
 type Figures = Readonly<Partial<Record<Figure, number | null>>>;
 
 const all: readonly Figure[] = ['followerCount', ...counters, 'engagementRate'];
-/** Those that have a value. */
+/** Figures that have a value in at least one row. */
 const toldIn = (rows: readonly Figures[]): readonly Figure[] =>
   all.filter((one) => rows.some((row) => row[one] !== null && row[one] !== undefined));
 

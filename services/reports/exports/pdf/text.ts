@@ -1,4 +1,4 @@
-/** Text as the PDF can draw it. The other exports have it whole. */
+/** Turns text into text that the PDF can draw. The other exports keep the text unchanged. */
 
 /** Replaces a letter that the font does not have. */
 export const missing = '\u25a1';
@@ -8,12 +8,13 @@ const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Scri
 /** Direction marks, and signs that only change how another sign looks. */
 const invisible = /\p{Cf}|\p{Variation_Selector}/gu;
 
-/** Between words that are drawn as one; drawing takes it for a letter, and does not begin a word after it. */
+/** Joins words into one: the drawing library takes it for a letter and begins no word after it. */
 const joined = '\u00a0';
 
 /**
- * Each letter, sign or emoji that the font lacks becomes one box. Drawing sets the letters of a word in the direction of
- * its script, but words always from left to right: words that are written the other way are made one of here.
+ * Each letter, sign or emoji that the font lacks becomes one box. The drawing library sets the letters of a word in the
+ * direction of their script, but puts words from left to right: so neighbouring right-to-left words become one word
+ * here.
  */
 export const printable = (text: string, has: (codePoint: number) => boolean): string => {
   const shown: string[] = [];
@@ -27,7 +28,7 @@ export const printable = (text: string, has: (codePoint: number) => boolean): st
   for (const word of shown.join('').split(' ')) {
     if (before !== null) {
       const [was, is] = [rightToLeft.test(before), rightToLeft.test(word)];
-      // The space after such a word is drawn with it, which is before it; another one ends it.
+      // The space after a right-to-left word is drawn on its left side; a second one separates it from the next word.
       line += was && is ? joined : was ? '  ' : ' ';
     }
     line += word;
