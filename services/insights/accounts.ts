@@ -7,7 +7,7 @@ import { settle } from './waiting.ts';
 
 /** Which accounts can be polled, and when the first job of each is due. */
 
-/** In the order of their ids, so that two of them never wait for each other. */
+/** Locks in the order of the ids, so that two transactions never deadlock. */
 export const lockAccounts = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
   await tx.query(
     'select 1 from ops.metrics_accounts where account_id = any($1::uuid[]) order by account_id for update',
@@ -24,7 +24,9 @@ export const recount = async (tx: PoolClient, accountIds: readonly string[]): Pr
   );
 };
 
-/** An account may get its row from the event of a post before its own first event comes. @param of account → workspace */
+/**
+ * An account may get its row from the event of a post before its own first event comes. @param of account → workspace
+ */
 export const ensureAccounts = (tx: PoolClient, of: ReadonlyMap<string, string>) =>
   tx.query(
     `insert into ops.metrics_accounts (account_id, workspace_id)
@@ -59,7 +61,7 @@ export const onAccountEvent = async (tx: PoolClient, event: DecodedEvent): Promi
       return;
     case 'AccountReauthRequired':
     case 'AccountDisconnected':
-      // Its jobs stay as they are: due ones are asked for when it is connected anew.
+      // Its jobs stay as they are: when the account is connected again, the worker polls for the due ones.
       if (await update('connected = false', [])) await leave(tx, accountId);
       return;
     default:

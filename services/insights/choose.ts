@@ -3,8 +3,9 @@ import type { Platform } from '#schemas/common.ts';
 import type { DueAccount } from './due.ts';
 
 /**
- * Who gets a free slot. Pure. A network that does not answer holds its slots until its calls are given up, and a workspace
- * may have more accounts due than all others together: neither may have the slots that others wait for.
+ * Chooses the accounts that get free slots. Pure. A network that does not answer keeps its slots until its calls time
+ * out, and one workspace may have more due accounts than all others together. Neither may take the slots that others
+ * wait for.
  */
 
 export type Holder = Pick<DueAccount, 'workspaceId' | 'platform'>;
@@ -13,14 +14,17 @@ const keysOf = ({ workspaceId, platform }: Holder): readonly string[] => [worksp
 
 const countsOf = (running: Iterable<Holder>): RunningCounts => new RunningCounts([...running].map(keysOf));
 
-/** So many slots are only for networks within their share, and never for one workspace that has all the others. */
+/** Slots reserved for networks within their share. A workspace that runs all the other slots gets none of them. */
 const reserveOf = (slots: number): number => (slots < 2 ? 0 : Math.max(1, Math.floor(slots / 8)));
 
-/** A network has at most half of what the others leave it: however many networks hang, a further one finds a slot. */
+/**
+ * A network gets at most half of the slots that the others leave free: however many networks hang, one more finds a
+ * slot.
+ */
 const isWithinShare = (platform: Platform, running: RunningCounts, slots: number): boolean =>
   running.of(platform) < Math.ceil((slots - running.total + running.of(platform)) / 2);
 
-/** Networks of which one more account could be asked now. */
+/** Networks of which one more account can be polled now. */
 export const openTo = (all: readonly Platform[], running: Iterable<Holder>, slots: number): readonly Platform[] => {
   const counts = countsOf(running);
   if (counts.total >= slots) return [];
@@ -28,8 +32,8 @@ export const openTo = (all: readonly Platform[], running: Iterable<Holder>, slot
 };
 
 /**
- * Workspaces with the fewest running accounts go first, then such networks, then the order of `due`. Slots that nobody
- * within his shares waits for go to accounts beyond theirs, except for the reserve.
+ * Workspaces with the fewest running accounts go first, then networks with the fewest, then the order of `due`. If no
+ * account within its shares waits, accounts beyond theirs get the free slots except for the reserve.
  */
 export const choose = (due: readonly DueAccount[], running: Iterable<Holder>, slots: number): readonly DueAccount[] => {
   const unreserved = slots - reserveOf(slots);

@@ -12,12 +12,12 @@ import type { Platform } from '#schemas/common.ts';
 import type { Cadence } from './schedule.ts';
 
 export type Network = 'live' | 'sandbox';
-/** The adapter that is asked for the figures of an account; null where its network has none yet. */
+/** The adapter that fetches the figures of an account; null where its network has no adapter yet. */
 export type SourceOf = (network: Network, platform: Platform) => InsightsSource | null;
 
 export interface InsightsDeps {
   readonly log: Log;
-  /** Where a lane is read on that the log lost. */
+  /** If the log has lost records, the consumers read them from this store. */
   readonly eventStore: EventStore;
   readonly store: DomainStore;
   readonly codec: EventCodec;
@@ -28,11 +28,14 @@ export interface InsightsDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** While it has a fault nothing is claimed. Default: it has none. */
+  /** While the clock has a fault, the worker takes no lease. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
-  /** Milliseconds between two looks for due work; a worker that has not looked for ten times that is not well. Default 1,000. */
+  /**
+   * Milliseconds between two searches for due work; a worker without a search for ten times that is not ready. Default
+   * 1,000.
+   */
   readonly pollMs?: number;
-  /** Time that one call of a network may take, milliseconds. Default 60 s. */
+  /** Milliseconds that one call of a network may take. Default 60,000. */
   readonly callLimitMs?: number;
   /** Members that differ from the usual cadence. */
   readonly cadence?: Partial<Cadence>;

@@ -4,9 +4,10 @@ import { notLeased, skipScan } from '#runtime/work/due-work.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 
 /**
- * Which accounts are polled next. A look reads the accounts of each network that wait longest, as many as there are free
- * slots. Where more wait, a walk over the workspaces finds accounts that stand behind a large workspace. A step of the walk is
- * bounded and goes on where the last one ended, so a look costs the same however many workspaces and accounts there are.
+ * Finds the accounts to poll next. A search reads the accounts of each network that wait longest, as many as there are
+ * free slots. Where more accounts wait, a walk over the workspaces also finds accounts that wait behind those of a
+ * large workspace. A step of the walk is bounded and continues where the last one ended, so the cost of a search does
+ * not depend on the number of workspaces and accounts.
  */
 
 export interface DueAccount {
@@ -15,7 +16,10 @@ export interface DueAccount {
   readonly platform: Platform;
 }
 
-/** An account is ready when a job of it is due and its network's rest is over: by this expression, which the indexes have. */
+/**
+ * The instant from which an account is ready: one of its jobs is due and its rest is over. The indexes hold this
+ * expression.
+ */
 const ready = 'greatest(next_at, not_before)';
 const known = 'connected and next_at is not null';
 const name = 'ops.metrics_accounts';
@@ -27,7 +31,10 @@ select found."accountId", found."workspaceId", found.platform from unnest($2::te
   where ${known} and platform = p.platform and ${free} order by ${ready} limit $3
 ) found order by found.ready`;
 
-/** The first few of each workspace. A row without an account shows that the walk has passed a workspace that has none due. */
+/**
+ * The longest due accounts of each workspace. A row without an account: the walk has passed a workspace that has none
+ * due.
+ */
 export const stepSql = `
 select p.platform, found.* from unnest($2::text[], $3::uuid[]) as p (platform, after) cross join lateral (
   with recursive ${skipScan({ name, where: `${known} and platform = p.platform` }, 'workspace_id', 'p.after')}
@@ -45,9 +52,9 @@ select extract(epoch from now() - min(found.at))::float8 as lag from unnest($1::
   where ${known} and platform = p.platform and ${ready} <= now() order by ${ready} limit 1
 ) found`;
 
-/** Workspaces that one step passes for all networks together: each costs two searches of an index. */
+/** Workspaces that one step passes, over all networks: each costs two index searches. */
 const stepRows = 250;
-/** Steps follow each other no closer, milliseconds. */
+/** Shortest time between two steps, milliseconds. */
 const stepEveryMs = 100;
 const firstWorkspace = '00000000-0000-0000-0000-000000000000';
 
@@ -61,7 +68,7 @@ type Passed = Pick<DueAccount, 'platform' | 'workspaceId'> & { readonly accountI
 export class DueSearch {
   readonly #pool: Pool;
   readonly #leaseKind: string;
-  /** Each process begins at another workspace, so that two of them seldom find the same. */
+  /** Each process begins at a random workspace, so that two processes seldom find the same accounts. */
   readonly #walks = new Map<Platform, Walk>(platforms.map((one) => [one, { after: randomUUID(), found: [] }]));
   #steppedAt = Number.NEGATIVE_INFINITY;
 

@@ -60,7 +60,7 @@ type PublishedTarget = Extract<TargetState, { status: 'published' }>;
 /** Streams read at once. */
 const width = 16;
 
-/** By event that says that a target is out: the target, because the event does not name its account. */
+/** By id of an event that reports a publication: the target, because the event does not name its account. */
 const publishedIn = async (
   events: readonly DecodedEvent[],
   store: DomainStore,
@@ -80,7 +80,9 @@ const publishedIn = async (
   return found;
 };
 
-/** Locks all accounts of these events in the order of their ids, so that two lanes never wait for each other. */
+/**
+ * Locks all accounts of these events in the order of their ids, so that the transactions of two lanes never deadlock.
+ */
 const lockAll = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
@@ -150,7 +152,7 @@ const onClientClosed = async (tx: PoolClient, { type, stream }: DecodedEvent): P
   }
 };
 
-/** The worker that detected the removal may have crashed before completing the pending refresh. */
+/** The worker that detected the removal may have crashed before it completed the pending refresh. */
 const onRemoved = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const { rows } = await tx.query<{ id: string }>(
     'delete from ops.metrics_jobs where id = $1 returning account_id as id',
@@ -167,7 +169,7 @@ const onPublished = async (
   out: PublishedTarget | undefined,
   { cadence }: IntakeDeps,
 ): Promise<void> => {
-  // Without its external id the network cannot be asked for it.
+  // Without an external id no network can be asked about the post.
   if (out === undefined || out.externalId === '') return;
   const { externalId } = out;
   const { accountId, postId } = out.common;

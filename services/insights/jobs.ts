@@ -7,15 +7,16 @@ import type { Network } from './deps.ts';
 import { settle } from './waiting.ts';
 
 /**
- * What to ask the networks for, and when: a row for each account and for each of its posts. The account's row says when the
- * first of them is due; each transaction that changes a job recounts that under the lock of the account's row.
+ * What to ask the networks for, and when: a row for each account and for each of its posts. The account's row holds the
+ * earliest due time of its jobs; each transaction that changes a job computes it again under the lock of the account's
+ * row.
  */
 
 export interface Job {
   /** The target, or the account itself. */
   readonly id: string;
   readonly kind: 'post' | 'account';
-  /** To the millisecond: the ids of its observations follow from it. */
+  /** To the millisecond, because the ids of the job's observations are derived from it. */
   readonly dueAt: Date;
   /** Null for an account, like the members below. */
   readonly postId: string | null;
@@ -26,7 +27,7 @@ export interface Job {
   readonly failures: number;
   /** By the network's clock. */
   readonly goneAt: Date | null;
-  /** Last revision seen of its stream of observations; null: none. */
+  /** Last revision seen in its stream of observations; null: none. */
   readonly seenRevision: number | null;
 }
 
@@ -37,9 +38,9 @@ export interface PollCycle {
   readonly clientId: string;
   readonly platform: Platform;
   readonly network: Network;
-  /** How often in a row its network said that it is asked too much. */
+  /** Rate limits of its network in a row. */
   readonly limits: number;
-  /** The zone of its nights. */
+  /** The zone in whose night the account is polled. */
   readonly timezone: string | null;
   /** Of the workspace; null: its event has not come yet. */
   readonly workspaceTimezone: string | null;
@@ -54,22 +55,22 @@ export interface Tried {
   readonly dueAt: Date | null;
   /** The network answered. */
   readonly told: boolean;
-  /** A refresh that waits for it counts it as failed. */
+  /** A refresh that waits for the job counts it as failed. */
   readonly failed: boolean;
-  /** Times in a row that it did not answer. */
+  /** Failed tries in a row. */
   readonly failures: number;
   readonly goneAt: Date | null;
   /** New last revision seen; null: as it was. */
   readonly seenRevision: number | null;
 }
 
-/** Until then nobody polls the account; `limited`: its network said that it is asked too much. */
+/** No worker polls the account before `until`; `limited`: its network reported a rate limit. */
 export interface AccountRest {
   readonly until: Date;
   readonly limited: boolean;
 }
 
-/** An answer that could not be parsed, kept to be looked at. */
+/** An answer that could not be parsed, kept for an operator. */
 export interface Parked {
   readonly job: Job;
   readonly reason: string;
@@ -77,7 +78,7 @@ export interface Parked {
   readonly raw: string;
 }
 
-/** Jobs of one poll cycle. */
+/** Most jobs of one poll cycle. */
 export const maxPosts = 50;
 
 const cycleSql = `
@@ -114,7 +115,7 @@ export class Jobs {
     this.#pool = pool;
   }
 
-  /** Null: the account is no longer connected, or its network's rest began since it was found. */
+  /** Null: the account is no longer connected, or its rest began after the search found it. */
   async pollCycle(accountId: string): Promise<PollCycle | null> {
     const [{ rows }, jobs] = await Promise.all([
       this.#pool.query<Omit<PollCycle, 'jobs'>>({ name: 'metrics-turn', text: cycleSql, values: [accountId] }),
@@ -129,8 +130,8 @@ export class Jobs {
   }
 
   /**
-   * A job that a refresh made due meanwhile keeps its new time and is asked once more. While the account rests, refreshes no
-   * longer wait for its other posts.
+   * A job that a refresh made due meanwhile keeps its new time, so the worker asks once more. While the account rests,
+   * refreshes do not wait for its other posts.
    */
   async tried(
     { accountId, workspaceId, platform }: PollCycle,
@@ -142,7 +143,8 @@ export class Jobs {
       await lockAccounts(tx, [accountId]);
       for (const { job, reason, raw } of parked) {
         const targetId = job.kind === 'post' ? job.id : null;
-        // Only the newest of each job is kept, so that a network that never answers sense fills no disk.
+        // Keeps only the newest answer of each job, or a network that answers nonsense all the time would fill the
+        // disk.
         await tx.query(
           'delete from ops.metrics_parked where account_id = $1 and target_id is not distinct from $2::uuid',
           [accountId, targetId],
@@ -181,7 +183,7 @@ export class Jobs {
     });
   }
 
-  /** Its client is archived or erased. */
+  /** For an account whose client was archived or erased. */
   async forget(accountId: string): Promise<void> {
     await inTransaction(this.#pool, async (tx) => {
       await lockAccounts(tx, [accountId]);
@@ -190,7 +192,7 @@ export class Jobs {
     });
   }
 
-  /** Deletes old posts of accounts that never came back, and parked answers of last month. */
+  /** Deletes jobs of old posts of accounts that are not connected, and parked answers older than 30 days. */
   async clean(lifeMs: number): Promise<void> {
     await this.#pool.query(
       `delete from ops.metrics_jobs where id in (

@@ -21,18 +21,21 @@ import type { Job, PollCycle } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 
 /**
- * Appends what a network answered for one post or account to its stream. The id of an observation follows from the job and
- * the instant it was due, so a worker that repeats it after a crash finds it there and appends nothing.
+ * Appends a network's answer about one post or account to its stream. The id of an observation is derived from the job
+ * and its due instant, so a worker that repeats the job after a crash finds the observation and appends nothing.
  */
 
 export type Seen =
   /** `revision`: the stream's new one. `odd`: figures that were left out. */
   | { readonly kind: 'told'; readonly revision: number; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string; readonly raw: Json | null }
-  /** It seems to be gone since then, by the network's clock; a later look must confirm that before it is recorded. */
+  /**
+   * The post seems to be removed since `goneAt`, by the network's clock; only a later poll that confirms it is
+   * recorded.
+   */
   | { readonly kind: 'perhaps gone'; readonly goneAt: Date }
   | { readonly kind: 'gone' }
-  /** A story whose day is over: its figures stay as they are. */
+  /** A story after its day: its figures stay as they are. */
   | { readonly kind: 'expired' };
 
 export interface Observing {
@@ -44,7 +47,7 @@ export interface Observing {
   /** Adapter and version. */
   readonly source: string;
   readonly goneMs: number;
-  /** The network's clock may be so far ahead of ours, milliseconds; null: as far as it likes. */
+  /** Milliseconds that the network's clock may be ahead of ours; null: no bound. */
   readonly maxAheadMs: number | null;
 }
 
@@ -87,7 +90,10 @@ const dayMs = 24 * 3_600_000;
 /** No network reports days longer ago than this, milliseconds. */
 const longestAgoMs = 800 * dayMs;
 
-/** An observation must not be older than the one before: one wrong clock would silence a post for good. */
+/**
+ * The decider ignores observations older than the newest one, so one instant far in the future would end a post's
+ * figures.
+ */
 const untimely = ({ cycle, maxAheadMs }: Observing, { publishedAt }: Job, observedAt: number): string | null => {
   if (publishedAt !== null && observedAt < publishedAt.getTime() - dayMs) return 'its clock is before the publication';
   if (maxAheadMs !== null && observedAt > cycle.now.getTime() + maxAheadMs) return 'its clock is ahead of ours';
@@ -115,7 +121,7 @@ class Observed extends Error {}
 
 type Of<State, Command> = Decider<State, Command, { readonly type: string; readonly data: unknown }>;
 
-/** The last event that was seen, so many before it, and those after it: the next event depends on no others. */
+/** Folds the last seen event, `before` events before it, and all after it: the next event depends on no others. */
 const newest = async <State, Command>(
   store: DomainStore,
   decider: Of<State, Command>,
@@ -177,14 +183,16 @@ const observePost = async (
   };
 };
 
-/** Whether the day exists, is not after the network's own, and is not long gone. */
+/**
+ * Whether the day exists, is not after the network's present day, and is within the longest time that networks report.
+ */
 const isDay = (day: string, observedAt: string): boolean => {
   const at = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
   const ago = Date.parse(observedAt) - at;
   return ago >= -dayMs && ago <= longestAgoMs && new Date(at).toISOString().startsWith(day);
 };
 
-/** Events that may hold the days of a list already. */
+/** Newest events that may already hold days of a list. */
 const listEvents = 3 * accountDays;
 
 const observeAccount = async (
@@ -217,8 +225,9 @@ const observeAccount = async (
 type AccountObservation = AccountMetricsCommand['observation'];
 
 /**
- * A day that cannot be parsed does not spoil the others. Followers and demographics are as of now in every event of a look. A
- * figure that the list leaves out of a day is absent, though it was asked for: null would undo what was observed before.
+ * A day that cannot be parsed does not affect the others. Followers and demographics describe the present in every
+ * event of a poll. A figure that the list leaves out of a day is absent although the adapter asked for it: null would
+ * overwrite the value of an earlier observation.
  */
 const earlierOf = (
   { cycle }: Observing,
@@ -234,8 +243,9 @@ const earlierOf = (
 };
 
 /**
- * One look is not enough, because networks lose posts for a moment. If the process dies between the final observation and
- * the target's own event, the job is still there: the next look finds the observation, appends the event and ends the job.
+ * One answer does not prove a removal, because networks lose posts for a moment. If the process dies between the final
+ * observation and the target's own event, the job stays: the next poll finds the observation, appends the event and
+ * ends the job.
  */
 const observeGone = async (observing: Observing, job: Job, observedAt: string, raw: Json): Promise<Seen> => {
   if (job.kind === 'account') return { kind: 'nonsense', reason: 'an account is no post', raw };

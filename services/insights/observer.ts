@@ -5,7 +5,7 @@ import { insightsGroup, onEvents, subscribedKinds, subscribedTypes } from './int
 import { type Cadence, cadence as usual } from './schedule.ts';
 import { Worker } from './worker.ts';
 
-/** The loops of the insights process: it takes in events, and polls accounts when their time has come. */
+/** The loops of the insights process: one consumes events, one polls due accounts. */
 
 export interface InsightsProcess {
   /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */

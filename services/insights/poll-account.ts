@@ -23,9 +23,9 @@ import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
 import { shownOf } from './subjects.ts';
 
 /**
- * One poll of an account: the worker asks its network for the due figures, appends the answers to the streams, and gives each
- * job its next time. If the process dies after an append and before that, the network is asked again for the same instant,
- * whose event is there already.
+ * One poll of an account: the worker asks its network for the due figures, appends the answers to the streams, and
+ * gives each job its next due time. If the process dies between the append and the new due time, the next worker asks
+ * again for the same due instant, finds its event in the stream and appends nothing.
  */
 
 export interface PollTools {
@@ -49,12 +49,12 @@ const shortestRestMs = 1_000;
 const unnamedRest: BackOff = { firstMs: 60_000, maxMs: longestRestMs };
 /** Rest of an account whose row is behind its stream, milliseconds. */
 const behindRestMs = 1_000;
-/** Rest until the event that the account's token died comes back, milliseconds. */
+/** Rest until the consumer has read the event that ends the polling of an account with a dead token, milliseconds. */
 const deadRestMs = 60_000;
-/** Bytes that are kept of an answer that cannot be parsed. */
+/** Bytes that are kept of a parked answer. */
 const maxParked = 16 * 1024;
 
-/** @returns milliseconds before which the account is not tried again; null: as its jobs say */
+/** @returns milliseconds in which no worker polls the account again; null: its jobs decide */
 export const pollAccount = async (
   cycle: PollCycle,
   source: InsightsSource | null,
@@ -63,7 +63,7 @@ export const pollAccount = async (
   tools: PollTools,
 ): Promise<number | null> => {
   const [loaded, closed] = await Promise.all([tools.store.load(account, cycle.accountId), isClosed(cycle, tools)]);
-  // Its row is behind its stream; the event on its way ends the polling.
+  // The account's row is behind its stream: an event on its way will end the polling.
   if (loaded.state.status !== 'connected') return behindRestMs;
   if (closed) {
     await tools.jobs.forget(cycle.accountId);
@@ -104,7 +104,7 @@ const noAdapter = { kind: 'no adapter' } as const;
 const silent = { kind: 'unavailable', reason: 'it gave no answer' } as const;
 const refused = { kind: 'unavailable', reason: 'the token does not do for it' } as const;
 
-/** By the client's stream: its row here may be behind. */
+/** Reads the client's stream, because the row in this process's tables may be behind. */
 const isClosed = async ({ clientId }: PollCycle, { store }: PollTools): Promise<boolean> => {
   const { state } = await store.load(client, clientId);
   return state.status === 'archived' || (state.status === 'live' && state.erased);
@@ -123,7 +123,7 @@ const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: Poll
       known.push({ ...job, use, hasVideo });
     } catch (error) {
       if (isInfrastructureFault(error)) throw error;
-      // It is asked for as a feed post, which most posts are; figures that the network does not know then stay absent.
+      // Asks as for a feed post, since most posts are one; figures that the network then does not know stay absent.
       logger.error({ err: error, targetId: job.id }, 'how a post went out could not be read');
       known.push({ ...job, use: 'feed' });
     }
@@ -139,7 +139,7 @@ const subjectOf = (job: Job): InsightsSubject => ({
   hasVideo: job.hasVideo ?? false,
 });
 
-/** One answer for each job, in their order. After a limit, or with a dead token, nothing more is asked. */
+/** One answer for each job, in their order. After a rate limit, or with a dead token, it asks nothing more. */
 const ask = async (
   { platform }: PollCycle,
   asked: PublishRequest['account'],
@@ -178,19 +178,19 @@ const ask = async (
   const missing = over ? ofAccount : silent;
   const byPost = new Map(posts.map(({ id }, at) => [id, ofPosts[at] ?? missing]));
   const answers = jobs.map((job) => (job.kind === 'account' ? ofAccount : (byPost.get(job.id) ?? missing)));
-  // A token that brought an answer is not dead: a post that it brings none for has a trouble of its own.
+  // A token that the network accepted for one post is not dead: a refusal for another post concerns that post alone.
   const alive =
     ofAccount.kind !== 'reauth_required' && answers.some(({ kind }) => kind === 'reported' || kind === 'removed');
   return alive ? answers.map((one) => (one.kind === 'reauth_required' ? refused : one)) : answers;
 };
 
-/** The zone of its days, from the stream where the workspace's event has not come yet. */
+/** The workspace's zone from its stream, for use until its event has reached this process. */
 const zoneOf = async (store: DomainStore, workspaceId: string): Promise<string> => {
   const { state } = await store.load(workspace, workspaceId);
   return state.status === 'none' ? 'UTC' : state.timezone;
 };
 
-/** How the jobs of one cycle stand after their answers. */
+/** The jobs of one poll cycle after their answers. */
 class Ended {
   readonly tried: Tried[] = [];
   readonly parked: Parked[] = [];
@@ -304,7 +304,7 @@ class Ended {
   }
 }
 
-/** Cut to its first bytes, without half a character at the end. */
+/** The first bytes of the answer as text, without half a character at the end. */
 const rawText = (raw: Json | null): string =>
   Buffer.from(JSON.stringify(raw))
     .subarray(0, maxParked)

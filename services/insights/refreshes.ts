@@ -17,8 +17,8 @@ import type { Network, SourceOf } from './deps.ts';
 import type { Cadence } from './schedule.ts';
 
 /**
- * Refreshes that a person requested. A row for each account of a request says whether its wanted jobs were tried once, and
- * the request's row how many accounts still wait; when none waits, the request is completed.
+ * Refreshes that a person requested. One row for each account of a request records whether its wanted jobs were tried
+ * once. The request's row counts the accounts that still wait. When none waits, the worker completes the request.
  */
 
 interface Known {
@@ -27,7 +27,7 @@ interface Known {
   readonly network: Network;
 }
 
-/** Least milliseconds between two polls of the account; null: it cannot be polled now. */
+/** Shortest time between two polls of the account, milliseconds; null: the account cannot be polled. */
 type MinIntervalOf = (one: Known) => number | null;
 
 type Requested = Extract<RefreshEvent, { type: 'AnalyticsRefreshRequested' }>['data'];
@@ -40,7 +40,7 @@ export const onRefreshEvent = async (
   const { workspaceId, $correlationId } = event.metadata;
   const refreshId = idOf(event.stream);
   const { accountIds } = event.data as unknown as Requested;
-  // A refresh of no accounts was complete from the start.
+  // A refresh of no accounts is complete from the start.
   if (accountIds.length === 0) return;
   await learnAccounts(tx, deps.store, workspaceId, accountIds);
   await lockAccounts(tx, accountIds);
@@ -116,11 +116,11 @@ const restMs = 60_000;
 type Log = Pick<Logger, 'warn' | 'error'>;
 
 /**
- * Completes each request whose accounts were all tried; their observations are in the log before. If the process dies before
- * the append, its rows are still there and the next look completes it; after the append the decider yields no event. A
- * request that cannot be completed holds up no other.
+ * Completes each request whose accounts were all tried; the log holds their observations before the completion. If the
+ * process dies before the append, the rows stay and the next call completes the request; after the append the decider
+ * yields no event. A request that cannot be completed does not delay the others.
  *
- * @returns how many it looked at
+ * @returns how many requests it found
  */
 export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: Log): Promise<number> => {
   const { rows } = await pool.query<Complete>(completeSql);
@@ -130,7 +130,7 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
       await complete(pool, store, one);
     } catch (error) {
       if (isInfrastructureFault(error)) throw error;
-      // An event store that was put back to an earlier day has no such stream: nobody waits for the refresh.
+      // An event store that was restored to an earlier day has no such stream, so no caller waits for the refresh.
       if (!(error instanceof Rejection)) {
         logger.error({ err: error, refreshId }, 'a refresh could not be completed');
         const sql = `update ops.metrics_refreshes set not_before = now() + $2 * interval '1 millisecond' where refresh_id = $1`;

@@ -4,27 +4,29 @@ import { instantOf } from '#domain/zones.ts';
 import type { MediaUse } from '#schemas/media.ts';
 
 /**
- * When networks are asked. Pure: milliseconds since the epoch in and out. Posts are looked at right after each midnight of
- * their workspace, accounts in the night of their own zone. Each account has its own minute, so that a network does not get
- * all calls at once.
+ * Decides when to ask the networks. Pure: milliseconds since the epoch in and out. The worker observes posts right
+ * after each midnight of their workspace, and accounts in the night of their own zone. Each account has its own minute,
+ * so that a network does not get all calls at once.
  */
 
 export interface Cadence {
-  /** After its publication a post is looked at after each of these, milliseconds, rising; after the first nightly too. */
+  /** Ages at which a post is observed, milliseconds, rising; after the first one it is also observed every night. */
   readonly youngMs: readonly number[];
-  /** How long after its publication a post is looked at, milliseconds. */
+  /** How long after its publication a post is observed, milliseconds. */
   readonly lifeMs: number;
-  /** When a story is looked at, milliseconds after its publication, rising: networks report nothing on it after 24 h. */
+  /** Ages at which a story is observed, milliseconds, rising: networks report nothing about it after 24 h. */
   readonly storyMs: readonly number[];
-  /** Waits, milliseconds, before a failed job is tried again; after them it waits for its next regular time. */
+  /** Waits before a failed job is tried again, milliseconds; after the last one it waits for its next regular time. */
   readonly retryMs: readonly number[];
-  /** Least time by the network's clock between the two looks that prove a post gone, milliseconds. */
+  /** Shortest time between the two answers that prove a post removed, milliseconds by the network's clock. */
   readonly goneMs: number;
 }
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** A story expires a day after it went out; a network that counts from another moment may end it this much earlier. */
+/**
+ * A story expires a day after its publication; a network that counts from another moment may end it an hour earlier.
+ */
 export const storyEndsMs = dayMs - hourMs;
 
 export const cadence: Cadence = {
@@ -38,7 +40,7 @@ export const cadence: Cadence = {
 /** From 02:00 to 05:00. */
 const nightBegins = 2 * 60;
 const nightMinutes = 3 * 60;
-/** Posts are looked at from midnight to 02:00: a day's gain is the difference between the values at its midnights. */
+/** Posts are observed from midnight to 02:00: a day's gain is the difference between the values at its midnights. */
 const midnightMinutes = 2 * 60;
 
 const spread = (accountId: string, minutes: number): number =>
@@ -49,7 +51,10 @@ export const minuteOf = (accountId: string): number => nightBegins + spread(acco
 
 const clock = (part: number): string => String(part).padStart(2, '0');
 
-/** The account's first instant of a night after this one. A wall-clock time that DST skips comes an hour later, one that comes twice is its first. */
+/**
+ * The account's next nightly instant after the given one. A wall-clock time that DST skips comes an hour later; of one
+ * that comes twice the first counts.
+ */
 export const nextNight = (after: number, timezone: string, accountId: string): number => {
   const minute = minuteOf(accountId);
   const time = `${clock(Math.floor(minute / 60))}:${clock(minute % 60)}`;
@@ -61,7 +66,10 @@ export const nextNight = (after: number, timezone: string, accountId: string): n
   }
 };
 
-/** The first instant after this one at which the account's posts are looked at for the day that ended. Where DST skips a midnight the day begins at one o'clock. */
+/**
+ * The next instant after the given one at which the account's posts are observed for the day that ended. Where DST
+ * skips a midnight the day begins at one o'clock.
+ */
 export const nextMidnight = (after: number, timezone: string, accountId: string): number => {
   const minutes = spread(accountId, midnightMinutes);
   let day = Temporal.Instant.fromEpochMilliseconds(after).toZonedDateTimeISO(timezone).toPlainDate();
@@ -78,17 +86,17 @@ export interface Observed {
   /** Null: not known yet. */
   readonly use: MediaUse | null;
   readonly accountId: string;
-  /** Of the workspace, whose days its figures are of. */
+  /** Of the workspace: its zone decides the days of the figures. */
   readonly timezone: string;
 }
 
-/** When a post is looked at next after this instant; null: never again. */
+/** The next instant at which a post is observed; null: never again. */
 export const nextLook = (post: Observed, after: number, { youngMs, lifeMs, storyMs }: Cadence): number | null => {
   const { publishedAt, use, accountId, timezone } = post;
   const steps = (ages: readonly number[]) => ages.map((ms) => publishedAt + ms);
   const midnight = nextMidnight(Math.max(after, publishedAt + (youngMs[0] ?? 0)), timezone, accountId);
   const others = [...steps(youngMs), ...(midnight <= publishedAt + lifeMs ? [midnight] : [])];
-  // A post whose use is unknown yet may be a story, on which networks report for a day only.
+  // A post whose use is not known yet may be a story, and networks report on a story for one day only.
   const looks = [...(use === 'story' || use === null ? steps(storyMs) : []), ...(use === 'story' ? [] : others)];
   const ahead = looks.filter((at) => at > after);
   return ahead.length === 0 ? null : Math.min(...ahead);

@@ -7,7 +7,7 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 
-/** How a post went out, which decides the figures its network has. For a thread its head counts. */
+/** How a post was published, which decides the figures that its network has. For a thread its head counts. */
 export interface Shown {
   readonly use: MediaUse;
   readonly hasVideo: boolean;

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
 
 /**
- * Marks accounts whose wanted jobs were all tried as done for the refreshes that wait for them; the caller has locked the
- * accounts' rows. A refresh counts each account off once, in the transaction that marks it.
+ * Marks accounts whose wanted jobs were all tried as done, for the refreshes that wait for them; the caller has locked
+ * the accounts' rows. The transaction that marks an account also counts it off once in each refresh.
  */
 export const settle = async (tx: PoolClient, accountIds: readonly string[], failed: boolean): Promise<void> => {
   const { rows } = await tx.query<{ id: string; count: number }>(
@@ -16,7 +16,7 @@ export const settle = async (tx: PoolClient, accountIds: readonly string[], fail
   );
   if (rows.length === 0) return;
   const ids = rows.map(({ id }) => id);
-  // In the order of their ids, so that two of them never wait for each other.
+  // Locks in the order of the ids, so that two transactions never deadlock.
   await tx.query(
     'select 1 from ops.metrics_refreshes where refresh_id = any($1::uuid[]) order by refresh_id for update',
     [ids],

@@ -15,18 +15,18 @@ import { completeRefreshes } from './refreshes.ts';
 import type { Cadence } from './schedule.ts';
 
 /**
- * Polls some accounts at once, each workspace and network within its share. Only one process polls an account at a time:
- * its network sees one caller.
+ * Polls several accounts at once, each workspace and network within its share. A lease keeps two processes from polling
+ * one account at the same time, so its network sees one caller.
  */
 
 const leaseKind = 'metrics';
-/** Rest of an account after an error of ours, milliseconds. */
+/** Rest of an account after a fault of this code, milliseconds. */
 const errorRestMs = 30_000;
-/** Rest of an account whose poll ended because a dependency of ours was unavailable. */
+/** Rest of an account whose poll ended because a dependency was unavailable. */
 const unavailableRest: BackOff = { firstMs: 1_000, maxMs: 10 * 60_000 };
-/** Accounts of which the process remembers how often in a row that happened. */
+/** Accounts for which the process counts such polls in a row. */
 const maxRemembered = 10_000;
-/** With no more of a network's accounts due than this no account stands behind a large workspace. */
+/** Accounts of each network that a search reads at least: with fewer due, none waits behind a large workspace. */
 const minFound = 16;
 const cleanEveryMs = 3_600_000;
 const stalePolls = 10;
@@ -69,7 +69,7 @@ export class Worker {
     return this.#work.run(() => this.#look(), 'accounts to poll');
   }
 
-  /** Always false: the end of a poll makes room and wakes the loop. */
+  /** @returns false always: the end of a poll frees a slot and wakes the loop */
   async #look(): Promise<boolean> {
     const { insightsConcurrency: slots } = this.#deps.config;
     const { running } = this.#work;
@@ -84,12 +84,12 @@ export class Worker {
     return false;
   }
 
-  /** A look follows the end of each poll; refreshes that are complete by then wait for the next regular look. */
+  /** A search follows the end of each poll; refreshes are completed only at regular intervals, not at each search. */
   async #complete(): Promise<void> {
     if (performance.now() < this.#completeAt) return;
     const { pool, store, logger } = this.#deps;
     const completed = await completeRefreshes(pool, store, logger);
-    // Refreshes of accounts that are being polled are complete soon.
+    // While polls run, refreshes of their accounts become complete soon.
     this.#completeAt = performance.now() + this.#completing.after(completed > 0 || this.#work.size > 0);
   }
 
@@ -99,7 +99,7 @@ export class Worker {
     await this.#jobs.clean(this.#tools.cadence.lifeMs);
   }
 
-  /** Rest of the account, milliseconds; null: its jobs say when it is due again. */
+  /** @returns the account's rest, milliseconds; null: its jobs decide when it is due again */
   async #poll(accountId: string, lease: Lease, stop: AbortSignal): Promise<number | null> {
     try {
       let restMs: number | null = null;
