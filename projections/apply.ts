@@ -206,7 +206,7 @@ const fold = (
     const at = row?.revision ?? -1;
     if (event.revision <= at) continue;
     if (row === null && model.preCreationEvents.includes(event.type)) continue;
-    // Where events may precede the creation, the row cannot tell how many did: the creating event is accepted at any
+    // Where events may precede the creation, the row does not know their number: it accepts the creating event at any
     // revision.
     const mayFollow = event.revision === at + 1 || (row === null && model.preCreationEvents.length > 0);
     if (!mayFollow && !isBridged(at, event.revision, skipped)) return { gap: { at, event } };

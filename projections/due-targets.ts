@@ -40,8 +40,8 @@ const networkOf = (row: string): string =>
   `coalesce((select a.network from read.accounts a where a.id = ${row}.account_id), 'live') || '/' || ${row}.platform`;
 
 /**
- * Runs a statement that may use indexes alone. NOTE: a session keeps its plan for as long as it lives, and makes it while
- * the tables are small.
+ * Runs a statement that may use indexes alone. NOTE: a session keeps its plan for as long as it lives, and makes it
+ * while the tables are small.
  */
 const search = <Row extends object>(
   pool: Pool,

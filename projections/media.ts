@@ -103,7 +103,7 @@ export const media = defineModel<Own, MediaEvent>({
     { on: '(workspace_id, folder, created_at, id) where registered_at is not null and folder is not null' },
     // Upload slots that were never used, the oldest first.
     { on: '(created_at, id) where registered_at is null' },
-    // Deleted assets whose files are still to be removed.
+    // Deleted assets whose files must still be removed.
     { on: `(updated_at, id) where status = 'deleted'` },
   ],
   on: {

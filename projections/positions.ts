@@ -144,7 +144,7 @@ export class PositionWatch {
     this.#looking = true;
     try {
       while (this.#waiters.size > 0) {
-        // The result of a query says nothing to a waiter that joined after the query began.
+        // The result of a query may be too old for a waiter that joined after the query began.
         const asking = [...this.#waiters];
         try {
           const readers = new Map(asking.flatMap((one) => one.readers.map((reader) => [keyOf(reader), reader])));

@@ -20,9 +20,9 @@ const kindOf = ({ platform, requestedType, files, kind }: Row): PostKind => {
 };
 
 /**
- * The kind as which each published target went out. A target that is absent from the result went to the feed. No network
- * that has reels or stories has threads. Postgres picks the few values from each body, since a body may hold the texts
- * of all networks.
+ * The kind as which each published target went out. A target that is absent from the result went to the feed. No
+ * network that has reels or stories has threads. Postgres picks the few values from each body, since a body may hold
+ * the texts of all networks.
  * @param targetIds bounded by the caller: each id costs three reads by key
  */
 export const postKinds = async (

@@ -12,7 +12,7 @@ import { announcementSeconds, liveGeneration } from './run.ts';
 import { createTables, createViews, dropTables } from './tables.ts';
 
 /**
- * Makes a projection's tables anew beside the live ones while events go on: first from the store, up to a head taken
+ * Fills new tables of a projection beside the live ones while events go on: first from the store, up to a head taken
  * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. One transaction then
  * switches the views and fences the old generation. A rebuild that crashes leaves tables that no view shows; the next
  * rebuild drops them.

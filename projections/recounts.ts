@@ -56,8 +56,9 @@ const intentLags = (targets: string): string => `
     where t.status in ('awaiting_approval', 'pending', 'rate_limited') and t.applied_revision < (i ->> 'revision')::int)`;
 
 /**
- * A post's targets of the plan in force. The same in TypeScript: `withTargets` in posts.ts. NOTE: post by post (lateral):
- * as a join Postgres may read the whole table of targets for each batch, and does so as long as it has no statistics.
+ * A post's targets of the plan in force. The same in TypeScript: `withTargets` in posts.ts. NOTE: post by post
+ * (lateral): as a join Postgres may read the whole table of targets for each batch, and does so as long as it has no
+ * statistics.
  */
 export const postTargetCounts: Recount = {
   owner: 'posts',

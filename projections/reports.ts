@@ -110,7 +110,7 @@ export const reports = defineModel<Own, ReportEvent>({
   },
 });
 
-/** Returns a removed report too: `removed_at` tells. */
+/** Returns a removed report too; its `removed_at` is set. */
 export const getReport = async (knex: Knex, workspaceId: string, id: string): Promise<ReportRow | null> => {
   const row = await knex('read.reports').where({ id, workspace_id: workspaceId }).first();
   return row === undefined ? null : asRow(reports, row);

@@ -7,7 +7,7 @@ import { replay } from './replay.ts';
 import { liveGeneration } from './run.ts';
 import { createTables, dropTables, tableOf } from './tables.ts';
 
-/** Proves that the read models agree with the streams: compares every table with one made anew from the store. */
+/** Proves that the read models agree with the streams: compares every table with a new one filled from the store. */
 
 export interface Difference {
   readonly table: string;

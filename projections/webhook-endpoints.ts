@@ -75,7 +75,7 @@ const webhooksById = batchesOf(async (knex: Knex, ids): Promise<ReadonlyMap<stri
   return new Map(found.rows.map((row: Record<string, unknown>) => [row.id, asRow(webhooks, row)]));
 });
 
-/** Returns a deleted endpoint too: `deleted_at` tells. */
+/** Returns a deleted endpoint too; its `deleted_at` is set. */
 export const getWebhook = async (knex: Knex, workspaceId: string, id: string): Promise<WebhookRow | null> => {
   const row = await webhooksById(knex, id);
   return row?.workspace_id === workspaceId ? row : null;

@@ -28,7 +28,7 @@ export interface Mark {
 
 /**
  * Marks are written in one order, so two transactions that mark the same days wait for each other and never deadlock.
- * Every writer and deleter takes late rows before marks. A mark that is drawn anew keeps its first place in the queue:
+ * Every writer and deleter takes late rows before marks. A mark that is set again keeps its first place in the queue:
  * otherwise a workspace that is observed all the time would never be counted.
  */
 const upsert = (days: string): string => `
@@ -253,7 +253,7 @@ const readMarks = async (
   return rows.map(({ workspace_id, ...rest }) => ({ workspaceId: workspace_id, ...rest }));
 };
 
-/** Deletes the counted marks. A mark that was drawn anew during the count stays and moves to the end of the queue. */
+/** Deletes the counted marks. A mark that was set again during the count stays and moves to the end of the queue. */
 export const clearMarks = async (db: Pick<Pool, 'query'>, version: number, marks: readonly Mark[]): Promise<void> => {
   await db.query({
     name: 'analytics-clear',

@@ -70,18 +70,18 @@ const looksOf = (wanted: GainDays, since: number, mine: string): string => {
   const first = firstInstant(wanted);
   const cells = `workspace_id, target_id, client_id, account_id, platform, removed_at is not null as removed,
       toUnixTimestamp64Milli(observed_at) as at, toUnixTimestamp64Milli(published_at) as published,
-      ${arrayOf(columns)} as told, arrayMap(one -> if(one is null, null, at), told) as told_at`;
+      ${arrayOf(columns)} as held, arrayMap(one -> if(one is null, null, at), held) as held_at`;
   const mineOf = (bounds: string): string => `workspace_id in (${workspacesOf(wanted)}) and ${bounds} ${mine}
       and (workspace_id, target_id) in (select workspace_id, target_id from ${table} where ${looks(wanted)} ${mine})`;
   const before = `${daysAround(Math.min(first, since - dayMs), first)} and observed_at < ${instant(first)}`;
   const firstOf = (cell: string): string => `minOrNull(${cell})`;
   return `
-  select ${cells}, told_at[${shown}] as shown_at, arrayMin(${partsOf('told_at')}) as parts_at, told_at[${total}] as total_at
+  select ${cells}, held_at[${shown}] as shown_at, arrayMin(${partsOf('held_at')}) as parts_at, held_at[${total}] as total_at
   from ${table} where ${mineOf(looks(wanted))} limit 1 by workspace_id, target_id, at
   union all
   select workspace_id, target_id, any(client_id), any(account_id), any(platform), false, -1, any(published),
-    argMaxForEach(told, told_at), maxForEach(told_at), ${firstOf(`told_at[${shown}]`)},
-    ${firstOf(`arrayMin(${partsOf('told_at')})`)}, ${firstOf(`told_at[${total}]`)}
+    argMaxForEach(held, held_at), maxForEach(held_at), ${firstOf(`held_at[${shown}]`)},
+    ${firstOf(`arrayMin(${partsOf('held_at')})`)}, ${firstOf(`held_at[${total}]`)}
   from (select ${cells} from ${table} where ${mineOf(before)}) group by workspace_id, target_id`;
 };
 
@@ -100,8 +100,8 @@ const lookRows = (wanted: GainDays, since: number, mine: string): string => {
 select *, parts_since is not null as by_parts, ifNull(parts_since, total_since) as made_since,
   if(shown_since is null or made_since is null, null, greatest(${known('shown_since')}, ${known('made_since')})) as rated_since
 from (
-  select workspace_id, target_id, client_id, account_id, platform, removed, at, published, told,
-    anyLastForEach(told) over earlier as before, anyLastForEach(told_at) over earlier as before_at,
+  select workspace_id, target_id, client_id, account_id, platform, removed, at, published, held,
+    anyLastForEach(held) over earlier as before, anyLastForEach(held_at) over earlier as before_at,
     max(at) over target as newest, min(shown_at) over target as shown_since, min(parts_at) over target as parts_since,
     min(total_at) over target as total_since
   from (${looksOf(wanted, since, mine)})
@@ -128,13 +128,13 @@ from values('workspace_id UUID, day Date, start Int64, end Int64',
  */
 const pieces = (): string => {
   const from = 'ifNull(before_at, least(published, at))';
-  const gained = 'told - ifNull(before, 0)';
+  const gained = 'held - ifNull(before, 0)';
   const until = (end: string): string =>
     `toInt64(round((${gained}) * least(1, greatest(0, (${end} - ${from}) / greatest(at - ${from}, 1)))))`;
-  return `arrayMap((told, before, before_at) -> multiIf(told is null, null,
+  return `arrayMap((held, before, before_at) -> multiIf(held is null, null,
       at - ${from} > ${longestGapMs}, if(within, ${gained}, null),
       ${from} < end, ${until('end')} - ${until('start')}, null),
-    told, befores, befores_at)`;
+    held, befores, befores_at)`;
 };
 
 /**
@@ -178,14 +178,14 @@ select ${wanted.drawn}, ${slice}, workspace_id, day, account_id, client, platfor
   ${each((_one, at) => `sumForEach(gains)[${at + 1}]`)}, sum(gain_interactions), sum(gain_impressions)
 from (
   select workspace_id, target_id, day, any(account_id) as account_id, any(platform) as platform,
-    argMax(client_id, if(within, at, -at)) as client, maxIf(at, within or tells) as observed,
+    argMax(client_id, if(within, at, -at)) as client, maxIf(at, within or contributes) as observed,
     max(if(within and at = newest and not removed, ${awaitedUntil}, 0)) as open, sumForEach(pieces) as gains,
     sum(rated_interactions) as gain_interactions, sum(rated_impressions) as gain_impressions
   from (
-    select *, arrayExists(one -> one is not null, pieces) as tells, ${ratedPieces()}
+    select *, arrayExists(one -> one is not null, pieces) as contributes, ${ratedPieces()}
     from (
       select workspace_id, target_id, account_id, platform, client_id, removed, newest, day, at, published, by_parts, rated_since,
-        at >= start and at < end as within, arrayMap((told, before) -> ifNull(told, before), told, befores) as known,
+        at >= start and at < end as within, arrayMap((held, before) -> ifNull(held, before), held, befores) as known,
         ${pieces()} as pieces
       from (select * except (before, before_at), arrayResize(before, ${columns.length}, null) as befores,
           arrayResize(before_at, ${columns.length}, null) as befores_at
@@ -195,7 +195,7 @@ from (
       where at >= start and at < end + ${longestGapMs}
     )
   )
-  group by workspace_id, target_id, day having max(within or tells)
+  group by workspace_id, target_id, day having max(within or contributes)
 )
 group by workspace_id, day, account_id, client, platform`;
 };

@@ -12,10 +12,10 @@ export class Inflow {
   #began = 0;
   #now = 0;
   #before = 0;
-  #heardAt = -Infinity;
+  #observedAt = -Infinity;
 
   observed(observations: number, at: number): void {
-    this.#heardAt = at;
+    this.#observedAt = at;
     if (at < this.#began + 1_000) {
       this.#now += observations;
       return;
@@ -26,6 +26,6 @@ export class Inflow {
 
   /** Whether more records of the log seem to wait. */
   isBehind(at: number): boolean {
-    return this.#now + this.#before >= manyObservations && at < this.#heardAt + quietMs;
+    return this.#now + this.#before >= manyObservations && at < this.#observedAt + quietMs;
   }
 }

@@ -28,15 +28,15 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
         version int4 not null,
         until timestamptz not null
       );
-      -- Days of which there are observations.
+      -- Days with observations.
       create table if not exists ops.analytics_days (
         version int4 not null,
         workspace_id uuid not null,
         day date not null,
         primary key (version, workspace_id, day)
       );
-      -- The queue of builds that do not tell post days from account days, which run beside us while a deploy goes on. What
-      -- they mark is marked for us, too; so is what they counted, since they do it by a former rule.
+      -- The queue of older builds, which do not separate post days from account days and run beside this one during a
+      -- deploy. A trigger also marks each day here that they mark or count, since they count by a former rule.
       create table if not exists ops.analytics_dirty (
         version int4 not null,
         workspace_id uuid not null,
@@ -44,7 +44,7 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
         mark int8 not null,
         primary key (version, workspace_id, day)
       );
-      -- Days whose grains do not hold all observations yet. A mark that is drawn anew while they are counted stays.
+      -- Days whose grains do not hold all observations yet. A mark that is set again during the count stays.
       create table if not exists ops.analytics_marked (
         version int4 not null,
         workspace_id uuid not null,
@@ -57,16 +57,16 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
       );
       create index if not exists analytics_marked_since on ops.analytics_marked (version, since, workspace_id);
       create index if not exists analytics_marked_of on ops.analytics_marked (version, workspace_id, since);
-      -- Workspaces whose days of posts after this one are to be marked. As marks they would all be written anew with each
-      -- batch of a log that is caught up with: hundreds of days a workspace.
+      -- Workspaces whose post days after this one must be marked. As marks, hundreds of days a workspace would be written
+      -- again with each batch while a process catches up with the log.
       create table if not exists ops.analytics_late (
         version int4 not null,
         workspace_id uuid not null,
         after date not null,
         primary key (version, workspace_id)
       );
-      -- The newest row that a version was given, of posts and of accounts, and before it in held the newest of up to three
-      -- earlier minutes: a ClickHouse that was put back to an earlier day and got rows since then lacks one of those.
+      -- The newest row inserted into a version, of posts and of accounts; held has the newest rows of up to three earlier
+      -- minutes. A ClickHouse that was restored to an earlier day and got rows since then lacks one of them.
       create table if not exists ops.analytics_highest (
         version int4 not null,
         post bool not null,
@@ -75,7 +75,7 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
         held jsonb[] not null,
         primary key (version, post)
       );
-      -- By which rule the days of a version were counted, and how far those of a former rule are marked.
+      -- The rule by which the days of a version were counted, and how far the days of a former rule are marked.
       create table if not exists ops.analytics_rules (
         version int4 primary key,
         rule int4 not null,
@@ -94,7 +94,7 @@ const followFormer = async (tx: PoolClient): Promise<void> => {
     declare
       one ops.analytics_dirty := case when tg_op = 'DELETE' then old else new end;
     begin
-      -- A version that is behind the live one is being forgotten.
+      -- A version below the live one is being deleted.
       if one.version >= (select live from ops.analytics_versions) then
         insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
         select one.version, one.workspace_id, kind, one.day, drawn, drawn
@@ -149,7 +149,7 @@ interface Tables {
 const made = new WeakMap<ClickHouseClient, Map<number, Tables>>();
 
 /**
- * Makes the tables at the first use: an embedded engine that nobody uses is not started.
+ * Makes the tables at the first use, so that an embedded engine without a use is not started.
  * @param pool with it, lost tables are refused and not recreated empty
  * @throws Unavailable
  */

@@ -5,7 +5,7 @@ import { rebuildAnalytics } from './rebuild.ts';
 
 /**
  * Rebuilds the analytics where ClickHouse lost its observations. Runs without an operator's order only for our own
- * embedded engine: an external server that is empty may be the wrong one. After a crash the next start begins anew.
+ * embedded engine: an external server that is empty may be the wrong one. After a crash the next start begins again.
  * @param report receives the text for /readyz while the rebuild runs
  */
 export const mendLost = async (options: IngestOptions, report: (words: string) => void): Promise<void> => {

@@ -66,7 +66,7 @@ const ofWindow = (rows: readonly (readonly Cell[])[], window: Window): Looks => 
   ),
 });
 
-/** Looks of the window, and of the previous one where the caller compares. */
+/** Reads followers and newest observations of the window, and of the previous one where the caller compares. */
 export const readLooks = async (
   store: AnalyticsStore,
   workspaceId: string,

@@ -87,7 +87,7 @@ export interface Engaged {
   readonly interactions: number | null;
 }
 
-/** Enough of the newest targets to tell times apart. */
+/** Enough of the newest targets to compare times of the week. */
 const maxEngaged = 5_000;
 
 const engagement = ['totalInteractions', ...interactionParts] as const;

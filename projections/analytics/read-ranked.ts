@@ -22,7 +22,7 @@ const ofTarget = (sort: SortMetric): string =>
     : `tuple(${columnOf(sort)})`;
 
 const ofPost = (sort: SortMetric): string =>
-  sort === 'engagementRate' ? 'if(sum(told.2) > 0, sum(told.1) / sum(told.2), null)' : 'sum(told.1)';
+  sort === 'engagementRate' ? 'if(sum(held.2) > 0, sum(held.1) / sum(held.2), null)' : 'sum(held.1)';
 
 /** A tuple keeps a null: a bare `argMax` would skip an observation that lacks the figure. */
 const ranked =
@@ -33,7 +33,7 @@ const ranked =
   select toString(post_id) as id, ${ofPost(sort)} as value, toUnixTimestamp64Milli(min(published))
   from (
     select post_id, target_id, any(published_at) as published,
-      argMax(${ofTarget(sort)}, (observed_at, version)) as told
+      argMax(${ofTarget(sort)}, (observed_at, version)) as held
     from ${name('post_days')}
     where ${['workspace_id = {workspace:UUID}', ...whereOf(filters)].join(' and ')}
       and published_at >= fromUnixTimestamp64Milli({first:Int64}, 'UTC')
@@ -80,11 +80,11 @@ const topOf =
   (name: (table: TableName) => string): string =>
     `
   select toString(post_id), toUnixTimestamp64Milli(min(published)), arraySort(groupUniqArray(network)),
-    sum(told.1), sum(told.2) as interactions, if(sum(told.4) > 0, sum(told.3) / sum(told.4), null)
+    sum(held.1), sum(held.2) as interactions, if(sum(held.4) > 0, sum(held.3) / sum(held.4), null)
   from (
     select post_id, target_id, any(published_at) as published, any(platform) as network,
       argMax(tuple(impressions, ${interactions}, if(${isRated}, ${interactions}, null), if(${isRated}, impressions, null)),
-        (observed_at, version)) as told
+        (observed_at, version)) as held
     from ${name('post_days')}
     where ${['workspace_id = {workspace:UUID}', ...whereOf(filters)].join(' and ')}
       and published_at >= fromUnixTimestamp64Milli({first:Int64}, 'UTC')
@@ -94,7 +94,7 @@ const topOf =
   )
   group by post_id
   having interactions is not null
-  order by interactions desc, sum(told.1) desc nulls last, toString(post_id)
+  order by interactions desc, sum(held.1) desc nulls last, toString(post_id)
   limit {limit:UInt32}`;
 
 export const readTop = async (
@@ -110,12 +110,12 @@ export const readTop = async (
     ...paramsOf(workspaceId, window, filters),
     ...{ first: String(Date.parse(from)), end: String(Date.parse(to)), limit },
   });
-  return rows.map(([id, publishedAt, platforms, impressions, told, rate]) => ({
+  return rows.map(([id, publishedAt, platforms, impressions, held, rate]) => ({
     postId: String(id),
     publishedAt: isoOf(publishedAt) ?? '',
     platforms: platforms as Cell | readonly Platform[] as readonly Platform[],
     impressions: numberOf(impressions),
-    interactions: numberOf(told),
+    interactions: numberOf(held),
     engagementRate: numberOf(rate),
   }));
 };

@@ -16,7 +16,7 @@ import { announcementSeconds } from './run.ts';
 import { zonesFrom } from './zones.ts';
 
 /**
- * Makes the analytics tables anew beside the live ones while observations go on: first from the store, up to a head
+ * Fills new analytics tables beside the live ones while observations go on: first from the store, up to a head
  * taken after the log's ends were noted, then from those ends. An overlap inserts the same rows. Then the rebuild
  * compares old and new tables, and one transaction fences the old version and makes the new one live. A rebuild that
  * crashes leaves tables that no reader uses; the next rebuild drops them.

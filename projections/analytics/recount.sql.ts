@@ -97,7 +97,7 @@ from (
     open_until as open, ${list(summed.map((one) => `${one} as slice_${one}`))}
   from ${tableOf('gain_slices', days.version)}
   where version = ${days.drawn} and (workspace_id, day) in (${pairsOf(days)})
-  -- A statement that was given up and went on has written the same rows.
+  -- A statement that ran on after its caller gave it up has written the same rows.
   limit 1 by slice, workspace_id, day, account_id, client_id, platform
 )
 group by ${list(keys)}`;

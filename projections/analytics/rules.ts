@@ -3,7 +3,7 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { retentionMonths } from './tables.ts';
 
 /**
- * When the rule that counts gains changes, the recounter counts the older days anew, once: it marks some hundred at a
+ * When the rule that counts gains changes, the recounter counts the older days again, once: it marks some hundred at a
  * time, and only while nothing else is marked. A version of the tables that was filled under this rule needs no
  * recount.
  */

@@ -31,7 +31,8 @@ export const announcementSeconds = 15;
 const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
 /**
- * How often the recounter looks for marks that other processes left. A round rests as long as it took. Milliseconds.
+ * How often the recounter searches for marks of other processes. After a round it rests as long as the round took.
+ * Milliseconds.
  */
 const lookMs = 5_000;
 /** Between two tries while a dependency is unavailable. Milliseconds. */
@@ -98,7 +99,7 @@ class RecountLoop {
     })();
   }
 
-  /** There are days to count. */
+  /** Call it when there are days to count. */
   wake(observations: number): void {
     this.#inflow.observed(observations, performance.now());
     this.#wakeSignal.wake();

@@ -6,7 +6,10 @@ import { callClickHouse } from './unavailable.ts';
 /** The source of the analytics: a ClickHouse, and the live version of the tables. */
 export interface AnalyticsStore {
   readonly client: ClickHouseClient;
-  /** @param dropped a version whose tables were not found: its cached number is read anew */
+  /**
+   * @param dropped a version whose tables were not found: the live version is then read again and not taken from the
+   * cache
+   */
   readonly version: (dropped?: number) => Promise<number>;
 }
 

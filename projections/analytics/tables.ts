@@ -35,14 +35,14 @@ const openUntil = `open_until DateTime64(3, 'UTC') default toDateTime64(0, 3, 'U
 
 /** Sums of the gains of many posts on a day. Null: no network reports the figure for any of them. */
 const sums = `
-  -- Posts that gained something on the day, or were observed on it; 0: the row is empty.
+  -- Posts that gained on the day or were observed on it; 0: the row is empty.
   targets UInt32,
   ${columns('Nullable(Int64)')},
-  -- Of posts whose impressions and interactions are both known: what engagementRate is made of.
+  -- The parts of engagementRate: of posts whose impressions and interactions are both known.
   rated_interactions Nullable(Int64), rated_impressions Nullable(Int64),
-  -- The freshest snapshot that it is counted from; it may be of the night after the day.
+  -- The newest snapshot in the count; it may be from the night after the day.
   observed_at DateTime64(3, 'UTC'), version UInt64,
-  -- Until then a look at one of its posts may still change the day; 0: none will.
+  -- Until then an observation of one of its posts may change the day; 0: none will.
   ${openUntil}`;
 
 export const tableNames = [
@@ -75,10 +75,10 @@ export const createStatements = (v: number): readonly string[] => [
   workspace_id UUID, day Date, target_id UUID, observed_at DateTime64(3, 'UTC'), event_id UUID, position UInt64,
   post_id UUID, client_id UUID, account_id UUID, platform LowCardinality(String),
   published_at DateTime64(3, 'UTC'), removed_at Nullable(DateTime64(3, 'UTC')),
-  -- Bit n: the n-th counter was fetched; a counter that is null with its bit set is not told by the network.
+  -- Bit n: the n-th counter was fetched. A null counter with its bit set: the network does not report it.
   fetched UInt32,
   ${columns('Nullable(Int64)')},
-  -- JSON of the members of the figures that are no counters, as they are in the event.
+  -- JSON of the figures that are no counters, as in the event.
   more String codec(ZSTD(3)),
   raw String codec(ZSTD(3)), source LowCardinality(String)
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, target_id, observed_at, event_id)
@@ -86,9 +86,9 @@ export const createStatements = (v: number): readonly string[] => [
   `create table if not exists ${tableOf('account_observations', v)} (
   workspace_id UUID, day Date, account_id UUID, observed_at DateTime64(3, 'UTC'), event_id UUID, position UInt64,
   client_id UUID, platform LowCardinality(String),
-  -- The network's own day that the daily ones of the figures are of; null: it tells none.
+  -- The network's own day of the daily figures; null: the network names none.
   figures_day Nullable(Date),
-  -- JSON of the figures and of the demographics ('' = absent), as they are in the event.
+  -- JSON of the figures and of the demographics ('' = absent), as in the event.
   figures String codec(ZSTD(3)), demographics String codec(ZSTD(3)),
   raw String codec(ZSTD(3)), source LowCardinality(String)
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, account_id, observed_at, event_id)

@@ -83,7 +83,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     if (kind === 'webhook' || changesOne(batch)) return true;
     // Takes every event of a stream that may be published: the payload's members beyond the event are folded along the
     // way.
-    return interest.size > 0 && interest.hearsAny(workspaceOf(record.metadata), typesOfKind(kind));
+    return interest.size > 0 && interest.includesAny(workspaceOf(record.metadata), typesOfKind(kind));
   };
 
   /**
@@ -98,11 +98,11 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   };
 
   let lastMatchAt = Number.NEGATIVE_INFINITY;
-  const hearingOf =
+  const subscribersOf =
     (known: Interest) =>
     ({ metadata, position }: DecodedEvent, type: string) =>
       known.at(metadata.workspaceId, type, position);
-  const hearing = hearingOf(interest);
+  const subscribersNow = subscribersOf(interest);
 
   /**
    * Handles nearly every batch: it changes no endpoint, an endpoint subscribes to it, and one statement does
@@ -115,7 +115,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     if (events.some(({ stream }) => kindOf(stream) === 'webhook')) return null;
     // The batch may be applied in pieces, and an earlier piece may have changed endpoints.
     if (maybeChanged) await refreshInterest();
-    const planned = await plan(events, { subjects, partitions, hearing });
+    const planned = await plan(events, { subjects, partitions, subscribers: subscribersNow });
     if (planned.length === 0) return 'nothing';
     lastMatchAt = performance.now();
     return mintReserved(handover, planned, (messages) => {
@@ -127,7 +127,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<FailureAction | Applied | null> => {
     const own = events.filter(({ stream }) => kindOf(stream) === 'webhook');
     let tests: readonly RequestedTest[] = [];
-    let hears = hearing;
+    let subscribers = subscribersNow;
     if (maybeChanged) await refreshInterest();
     if (own.length > 0) {
       maybeChanged = true;
@@ -135,9 +135,9 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
       if (changes.failure !== null) return changes.failure;
       tests = changes.tests;
       const workspaces = [...new Set(events.map(({ metadata }) => metadata.workspaceId))];
-      hears = hearingOf(await Interest.within(tx, workspaces));
+      subscribers = subscribersOf(await Interest.within(tx, workspaces));
     }
-    const planned = await plan(events, { subjects, partitions, hearing: hears });
+    const planned = await plan(events, { subjects, partitions, subscribers });
     planned.push(...tests.map((test) => messageOf(test, partitions)));
     const changed = (): void => {
       if (own.length === 0) return;

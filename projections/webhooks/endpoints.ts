@@ -273,8 +273,8 @@ class Change {
   /**
    * Cancels the scheduled deliveries of events beyond this position; with a state, only types that its filter excludes.
    */
-  async #cancel(id: string, position: bigint, hears: LiveWebhook | null): Promise<void> {
-    const includedTypes = hears === null ? [] : typesOf(hears.events);
+  async #cancel(id: string, position: bigint, state: LiveWebhook | null): Promise<void> {
+    const includedTypes = state === null ? [] : typesOf(state.events);
     await this.#tx.query(
       `with gone as (
          delete from ops.webhook_queue q using ops.webhook_deliveries d
@@ -346,7 +346,7 @@ class Change {
          coalesce((attempts -> -1 ->> 'number')::int, 0), 0, 'resend', true
        from again
        on conflict (delivery_id) do update set
-         -- One that is under way is let go on: if it fails, the next is due at once.
+         -- A running attempt goes on; if it fails, the next attempt is due at once.
          next_at = case when webhook_queue.leased then webhook_queue.next_at else excluded.next_at end,
          lane = 0, tries = 0, trigger = 'resend', forced = true`,
       [eventTime, deliveryId, id],

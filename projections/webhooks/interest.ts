@@ -89,7 +89,7 @@ export class Interest {
   }
 
   /** Whether any interval of the workspace, open or closed, includes one of these types. */
-  hearsAny(workspaceId: string, types: readonly string[]): boolean {
+  includesAny(workspaceId: string, types: readonly string[]): boolean {
     return this.knows(workspaceId) && types.some((type) => this.#of(workspaceId, type).length > 0);
   }
 
@@ -97,8 +97,8 @@ export class Interest {
   at(workspaceId: string, type: string, position: bigint): readonly string[] {
     const found = this.#of(workspaceId, type);
     if (found.length === 0) return [];
-    const hearing = found.filter(({ from, to }) => from <= position && (to === null || position < to));
-    return hearing.length < 2 ? hearing.map(({ endpointId }) => endpointId) : unique(hearing);
+    const open = found.filter(({ from, to }) => from <= position && (to === null || position < to));
+    return open.length < 2 ? open.map(({ endpointId }) => endpointId) : unique(open);
   }
 
   #of(workspaceId: string, type: string): readonly Interval[] {

@@ -97,7 +97,7 @@ export class JobSteps {
     const planned = await plan(events, {
       subjects: this.#deps.subjects,
       partitions: this.#deps.log.partitions,
-      hearing: ({ metadata, position }, type) =>
+      subscribers: ({ metadata, position }, type) =>
         interest.at(metadata.workspaceId, type, position).filter((id) => id === job.endpoint_id),
     });
     await this.#move(tx, job, page, events.at(-1), 0);
@@ -142,7 +142,7 @@ export class JobSteps {
     const planned = await plan(events, {
       subjects: this.#deps.subjects,
       partitions: this.#deps.log.partitions,
-      hearing: (_event, type) => (matches(filter, type) ? [job.endpoint_id] : []),
+      subscribers: (_event, type) => (matches(filter, type) ? [job.endpoint_id] : []),
       replayId: job.id,
     });
     const minted = planned.length === 0 ? 0 : (await mint(pool, tx, planned, 0)).size;

@@ -33,7 +33,7 @@ export interface MintedDelivery {
   readonly leased: boolean;
 }
 
-/** Raise it whenever a function below changes: both are then replaced. */
+/** Raise it whenever a function below changes what it does: both are then made again under the new number. */
 const version = 2;
 
 export const migrateMint = (pool: Pool): Promise<void> =>
@@ -72,10 +72,10 @@ export const migrateMint = (pool: Pool): Promise<void> =>
           insert into ops.webhook_deliveries
             (event_time, id, endpoint_id, workspace_id, message_id, type, position, replay_id, created_at, updated_at)
           select a.event_time, a.id, a.endpoint_id, a.workspace_id, a.message_id, a.type, a.position, a.replay_id,
-            -- Of a test its caller was told.
+            -- For a test, the instant that its caller got in the answer.
             case when a.trigger = 'test' then a.event_time else clock_timestamp() end, clock_timestamp()
           from asked a
-          -- What was asked for by somebody is minted whatever the endpoint hears.
+          -- A delivery that a person requested is minted whatever the endpoint subscribes to.
           where a.trigger <> 'scheduled' or exists (
             select from ops.webhook_intervals i
             where i.endpoint_id = a.endpoint_id and i.from_position <= a.position

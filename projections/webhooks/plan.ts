@@ -15,7 +15,7 @@ export interface PlanOptions {
   readonly subjects: Subjects;
   readonly partitions: number;
   /** Endpoints that receive an event under this type. */
-  readonly hearing: (event: DecodedEvent, type: string) => readonly string[];
+  readonly subscribers: (event: DecodedEvent, type: string) => readonly string[];
   readonly replayId?: string;
 }
 
@@ -38,11 +38,11 @@ export const laneOf = (event: DecodedEvent, partitions: number): string =>
 
 /** All endpoints of an event share one envelope. @throws Unavailable when a stream could not be read */
 export const plan = async (events: readonly DecodedEvent[], options: PlanOptions): Promise<Minted[]> => {
-  const { subjects, partitions, hearing, replayId } = options;
+  const { subjects, partitions, subscribers, replayId } = options;
   const matched = new Map<DecodedEvent, { readonly type: string; readonly endpoints: readonly string[] }[]>();
   for (const event of events) {
     for (const type of publicTypesOf(event, kindOf(event.stream))) {
-      const endpoints = hearing(event, type);
+      const endpoints = subscribers(event, type);
       if (endpoints.length === 0) continue;
       const known = matched.get(event);
       if (known === undefined) matched.set(event, [{ type, endpoints }]);

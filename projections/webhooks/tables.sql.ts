@@ -1,7 +1,7 @@
 /** The tables of the first release; what came later is added by tables.ts. */
 export const tablesSql = `
 create schema if not exists ops;
--- One row; its lock puts every change of an endpoint in one order, and so the versions become visible in order.
+-- One row. Every change of an endpoint takes its lock, so versions become visible in their order.
 create table if not exists ops.webhook_version (one bool primary key default true check (one), version int8 not null);
 insert into ops.webhook_version (version) values (0) on conflict do nothing;
 
@@ -21,7 +21,7 @@ create table if not exists ops.webhook_endpoints (
 );
 create index if not exists webhook_endpoints_version on ops.webhook_endpoints (version);
 
--- Which events an endpoint hears: those at commit positions [from, to) whose type its filter lets through.
+-- The events that an endpoint subscribes to: those at commit positions [from, to) whose type its filter includes.
 create table if not exists ops.webhook_intervals (
   endpoint_id uuid not null,
   from_position int8 not null,
@@ -35,7 +35,7 @@ create table if not exists ops.webhook_intervals (
 create index if not exists webhook_intervals_version on ops.webhook_intervals (version);
 create index if not exists webhook_intervals_workspace on ops.webhook_intervals (workspace_id);
 
--- Envelopes, rendered once: one for all endpoints that hear the event.
+-- Envelopes, rendered once: all endpoints that receive the event share one.
 create table if not exists ops.webhook_messages (
   -- \`created\` of the envelope.
   event_time timestamptz not null,
@@ -67,14 +67,14 @@ create table if not exists ops.webhook_deliveries (
   delivered_at timestamptz,
   -- [{number, at, trigger, status, error, durationMs, responseBody}], oldest first
   attempts jsonb not null default '[]',
-  -- Also finds one by its id alone, in each of the few partitions: one index instead of two.
+  -- Also finds a delivery by its id alone, in each of the few partitions: one index instead of two.
   primary key (id, event_time)
 ) partition by range (event_time);
 create index if not exists webhook_deliveries_list on ops.webhook_deliveries (endpoint_id, created_at, id);
--- For retention: is there anything young among what is of old events? BRIN, so that an insert pays next to nothing.
+-- Retention asks whether a week of old events has young deliveries. BRIN costs an insert next to nothing.
 create index if not exists webhook_deliveries_created on ops.webhook_deliveries using brin (created_at);
 
--- What is still to be sent: a row for each pending delivery, and only while it is pending.
+-- One row for each pending delivery, deleted when the delivery is no longer pending.
 create table if not exists ops.webhook_queue (
   delivery_id uuid primary key,
   event_time timestamptz not null,
@@ -83,27 +83,27 @@ create table if not exists ops.webhook_queue (
   workspace_id uuid not null,
   -- 0 first tries, 1 retries, 2 replays
   lane int2 not null,
-  -- When somebody may take it: its due time, or the end of the lease of whoever has it. The endpoint that is off
-  -- keeps its rows here too; they are not looked at.
+  -- When a sender may take it: its due time, or the end of the lease of the sender that has it. Rows of an endpoint
+  -- that is off stay here, and no sender reads them.
   next_at timestamptz not null,
   leased bool not null,
-  -- Number of the last attempt begun, 0 before the first. It fences: a result names the attempt it is of.
+  -- Number of the last attempt begun, 0 before the first. A fence: a result counts only for the attempt that it names.
   attempt int4 not null,
-  -- Failures recorded since it was queued: its place in the schedule.
+  -- Failures recorded since it was queued, which decide the next wait.
   tries int4 not null,
   -- scheduled, test, resend, replay
   trigger text not null,
-  -- A person asked for this one: it is sent although the endpoint is off.
+  -- A person requested it: it is sent although the endpoint is off.
   forced bool not null default false
 ) with (fillfactor = 70);
 create index if not exists webhook_queue_due on ops.webhook_queue (endpoint_id, lane, next_at);
--- Found without a look at all that waits for an endpoint that is off.
+-- Finds forced rows without reading all other rows of an endpoint that is off.
 create index if not exists webhook_queue_forced on ops.webhook_queue (endpoint_id, next_at) where forced;
 
--- How an endpoint does: written by senders, one row each once something failed.
+-- Health of endpoints, written by senders: an endpoint gets its row with its first failure.
 create table if not exists ops.webhook_health (
   endpoint_id uuid primary key,
-  -- changedRevision under which this was seen; a row of an older one says nothing.
+  -- changedRevision of the endpoint at these answers; a row of an older revision is void.
   seen_revision int4 not null,
   -- First failure since the last success, and the newest one.
   failing_since timestamptz,
@@ -112,25 +112,25 @@ create table if not exists ops.webhook_health (
   -- Breaker: nothing is sent before this instant.
   open_until timestamptz,
   opened int4 not null default 0,
-  -- gone, receiver: it is to be disabled, and somebody has to append it.
+  -- gone, receiver: why a sender must turn the endpoint off; null: it must not.
   disable text
 ) with (fillfactor = 70);
 
--- Stretches of the store that are read once more for one endpoint.
+-- Jobs that read a range of the store again for one endpoint.
 create table if not exists ops.webhook_jobs (
   id uuid primary key,
   -- catch_up, replay, purge
   kind text not null,
   endpoint_id uuid not null,
   workspace_id uuid not null,
-  -- Everything at or before this commit position was read; null = nothing.
+  -- The job has read everything at or before this commit position; null = nothing.
   cursor int8,
   -- Catch-up, until its first page is read: the position of the first event it reads; null = behind the cursor.
   from_inclusive int8,
-  -- Catch-up: no head taken before this instant is the last one to read to. Null until its first step: that comes
-  -- after the commit of the interval, whoever slept before it.
+  -- Catch-up: a head taken before this instant is not the last one to read to. The first step sets it: that step
+  -- follows the commit of the interval.
   settle_at timestamptz,
-  -- That last head; null until it was taken.
+  -- The last head to read to; null until it is taken.
   last_position int8,
   -- Replay: of \`created\`, from inclusive, to exclusive; and its filter.
   from_time timestamptz,
@@ -141,7 +141,7 @@ create table if not exists ops.webhook_jobs (
   -- \`created\` of the newest event read.
   read_to timestamptz,
   minted int8 not null default 0,
-  -- Nobody is to go on with it before this instant: its rate.
+  -- No process continues the job before this instant, which keeps the rate of a replay.
   not_before timestamptz not null default now(),
   failure text,
   created_at timestamptz not null default now(),
@@ -150,6 +150,6 @@ create table if not exists ops.webhook_jobs (
 );
 create index if not exists webhook_jobs_running on ops.webhook_jobs (not_before) where status = 'running';
 
--- Where in the store a time lies: the commit position and the time of an event now and then.
+-- Maps times to positions in the store: commit position and time of an event now and then.
 create table if not exists ops.webhook_marks (position int8 primary key, at timestamptz not null);
 create index if not exists webhook_marks_at on ops.webhook_marks (at)`;

@@ -4,16 +4,16 @@ import { tablesSql } from './tables.sql.ts';
 import { migrateTurns } from './turns.ts';
 
 /**
- * Tables that the dispatcher mints into and the sender works off. They record what was sent to customers, which the log
- * cannot tell again: operational tables, backed up and never rebuilt.
+ * Tables that the dispatcher mints into and the sender works off. They record what was sent to customers, and the log
+ * does not hold that: so they are operational tables, backed up and never rebuilt.
  */
 
 const weekMs = 7 * 86_400_000;
 
 export const migrate = async (pool: Pool): Promise<void> => {
   await withMigrationLock(pool, async (tx) => {
-    // Made in one transaction: where the last table exists, all do. NOTE: `create index if not exists` locks its table
-    // before it checks, so a start would wait for present writers and could deadlock with them.
+    // One transaction makes them all: where the last table exists, all do. NOTE: `create index if not exists` locks its
+    // table before it checks, so a start would wait for running writers and could deadlock with them.
     const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
     if (made.rowCount === 0) await tx.query(tablesSql);
     else await beginInclusively(tx);

@@ -11,9 +11,9 @@ import type { Pool, PoolClient } from 'pg';
 export const turnsSql = `
 create table ops.webhook_turns (
   workspace_id uuid primary key,
-  -- When its next step is due, or until when the turn is lent.
+  -- When its next step is due, or the end of the lease of its turn.
   next_at timestamptz not null,
-  -- Counts the jobs that came: whoever ends a turn finds out that one came meanwhile.
+  -- Counts the jobs that arrived, so that the process that ends a turn detects a job that arrived meanwhile.
   version int8 not null default 0
 ) with (fillfactor = 70);
 create index webhook_turns_next on ops.webhook_turns (next_at);

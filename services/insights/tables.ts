@@ -10,7 +10,7 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
   await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;
-      -- The zones of workspaces and clients, by their streams at this revision.
+      -- Zones of workspaces and clients, as of this revision of their streams.
       create table if not exists ops.metrics_zones (
         id uuid primary key,
         timezone text,
@@ -29,16 +29,16 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         connected boolean not null default false,
         -- Of the account's stream.
         revision int8 not null default -1,
-        -- The end of a rest that its network asked for.
+        -- The end of the account's rest.
         not_before timestamptz,
         -- Rate limits in a row.
         limits int not null default 0,
-        -- When the first of its jobs is due: recounted with every change of them.
+        -- When the first of its jobs is due; each change of a job computes it again.
         next_at timestamptz
       );
       create index if not exists metrics_accounts_due on ops.metrics_accounts (next_at) where connected;
       create index if not exists metrics_accounts_fair on ops.metrics_accounts (workspace_id, next_at) where connected;
-      -- Only processes of the release before use the two above.
+      -- Only processes of the former release use the two indexes above.
       create index if not exists metrics_accounts_ready on ops.metrics_accounts (platform, greatest(next_at, not_before))
         where connected and next_at is not null;
       create index if not exists metrics_accounts_walk
@@ -62,9 +62,9 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         failures int not null default 0,
         -- When it first seemed gone, by the network's clock.
         gone_at timestamptz,
-        -- Last revision seen of its stream of observations; null: none.
+        -- Last revision seen in its stream of observations; null: none.
         seen_revision int,
-        -- A refresh asked for it, and it was not tried since.
+        -- A refresh waits for it, and no poll has tried it since.
         wanted boolean not null default false
       );
       create index if not exists metrics_jobs_account on ops.metrics_jobs (account_id, due_at);
@@ -78,7 +78,7 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         correlation_id text not null,
         -- Its accounts that are not done.
         waiting int not null,
-        -- After a failed completion: it is tried again then.
+        -- After a failed completion: the instant of the next try.
         not_before timestamptz
       );
       create index if not exists metrics_refreshes_complete on ops.metrics_refreshes (refresh_id) where waiting = 0;

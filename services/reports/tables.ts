@@ -15,12 +15,12 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         id uuid primary key,
         report_id uuid not null,
         workspace_id uuid not null,
-        -- Times it was begun without an orderly end.
+        -- Tries that began and did not end in order.
         attempts int not null default 0,
         due_at timestamptz not null default now(),
-        -- Blobs written for it: in the end those that its stream does not name are deleted.
+        -- Blobs written for it. When it is done, the worker deletes those that its stream does not name.
         written text[] not null default '{}',
-        -- Another one whenever the job is asked for again: work begun before keeps the row.
+        -- Changes with each event that asks for the job: work that began before the event keeps the row.
         heard uuid not null default gen_random_uuid()
       );
       alter table ops.report_jobs add column if not exists heard uuid not null default gen_random_uuid();
@@ -32,15 +32,15 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         after timestamptz not null,
         -- That instant; null: unknown since its definition or the zone changed.
         due_at timestamptz,
-        -- Another one after each event that may change the schedule: what was found out before does not hold any more.
+        -- Changes with each event that may change the schedule: a next run computed before it is void.
         heard uuid not null default gen_random_uuid(),
-        -- Nobody looks at it before this instant.
+        -- No process reads it before this instant.
         look_at timestamptz not null default now()
       );
       create index if not exists report_schedules_due on ops.report_schedules (due_at);
       create index if not exists report_schedules_unknown on ops.report_schedules (look_at) where due_at is null;
       create index if not exists report_schedules_workspace on ops.report_schedules (workspace_id);
-      -- Clients that a report is or ever was about, as runs about them may exist.
+      -- Clients that a report is or was about, because runs about a former one may exist.
       create table if not exists ops.report_subjects (
         client_id uuid not null,
         report_id uuid not null,

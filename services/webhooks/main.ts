@@ -18,7 +18,7 @@ import { migrateSender } from './statements.ts';
 
 await runProcess({
   name: 'webhooks',
-  summary: 'mints a delivery for every event that an endpoint hears, and sends it until it was taken',
+  summary: 'mints a delivery for each event that an endpoint subscribes to, and sends it until the receiver accepts it',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
     const adapters = await openAdapters({ name: 'webhooks', config, secrets });

@@ -15,7 +15,7 @@ export const migrateImportUrls = (pool: Pool): Promise<void> =>
     await tx.query(`
       create schema if not exists ops;
       create table if not exists ops.media_imports (
-        -- Named by the event. Two calls under one key make one row each, and the event names only one of them.
+        -- The event names it. Two calls under one key make one row each, and the event names only one of them.
         id uuid primary key,
         asset_id uuid not null,
         key_version text not null,

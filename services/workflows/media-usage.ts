@@ -23,11 +23,11 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
         asset_id uuid primary key,
         customer_id uuid not null,
         bytes int8 not null,
-        -- For an upload that may never arrive: from then on a worker checks it. Null: it has arrived.
+        -- For an upload that may never arrive: when a worker checks it. Null: it has arrived.
         reserved_until timestamptz
       );
       create index if not exists media_usage_reserved on ops.media_usage (reserved_until) where reserved_until is not null;
-      -- The customer's row first, by every caller: it is the lock that the sum holds by. False: the quota would be passed.
+      -- Every caller locks the customer's row first, so the sum holds. False: the quota would be passed.
       create or replace function ops.use_media(
         asset uuid, customer uuid, wanted int8, standard int8, until timestamptz, forced bool
       ) returns bool language plpgsql as $$
@@ -52,7 +52,7 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
         end if;
         return true;
       end $$;
-      -- As use_media, where the count is still what its caller saw: null, none. What was counted since is newer.
+      -- As use_media, if the count is still the one that its caller saw (null: none); a later count is newer.
       create or replace function ops.correct_media(asset uuid, customer uuid, seen int8, counted int8)
       returns void language plpgsql as $$
       begin
@@ -68,7 +68,7 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
           where asset_id = asset and bytes = seen and reserved_until is null;
         end if;
       end $$;
-      -- The one writer of the sums: whatever changes a row, a release that knows no sums included, changes its customer's sum.
+      -- The only writer of the sums: any change of a row, also by a release without sums, changes its customer's sum.
       create or replace function ops.sum_media() returns trigger language plpgsql as $$
       begin
         if tg_op <> 'INSERT' then
@@ -82,10 +82,10 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
       end $$;
       create or replace trigger media_usage_sum after insert or delete or update of bytes, customer_id
         on ops.media_usage for each row execute function ops.sum_media();
-      -- How far the walk over the library has come that finds assets which are not counted as they are.
+      -- Position of the walk over the library that corrects wrong counts.
       create table if not exists ops.media_recount (
         only_one bool primary key default true check (only_one),
-        -- The last asset that was looked at; null: the walk begins.
+        -- The last asset that was checked; null: the walk begins.
         after uuid,
         next_at timestamptz not null default now()
       );

@@ -31,8 +31,8 @@ export const client: Publisher<typeof clientPublic, ClientEvent, Shown> = {
       },
     ],
     ClientArchived: [{ type: 'client.archived', ofEvent: ({ id }) => ({ clientId: id }) }],
-    ClientNameClaimLapsed: 'how a name is fought for; who holds it the other events say',
-    ClientErased: 'whoever is erased is not talked of again',
+    ClientNameClaimLapsed: 'a step of claiming a name; the other events of the client show who has it',
+    ClientErased: 'no event names a client after its erasure',
   },
   evolve: (subject, event) => {
     if (event.type === 'ClientCreated') return shownOf(event.data);
@@ -102,8 +102,8 @@ interface Team {
 
 export const workspace: Publisher<typeof teamPublic, WorkspaceEvent, Team> = {
   rules: {
-    WorkspaceCreated: 'nobody can have registered an endpoint yet',
-    WorkspaceProfileChanged: 'name and zone of the agency are its own; GET /agency shows them',
+    WorkspaceCreated: 'the workspace cannot have an endpoint yet',
+    WorkspaceProfileChanged: 'name and zone of the agency are internal to it; GET /agency shows them',
     MemberAdded: [
       {
         type: 'team.member_added',
@@ -151,10 +151,10 @@ export const webhook: Publisher<typeof webhookPublic, WebhookEvent, null> = {
     ],
     WebhookEnabled: [{ type: 'webhook.enabled', ofEvent: ({ id }) => ({ webhookId: id, clientId: null }) }],
     WebhookDeleted: 'the caller has the answer; other endpoints need not know each other',
-    WebhookTestRequested: 'the one endpoint that was meant gets it, as a sample of the type that was asked for',
-    WebhookResendRequested: 'what is sent again was published before',
-    WebhookReplayRequested: 'what is sent again was published before',
-    WebhookReplayCanceled: 'what is sent again was published before',
+    WebhookTestRequested: 'only the tested endpoint gets a delivery: a sample of the requested type',
+    WebhookResendRequested: 'a resend repeats a published event',
+    WebhookReplayRequested: 'a replay repeats published events',
+    WebhookReplayCanceled: 'a replay repeats published events',
   },
   evolve: () => null,
 };

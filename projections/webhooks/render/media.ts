@@ -40,10 +40,10 @@ export const media: Publisher<typeof mediaPublic, MediaEvent, Asset> = {
         }),
       },
     ],
-    MediaStored: 'a step on the way; media.ready or media.failed says how it ended',
-    MediaProbed: 'a step on the way; media.ready or media.failed says how it ended',
-    MediaRenditionsRequested: 'what is asked for says so once it is there',
-    MediaRenditionsPlanned: 'a source that fits needs no rendition; what is made says so once it is there',
+    MediaStored: 'an intermediate step; media.ready or media.failed reports the result',
+    MediaProbed: 'an intermediate step; media.ready or media.failed reports the result',
+    MediaRenditionsRequested: 'an intermediate step; each rendition is published when it is ready',
+    MediaRenditionsPlanned: 'a source that fits needs no rendition; each rendition is published when it is ready',
     MediaRenditionReady: [
       {
         type: 'media.variant.ready',
@@ -85,7 +85,7 @@ export const media: Publisher<typeof mediaPublic, MediaEvent, Asset> = {
         ofStream: ({ id, occurredAt }, { clientId }) => ({ assetId: id, clientId, deletedAt: occurredAt }),
       },
     ],
-    MediaFilesRemoved: 'media.deleted has told that it is gone',
+    MediaFilesRemoved: 'media.deleted has reported the deletion',
     MediaQuarantined: [
       {
         type: 'media.quarantined',

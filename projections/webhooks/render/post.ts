@@ -115,10 +115,10 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
         }),
       },
     ],
-    PostTargetsChanged: 'an intent: each target it changes says so',
+    PostTargetsChanged: 'an intent: each changed target publishes its own event',
     PostTargetsSkipped: 'an intent that came too late for a target changes nothing',
-    PostTargetSettled: 'the target has said it',
-    PostTargetReopened: 'the target has said it',
+    PostTargetSettled: 'the target has published its own event',
+    PostTargetReopened: 'the target has published its own event',
     PostPublished: [
       {
         type: 'post.published',

@@ -8,7 +8,7 @@ type Payloads = Pick<typeof refreshPublic, 'analytics.refreshed'>;
 
 export const refresh: Publisher<Payloads, RefreshEvent, null> = {
   rules: {
-    AnalyticsRefreshRequested: 'the caller has the answer; what comes of it is published when it is there',
+    AnalyticsRefreshRequested: 'the caller has the answer; analytics.refreshed reports the result',
     AnalyticsRefreshed: [
       {
         type: 'analytics.refreshed',

@@ -22,12 +22,12 @@ const clientOf = ({ clientId, runs }: Report, runId: string): string | null => {
   return run === undefined ? clientId : run.clientId;
 };
 
-type Told = Pick<typeof reportPublic, 'report.run.completed' | 'report.run.failed'>;
+type Payloads = Pick<typeof reportPublic, 'report.run.completed' | 'report.run.failed'>;
 
-export const report: Publisher<Told, ReportEvent, Report> = {
+export const report: Publisher<Payloads, ReportEvent, Report> = {
   rules: {
-    ReportDefined: 'how a report is set up is its owner’s own; GET /reports shows it',
-    ReportRunRequested: 'a step on the way; report.run.completed or report.run.failed says how it ended',
+    ReportDefined: 'the definition is internal to the agency; GET /reports shows it',
+    ReportRunRequested: 'an intermediate step; report.run.completed or report.run.failed reports the result',
     ReportRunCompleted: [
       {
         type: 'report.run.completed',

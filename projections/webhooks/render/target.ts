@@ -103,7 +103,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
     ],
     TargetPublishCheckpointed: 'a step within an attempt',
     TargetSegmentPublished: 'a step within an attempt',
-    TargetPublishTakenOver: 'the attempt goes on, in other hands',
+    TargetPublishTakenOver: 'another worker continues the same attempt',
     TargetHandedToPlatform: [
       {
         type: 'target.handed_to_platform',

@@ -7,22 +7,22 @@ import type { Unpublished } from './rule.ts';
 
 /** Stream kinds that publish nothing. */
 
-const ofKeys = 'what opens our doors is told to nobody';
+const ofKeys = 'credentials are never published';
 export const apikey: Unpublished<ApiKeyEvent> = { ApiKeyCreated: ofKeys, ApiKeyRotated: ofKeys, ApiKeyRevoked: ofKeys };
 
-const ofNames = 'how a name is fought for; who holds it the client says';
+const ofNames = 'a step of claiming a name; events of the client show who has it';
 export const clientname: Unpublished<ClientNameEvent> = { NameClaimed: ofNames, NameReleased: ofNames };
 
-const ofInvites = 'the caller has the answer; what an invite leads to the account says';
+const ofInvites = 'the caller has the answer; events of the connected accounts follow';
 export const invite: Unpublished<InviteEvent> = {
   ConnectInviteCreated: ofInvites,
   ConnectInviteUsed: ofInvites,
   ConnectInviteRevoked: ofInvites,
 };
 
-const ofRequests = 'how a call is carried out; what comes of it the other streams say';
+const ofRequests = 'a step of carrying out a call; its effects are events of other streams';
 export const request: Unpublished<RequestEvent> = { RequestAccepted: ofRequests, RequestCompleted: ofRequests };
 
-const ofFigures = 'every look at every post is one; analytics.refreshed says when there is something to read';
+const ofFigures = 'one for each observation, which is too many; analytics.refreshed reports that figures are new';
 export const targetmetrics: Unpublished<TargetMetricsEvent> = { TargetMetricsObserved: ofFigures };
 export const accountmetrics: Unpublished<AccountMetricsEvent> = { AccountMetricsObserved: ofFigures };

@@ -18,16 +18,15 @@ export const migrateLeases = (pool: Pool): Promise<void> =>
         kind text not null,
         id text not null,
         holder text not null,
-        -- From one sequence for all rows, so that no epoch comes twice even if the row was deleted in between.
+        -- From one sequence for all rows: no epoch comes twice, even if the row was deleted in between.
         epoch bigint not null,
         until timestamptz not null,
-        -- Nobody may take it before this instant; null: as soon as it lapses.
+        -- No worker may take it before this instant; null: as soon as it lapses.
         not_before timestamptz,
         primary key (kind, id)
       ) with (fillfactor = 50)`);
     // The index finds resting rows by the end of their rest; renewals change none of its columns. The check comes
-    // first,
-    // because `create index if not exists` waits for every writer even if the index exists.
+    // first, because `create index if not exists` waits for every writer even if the index exists.
     const { rows } = await tx.query(`select to_regclass('ops.work_leases_resting') is null as missing`);
     if (rows[0]?.missing === true) {
       await tx.query(`
