@@ -82,7 +82,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     });
   };
 
-  t('gives back what was put: bytes, type, length', async () => {
+  t('returns a stored file with its bytes, type and length', async () => {
     const key = newKey();
     const content = randomBytes(300_000);
     const made = await put(key, content);
@@ -93,7 +93,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.ok(content.equals(await buffer(body)));
   });
 
-  t('takes a stream as it takes bytes, and an empty file', async () => {
+  t('stores bytes, streams and empty files', async () => {
     const key = newKey();
     const pieces = Array.from({ length: 40 }, () => randomBytes(100_000));
     const bytes = 4_000_000;
@@ -106,7 +106,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(empty), '');
   });
 
-  t('overwrites, and says by the etag that the content is another', async () => {
+  t('overwrites, and the etag changes with the content', async () => {
     const key = newKey();
     const first = await put(key, 'first');
     const second = await put(key, 'second!', 'image/png');
@@ -115,7 +115,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(key), 'second!');
   });
 
-  t('reads parts', async () => {
+  t('reads ranges', async () => {
     const key = newKey();
     await put(key, '0123456789');
     assert.equal(await read(key, { start: 0, end: 0 }), '0');
@@ -125,7 +125,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     await refusedWith('refused', store.get(key, { range: { start: 10, end: 12 } }));
   });
 
-  t('what is not there is null, not_found, or nothing to delete', async () => {
+  t('answers null or not_found for a missing key, and deletes nothing', async () => {
     const key = newKey();
     assert.equal(await store.head(key), null);
     await refusedWith('not_found', store.get(key));
@@ -143,7 +143,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(key), 'here again');
   });
 
-  t('a body of another length than was said leaves nothing, or what was there', async () => {
+  t('a body of a wrong length leaves the key as it was', async () => {
     const key = newKey();
     for (const bytes of [4, 6]) {
       await refusedWith('refused', store.put(key, Readable.from([Buffer.from('12345')]), { contentType: type, bytes }));
@@ -155,7 +155,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(key), 'old');
   });
 
-  t('a body that breaks off, and one that is given up, leave nothing', async () => {
+  t('a body that breaks off or is aborted leaves no file', async () => {
     const broken = newKey();
     const source = new Readable({ read() {} });
     source.push(randomBytes(100_000));
@@ -174,7 +174,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await store.head(given), null);
   });
 
-  t('a reader is given the old file or the new one, never parts of both', async () => {
+  t('a reader gets the old file or the new one, never parts of both', async () => {
     const key = newKey();
     const files = Array.from({ length: 8 }, (_, index) => Buffer.alloc(400_000 + index, `${index}`));
     await put(key, files[0] ?? '');
@@ -190,7 +190,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     await writers;
   });
 
-  t('copies at an etag, and nothing else', async () => {
+  t('copies only while the source has the etag', async () => {
     const [from, to] = [newKey(), newKey('original')];
     const first = await put(from, 'as it was', 'image/gif');
     const copy = await store.copy(from, to, first.etag);
@@ -205,7 +205,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(to), 'as it was');
   });
 
-  t('has the whole file on this machine', async () => {
+  t('gives the whole file on this machine', async () => {
     const key = newKey();
     const content = randomBytes(2_000_000);
     await put(key, content);
@@ -217,7 +217,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     await assert.rejects(store.localFile(key, path.join(folder, 'aborted'), AbortSignal.abort()));
   });
 
-  t('takes no key that is none', async () => {
+  t('refuses invalid keys', async () => {
     const wrong = [
       '',
       '/a',
@@ -243,7 +243,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     }
   });
 
-  t('a presigned PUT takes its key, type and length, and nothing else', async () => {
+  t('a presigned PUT accepts only its key, type and length', async () => {
     const key = newKey();
     const content = Buffer.from('twelve bytes');
     const { url, headers } = await store.presignPut(key, { contentType: type, bytes: 12, expiresAt: inAnHour() });
@@ -283,7 +283,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(key), 'twelve bytes');
   });
 
-  t('a presigned URL ends', async () => {
+  t('a presigned URL expires', async () => {
     const key = newKey();
     const past = new Date(Date.now() - 5_000);
     const { url, headers } = await store.presignPut(key, { contentType: type, bytes: 1, expiresAt: past });
@@ -295,7 +295,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.ok(status === 403 || status === 400, String(status));
   });
 
-  t('a presigned GET gives the file, or a part of it, with its type', async () => {
+  t('a presigned GET returns the file, or a range of it, with its type', async () => {
     const key = newKey();
     await put(key, '0123456789', 'video/mp4');
     const url = await store.presignGet(key, { contentType: 'video/mp4', expiresAt: inAnHour() });
@@ -319,7 +319,7 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(key), '0123456789');
   });
 
-  t('shows pictures, video and PDF in place, and saves everything else', async () => {
+  t('serves pictures, video and PDF inline, and every other type as a download', async () => {
     const shown = ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/gif', 'video/mp4', 'application/pdf'];
     const saved = ['image/svg+xml', 'text/html', 'application/xhtml+xml', 'text/plain', 'application/octet-stream'];
     for (const contentType of [...shown, ...saved]) {
@@ -341,5 +341,5 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     }
   });
 
-  t('answers that it is there', () => store.ping());
+  t('answers a ping', () => store.ping());
 };

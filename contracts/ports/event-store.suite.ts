@@ -270,7 +270,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.equal((await store.read(stream)).length, 4);
   });
 
-  t('refuses every wrong expectation, tells the head, and writes nothing', async () => {
+  t('refuses every wrong expectation, returns the head, and writes nothing', async () => {
     const stream = newStream();
     await conflicts(store.append(stream, 0n, [event()]), 'none');
     await conflicts(store.append(stream, 7n, [event()]), 'none');
@@ -312,7 +312,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.deepEqual(ids(await store.read(stream)), ids([...first, ...second]));
   });
 
-  t('a repeat is compared by id, so its bytes are not looked at', async () => {
+  t('compares a repeat by id and ignores its bytes', async () => {
     const stream = newStream();
     const first = event();
     await store.append(stream, 'none', [first]);
@@ -362,7 +362,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.deepEqual(ids(await store.read(stream)), winners);
   });
 
-  t('many callers race for one birth, on two handles', async () => {
+  t('many callers race to create one stream, on two handles', async () => {
     const stream = newStream();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? store : other).append(stream, 'none', events(3))),
@@ -437,7 +437,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.equal((await store.append(stream, 'none', [event()])).revision, 0n);
   });
 
-  t('refuses more than 512 KiB, takes just that much', async () => {
+  t('refuses more than 512 KiB and accepts exactly 512 KiB', async () => {
     const stream = newStream();
     const [a, b] = events(2) as [EventToAppend, EventToAppend];
     const rest = maxAppendBytes - a.metadata.length - a.type.length - b.data.length - b.metadata.length - b.type.length;
@@ -450,7 +450,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.equal((await store.read(stream))[0]?.data.length, rest);
   });
 
-  t('bytes come back as they were', async () => {
+  t('returns stored bytes unchanged', async () => {
     const stream = newStream();
     const every = Uint8Array.from({ length: 256 }, (_, i) => i);
     const list = [
@@ -496,7 +496,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.deepEqual(await store.read(stream, { from: 9_007_199_254_740_993n }), []);
   });
 
-  t('a stream nobody wrote reads as empty', async () => {
+  t('a stream without events reads as empty', async () => {
     assert.deepEqual(await store.read(newStream()), []);
     assert.deepEqual(await store.read(newStream(), { from: 3n, limit: 2 }), []);
   });
@@ -538,7 +538,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.deepEqual(await store.readAll({ after: from, limit: 0 }), []);
   });
 
-  t('from a position: the event there comes too, and the pages go on behind it', async () => {
+  t('reads from a position, inclusive, and the next pages continue after it', async () => {
     const stream = newStream();
     await store.append(stream, 'none', events(7));
     const stored = await store.read(stream);
@@ -551,7 +551,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.deepEqual(await readFrom(((await store.head()) ?? 0n) + 1_000_000n, 5), []);
   });
 
-  t('from a position that starts no event: refused as that, time after time', async () => {
+  t('refuses a position at which no event starts, every time', async () => {
     const stream = newStream();
     const { position } = await store.append(stream, 'none', [event()]);
     assert.ok(position !== null);
@@ -566,7 +566,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.equal((await store.readAll({ from: position, limit: 1 })).length, 1);
   });
 
-  t('of a workspace: its events alone, in order, with pages of any size, however far the index has come', async () => {
+  t('reads a workspace: its own events in order, with pages of any size, at any state of the index', async () => {
     const from = await store.head();
     const mine = randomUUID();
     const streams = Array.from({ length: 4 }, newStream);
@@ -597,7 +597,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     await isWhole();
   });
 
-  t('of a workspace: from a position, up to a position, both inclusive', async () => {
+  t('reads a workspace from a position up to a position, both inclusive', async () => {
     const mine = randomUUID();
     const stream = newStream();
     await store.append(stream, 'none', events(6, ofWorkspace(mine)));
@@ -624,7 +624,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     await bounds();
   });
 
-  t('of a workspace: what all others have is passed over in bounded pages, and an index reads none of it', async () => {
+  t('reads a workspace: passes other workspaces’ events in bounded pages, and with an index reads none of them', async () => {
     const from = await store.head();
     const mine = randomUUID();
     const list = events(3, ofWorkspace(mine));
@@ -640,7 +640,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.ok(pages <= 2, `${pages} pages for three events`);
   });
 
-  t('of a workspace: metadata name it, or nobody; an event that says otherwise is refused', async () => {
+  t('reads a workspace by its metadata, and refuses an event whose metadata name another one', async () => {
     const from = await store.head();
     const [mine, theirs] = [randomUUID(), randomUUID()];
     for (const metadata of ['{}', `{"workspaceId":"${theirs}"}`, `{"workspaceId": "${mine}"}`]) {
@@ -670,7 +670,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     }
   });
 
-  t('a subscription loses no event, however many it found: whole pages of the server and parts', async () => {
+  t('a subscription loses no event, whether they fill whole pages of the server or parts', async () => {
     for (const backlog of [32, 33, 64]) {
       const from = await store.head();
       const stream = newStream();
@@ -685,7 +685,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     }
   });
 
-  t('a subscription after a position beyond the end is caught up, and leaves out what lies before it', async () => {
+  t('a subscription after a position beyond the end is caught up, and leaves out events up to that position', async () => {
     const after = ((await store.head()) ?? 0n) + 300n;
     const stream = newStream();
     const subscribed = tail(other, { after, streams: new Set([stream]) });
@@ -698,7 +698,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.ok(subscribed.seen.length < stored.length);
   });
 
-  t('the total order is the order of commits: who waited for an answer comes later', async () => {
+  t('the total order is the order of commits: an append after an answer comes later', async () => {
     for (let round = 0; round < 20; round++) {
       const one = await (round % 2 ? store : other).append(newStream(), 'none', [event()]);
       const two = await (round % 3 ? store : other).append(newStream(), 'none', [event()]);
@@ -753,7 +753,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
 
   // Only where the server keeps its own streams; elsewhere no `$` stream can exist.
   if (offered('systemEvent')) {
-    t('streams of the store itself are not seen', async () => {
+    t('leaves out streams of the store itself', async () => {
       const stream = newStream();
       const from = await store.head();
       const subscribed = tail(store, { after: from });
@@ -847,7 +847,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
 
   // Only where the reply is separate from the commit.
   if (offered('dropReplyAfterCommit')) {
-    t('an append whose reply was lost is repeated with the same ids and stands once', async () => {
+    t('an append whose reply was lost is repeated with the same ids and stored once', async () => {
       for (let round = 0; round < 3; round++) {
         const stream = newStream();
         const list = events(2);
@@ -866,7 +866,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
 
   // Only where there are connections to lose.
   if (offered('killConnections')) {
-    t('connections that die lose nothing, and skip and reorder nothing for a subscriber', async () => {
+    t('lost connections lose no event, and a subscriber skips and reorders none', async () => {
       const from = await store.head();
       const streams = new Set<string>();
       const subscribed = tail(other, { after: from, streams });

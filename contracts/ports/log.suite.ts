@@ -154,7 +154,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
   const settled = (group: string, source: Source): Promise<void> =>
     until(`${source.facts.length} records applied`, async () => (await effects.count(group)) >= source.facts.length);
 
-  t('carries a fact unchanged', async () => {
+  t('carries an event unchanged', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const seen: LogRecord[] = [];
@@ -189,7 +189,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     once(await effects.applied(group), source);
   });
 
-  t('hands over no more than maxBatch at once', async () => {
+  t('delivers at most maxBatch records at once', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const source = new Source(1);
@@ -238,7 +238,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     assert.equal(repeated, 0, 'records below the stored position');
   });
 
-  t('reads lanes anew when it is asked to, and what comes after them', async () => {
+  t('reads a lane again on request, and then the records after it', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const source = new Source(10);
@@ -314,7 +314,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     assert.deepEqual([...new Set(applied.map(({ member }) => member))], ['heir']);
   });
 
-  t('gives the lanes back to a member that was fenced while it owns them', async () => {
+  t('assigns lanes again to a member that was fenced while it owns them', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const source = new Source(4);
@@ -365,7 +365,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     once(await effects.applied(group), source);
   });
 
-  t('ends with its signal, after the batch it is in', async () => {
+  t('ends after the present batch when its signal aborts', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const source = new Source(1);
@@ -400,7 +400,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     once(await effects.applied(group), source);
   });
 
-  t('ends well though its handler gives up at the signal', async () => {
+  t('ends without an error when its handler gives up at the signal', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const control = new AbortController();
@@ -419,7 +419,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     assert.equal(await effects.count(group), 0);
   });
 
-  t('is not held up by members that left while they joined', async () => {
+  t('does not wait for members that left while they joined', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const source = new Source(12);
@@ -503,7 +503,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     });
 
   if (offer('writeLosingAck'))
-    t('has each record in order after a lost acknowledgement', async () => {
+    t('holds each record in order after a lost acknowledgement', async () => {
       const log = await harness.open();
       const group = await newGroup(log);
       const run = join(log, group, 'a');
@@ -584,7 +584,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     });
 
   if (offer('kill9'))
-    t('has every acknowledged record once and in order though the server was killed', async () => {
+    t('holds every acknowledged record once and in order after the server was killed', async () => {
       const log = await harness.open();
       const group = await newGroup(log);
       const run = join(log, group, 'a');
@@ -614,7 +614,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
       once(await effects.applied(group), source);
     });
 
-  t('carries 20,000 records without growing', async () => {
+  t('carries 20,000 records in bounded memory', async () => {
     const log = await harness.open();
     const group = await newGroup(log);
     const source = new Source(200);

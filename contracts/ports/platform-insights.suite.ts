@@ -1,6 +1,6 @@
 /**
- * What every source of figures must do. An adapter's test hands over a harness: posts on a network that can be made to
- * fail. Cases work on posts of their own.
+ * The behaviour of every source of figures. An adapter's test passes a harness: posts on a network whose faults the
+ * harness controls. Each case has its own posts.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -16,7 +16,7 @@ import {
   type PostInsightsAnswer,
 } from './platform-insights.ts';
 
-/** How the network fails when it is asked for the figures of one post. */
+/** How the network fails when it gets a request for the figures of one post. */
 export type InsightsFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
 
 export interface InsightsHarness {
@@ -24,11 +24,11 @@ export interface InsightsHarness {
   readonly platforms: readonly Platform[];
   close(): Promise<void>;
   account(platform: Platform): PublishRequest['account'];
-  /** A post that is out. `fault` strikes once. */
+  /** Publishes a post. `fault` strikes once. */
   publish(platform: Platform, account: PublishRequest['account'], fault?: InsightsFault): Promise<InsightsSubject>;
-  /** Takes it off the network. */
+  /** Removes the post from the network. */
   remove(platform: Platform, post: InsightsSubject): Promise<void>;
-  /** Some days pass on the network. */
+  /** Lets some days pass on the network. */
   pass(): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
     return mapped.figures;
   };
 
-  t('tells of each post, in their order, figures that the network’s table can read', async () => {
+  t('reports figures of each post in order, and the network’s rules can read them', async () => {
     for (const platform of harness.platforms) {
       const account = harness.account(platform);
       const posts = [await harness.publish(platform, account), await harness.publish(platform, account)];
@@ -72,11 +72,11 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
       assert.equal(answers.length, 3);
       const figures = asked.map((post, place) => figuresOf(platform, post, answers[place] as PostInsightsAnswer));
       assert.deepEqual(figures[0], figures[2], 'the same post');
-      for (const told of figures) assert.equal(typeof told.comments, 'number', platform);
+      for (const { comments } of figures) assert.equal(typeof comments, 'number', platform);
     }
   });
 
-  t('tells of an account its followers', async () => {
+  t('reports the followers of an account', async () => {
     for (const platform of harness.platforms) {
       const answer = await harness.source.fetchAccountInsights(platform, harness.account(platform), never);
       assert.ok(answer.kind === 'reported', platform);
@@ -95,11 +95,11 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
       for (const { day, raw } of earlier) {
         assert.match(day, /^\d{4}-\d\d-\d\d$/);
         assert.ok(last !== null && day < last, `${platform}: ${day} is before ${last}`);
-        const told = accountFiguresOf(platform, raw);
-        assert.ok(told.kind === 'figures' && told.odd.length === 0, platform);
-        assert.ok(typeof told.figures.followerCount !== 'number', `${platform}: followers are of now, not of a day`);
+        const past = accountFiguresOf(platform, raw);
+        assert.ok(past.kind === 'figures' && past.odd.length === 0, platform);
+        assert.ok(typeof past.figures.followerCount !== 'number', `${platform}: followers are of now, not of a day`);
         assert.ok(
-          Object.values(told.figures).some((figure) => typeof figure === 'number'),
+          Object.values(past.figures).some((figure) => typeof figure === 'number'),
           `${platform}: ${day}`,
         );
       }
@@ -117,12 +117,12 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
     assert.ok(before.observedAt < after.observedAt);
   });
 
-  t('of nothing it tells nothing', async () => {
+  t('answers a request without posts with no answer', async () => {
     const [platform] = harness.platforms as [Platform];
     assert.deepEqual(await all(harness.source.fetchPostInsights(platform, harness.account(platform), [], never)), []);
   });
 
-  t('says that a post is gone, and goes on with the others', async () => {
+  t('reports a removed post as removed and continues with the others', async () => {
     for (const platform of harness.platforms) {
       const account = harness.account(platform);
       const [gone, stays] = [await harness.publish(platform, account), await harness.publish(platform, account)];
@@ -138,7 +138,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
     }
   });
 
-  t('tells an account nothing of another one’s posts', async () => {
+  t('reports nothing of a post to another account', async () => {
     for (const platform of harness.platforms) {
       const post = await harness.publish(platform, harness.account(platform));
       const other = { ...harness.account(platform), id: randomUUID() };
@@ -159,7 +159,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
     keyof typeof faults,
     (answer: PostInsightsAnswer) => void,
   ][]) {
-    t(`answers when its network does not: ${fault}`, async () => {
+    t(`answers when its network fails: ${fault}`, async () => {
       for (const platform of harness.platforms) {
         const account = harness.account(platform);
         const [fails, stays] = [
@@ -173,7 +173,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
     });
   }
 
-  t('hands on nonsense as it came, for the table to refuse', async () => {
+  t('passes nonsense on unchanged, and the network’s rules refuse it', async () => {
     for (const platform of harness.platforms) {
       const account = harness.account(platform);
       const post = await harness.publish(platform, account, 'nonsense');
@@ -185,7 +185,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
     }
   });
 
-  t('asks nobody once it was told to stop', async () => {
+  t('sends no request after its signal aborted', async () => {
     const [platform] = harness.platforms as [Platform];
     const account = harness.account(platform);
     const post = await harness.publish(platform, account);

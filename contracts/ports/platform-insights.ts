@@ -1,16 +1,16 @@
-/** How the house asks a social network for figures. Every platform adapter is a source; the sandbox reports on its own posts. */
+/** A source of figures. Every platform adapter is one; the sandbox reports on its own posts. */
 import type { Platform } from '#schemas/common.ts';
 import type { AccountFigures, PostFigures } from '#schemas/insights.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import type { Json, PublishRequest } from './platform.ts';
 
-/** A post the network is asked about. */
+/** A post whose figures are requested. */
 export interface InsightsSubject {
   readonly targetId: string;
   readonly externalId: string;
   /** ISO 8601. */
   readonly publishedAt: string;
-  /** How its media went out; `feed` for text too. */
+  /** How its media was published; `feed` for text too. */
   readonly use: MediaUse;
   readonly hasVideo: boolean;
 }
@@ -20,41 +20,43 @@ export interface Reported<Field extends string> {
   readonly raw: Json;
   readonly observedAt: string;
   /**
-   * Figures the adapter asked for. One of these that the network left out is null, a figure nobody asked for is absent.
-   * Not given: the adapter asked for what `raw` holds.
+   * Figures that the adapter asked for. One of these that the network left out is null; any other figure is absent.
+   * Without this list the adapter asked for exactly the figures in `raw`.
    */
   readonly fields?: readonly Field[];
 }
 
 /**
- * What a network reported of a post. `raw` holds the network's own members under its own names (each network's
+ * A network's answer about a post. `raw` holds the network's own members under its own names (each network's
  * `insights.ts` in `services/domain/platforms/` reads them); the adapter adds nothing. `observedAt`: ISO 8601, by the
  * network's clock.
  */
 export type PostInsightsAnswer =
   | Reported<keyof PostFigures>
-  /** The network answers and no longer has the post. `raw`: the last thing it reports of it, null where that is nothing. */
+  /**
+   * The network answers and no longer has the post. `raw`: its last answer about the post, null where there is none.
+   */
   | { readonly kind: 'removed'; readonly raw: Json | null; readonly observedAt: string }
   /** `retryAt`: ISO 8601, by our own clock. */
   | { readonly kind: 'rate_limited'; readonly retryAt: string }
   | { readonly kind: 'reauth_required'; readonly reason: string }
-  /** The network did not answer, or refused for now: ask again later. */
+  /** The network did not answer, or refuses for now: ask again later. */
   | { readonly kind: 'unavailable'; readonly reason: string };
 
-/** One day of the network's own calendar that is over there. */
+/** A past day of the network's own calendar. */
 export interface ReportedDay {
   /** `YYYY-MM-DD`. */
   readonly day: string;
-  /** In the shape of the answer, for this day, without figures of the present moment such as followers. */
+  /** In the shape of the answer, for this day only: without present figures such as followers. */
   readonly raw: Json;
 }
 
-/** Days to ask for where a network reports more than one: some networks revise a day, and a poll may miss a night. */
+/** Days to request where a network reports several: some networks revise a day, and a poll may miss a night. */
 export const accountDays = 7;
 
 /**
- * `figuresOf`: `YYYY-MM-DD`, the day of the network's calendar that the daily figures are of; null: the network has no
- * daily figures. `earlier`: days before that one, in any order, each as the network reports it now.
+ * `figuresOf`: `YYYY-MM-DD`, the day of the daily figures in the network's calendar; null: the network has no daily
+ * figures. `earlier`: days before that one, in any order, each as the network reports it now.
  */
 export type AccountInsightsAnswer =
   | (Reported<keyof AccountFigures | 'demographics'> & {
@@ -64,15 +66,15 @@ export type AccountInsightsAnswer =
   | Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 
 export interface InsightsSource {
-  /** Adapter and version of what it asks for: `sandbox/1`. */
+  /** The adapter and the version of its requests: `sandbox/1`. */
   readonly insightsVersion: string;
-  /** Milliseconds after a request for figures within which a person's wish for fresh ones starts no other request. */
+  /** Milliseconds after an answer in which a person's refresh causes no further request. */
   readonly minIntervalMs: number;
-  /** Milliseconds that the network's clock may be ahead of ours; a later `observedAt` is nonsense. Null: no bound. */
+  /** Milliseconds that the network's clock may be ahead of ours; a later `observedAt` is refused. Null: no bound. */
   readonly maxAheadMs: number | null;
   /**
-   * One answer for each post, in the order of `posts`, each as soon as it arrives, so that a call that fails later costs
-   * none of them.
+   * One answer for each post, in the order of `posts`, each as soon as it arrives, so that a later failure loses none
+   * of them.
    * @param signal aborts the calls
    */
   fetchPostInsights(
@@ -82,8 +84,8 @@ export interface InsightsSource {
     signal: AbortSignal,
   ): AsyncIterable<PostInsightsAnswer>;
   /**
-   * Figures of the account for a day that is over at the network, for the days before it (`accountDays` in all) where the
-   * network has them, and its followers and demographics now.
+   * Figures of the account for the newest past day of the network, for the days before it (`accountDays` in all) where
+   * the network has them, and its followers and demographics now.
    */
   fetchAccountInsights(
     platform: Platform,

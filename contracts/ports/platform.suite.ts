@@ -1,6 +1,6 @@
 /**
- * What every platform adapter must do. An adapter's test hands over a harness: adapters over one and the same network,
- * and a look at what that network really made. Cases work on targets of their own, so the network need not be empty.
+ * The behaviour of every platform adapter. An adapter's test passes a harness: adapters over one network, and a query
+ * for the posts that this network really has. Each case has its own targets, so the network need not be empty.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -17,7 +17,7 @@ import type {
   ReconcileOutcome,
 } from './platform.ts';
 
-/** What the network is told to do with one target's calls. */
+/** A fault that the network shows for one target's calls. */
 export type ScriptedFault =
   | 'rate_limit'
   | 'reject'
@@ -30,10 +30,12 @@ export type ScriptedFault =
   | 'late';
 
 export interface Harness {
-  /** Another adapter on the same network, as another worker would hold it. The harness closes what it opened. */
+  /**
+   * Another adapter on the same network, as another worker would hold it. The harness closes the adapters it opened.
+   */
   open(): Promise<PlatformAdapter>;
   close(): Promise<void>;
-  /** Ids of the posts the network made for a target, hidden ones too. */
+  /** Ids of the posts that the network made for a target, hidden ones included. */
   posts(targetId: string): Promise<readonly string[]>;
   /** A text that makes the fault strike once for its target; `ms` is its duration where it has one. */
   scripted(fault: ScriptedFault, ms?: number): string;
@@ -52,7 +54,7 @@ export interface Cases {
   after(run: () => Promise<void>): void;
 }
 
-/** A publisher's side of one try: keeps what was reported, in order, and can refuse or die at a step. */
+/** The publisher's side of one try: records the reported steps in order, and can refuse or crash at a step. */
 export class RecordedSteps implements PublishSteps {
   readonly log: string[] = [];
   readonly checkpoints: Checkpoint[];
@@ -63,7 +65,7 @@ export class RecordedSteps implements PublishSteps {
   call: AbortSignal | null = null;
   boundaryAt = 0;
   bytes = 0;
-  /** The boundary is appended, and then this worker is dead: nothing it does reaches the network. */
+  /** Appends the boundary and then stops the worker: no call of it reaches the network. */
   dieAtBoundary = false;
   readonly #attempt: number;
   readonly #deadlineMs: number;
@@ -161,7 +163,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   };
 
   t(
-    'publishes once: every step appended before the next, the boundary last and once',
+    'publishes once: it appends every step before the next one, and the boundary last and once',
     each(async (platform) => {
       const asked = await request(platform);
       const { outcome, steps } = await attempt(asked);
@@ -178,7 +180,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'a worker that is stopped before the boundary calls nothing',
+    'a worker that stops before the boundary makes no call',
     each(async (platform) => {
       const asked = await request(platform);
       await assert.rejects(
@@ -190,7 +192,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'a lost claim at the boundary or at a step before it calls nothing',
+    'a worker that lost its claim at the boundary or before it makes no call',
     each(async (platform) => {
       const asked = await request(platform);
       const lost = (step: 'boundary' | 'checkpoint') =>
@@ -208,7 +210,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'a worker dead between the boundary append and the call: nothing there, and the next attempt makes one post',
+    'a worker that dies between the boundary append and the call makes no post, and the next attempt makes one',
     each(async (platform) => {
       const asked = await request(platform);
       const { outcome, steps } = await attempt(asked, (one) => {
@@ -227,7 +229,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'accepted and never answered: unknown by the deadline, then present',
+    'a call that is accepted and not answered is unknown by the deadline, then present',
     each(async (platform) => {
       const asked = await request(platform, { content: harness.scripted('timeout_after') });
       const { outcome, steps } = await attempt(asked);
@@ -241,7 +243,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'an error after accepting: unknown, then present to another worker',
+    'a call that is accepted and answered with an error is unknown, then present to another worker',
     each(async (platform) => {
       const asked = await request(platform, { content: harness.scripted('error_after') });
       const { outcome, steps } = await attempt(asked);
@@ -253,7 +255,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'never accepted, never answered: unknown, never present',
+    'a call that is neither accepted nor answered is unknown and never present',
     each(async (platform) => {
       const asked = await request(platform, { content: harness.scripted('timeout_before') });
       const { outcome, steps } = await attempt(asked);
@@ -265,7 +267,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'a second crossing after one that made a post: nothing new where absence is proof',
+    'a second crossing after one that made a post makes no other post where absence is proof',
     each(async (platform) => {
       const asked = await request(platform, { content: harness.scripted('error_after') });
       const first = await attempt(asked);
@@ -287,7 +289,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'a segment of a thread is a post of its own, in reply to the one before, also after an unknown outcome',
+    'a segment of a thread is a post of its own in reply to the segment before, also after an unknown outcome',
     each(async (platform) => {
       if (!capabilities(platform).thread) return;
       const head = await request(platform, { thread: { index: 0, of: 2, replyTo: null } });
@@ -309,7 +311,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'refusals say what and who: nothing is made',
+    'a refusal names its category and who can act, and makes no post',
     each(async (platform) => {
       const table = [
         ['reject', 'failed', 'invalid_content', 'user'],
@@ -330,7 +332,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'a rate limit names its time, and the next attempt goes out',
+    'a rate limit names its time, and the next attempt publishes',
     each(async (platform) => {
       const asked = await request(platform, { content: harness.scripted('rate_limit', 2000) });
       const { outcome, steps } = await attempt(asked);
@@ -343,7 +345,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
-    'accepted later than answered: unknown, not there, then present',
+    'a call that is accepted after its answer is unknown, not present, then present',
     each(async (platform) => {
       const asked = await request(platform, { content: harness.scripted('late', 700) });
       const { outcome, steps } = await attempt(asked);

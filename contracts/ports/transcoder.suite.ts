@@ -98,11 +98,11 @@ export const transcoderSuite = (t: Cases, open: () => Promise<TranscoderHarness>
     });
   };
 
-  t('says its versions', async () => {
+  t('describes its versions', async () => {
     assert.match(await harness.transcoder.describe(), /\d/);
   });
 
-  t('sees what a video and a picture are', async () => {
+  t('probes a video and a picture', async () => {
     const { probe } = await sourceOf(await harness.clip());
     assert.equal(probe.kind, 'video');
     assert.deepEqual([probe.width, probe.height, probe.video?.codec, probe.video?.fps], [320, 180, 'h264', 30]);
@@ -113,7 +113,7 @@ export const transcoderSuite = (t: Cases, open: () => Promise<TranscoderHarness>
     assert.deepEqual([picture.width, picture.height, picture.image?.format], [400, 300, 'jpeg']);
   });
 
-  t('makes every rendition in the order asked, and says what it made', async () => {
+  t('makes every rendition in the requested order and describes it', async () => {
     const source = await sourceOf(await harness.clip());
     const before = await readFile(source.path);
     const small = want(video({ width: 160, height: 90, audio: null }));
@@ -138,7 +138,7 @@ export const transcoderSuite = (t: Cases, open: () => Promise<TranscoderHarness>
     assert.deepEqual(await harness.leftovers(), []);
   });
 
-  t('one that fails harms no other', async () => {
+  t('a rendition that fails does not affect the others', async () => {
     const source = await sourceOf(await harness.clip());
     const heavy = want(video({ maxBytes: 100 }));
     const [failed, made] = await render(source, [heavy, want(video({ width: 160, height: 90 }))]);
@@ -148,7 +148,7 @@ export const transcoderSuite = (t: Cases, open: () => Promise<TranscoderHarness>
     asMade(made);
   });
 
-  t('keeps a picture under its limit of bytes, or says that it cannot', async () => {
+  t('keeps a picture under its limit of bytes, or reports that it cannot', async () => {
     const source = await sourceOf(await harness.picture());
     const [free] = await render(source, [want(still({ quality: 95 }))]);
     const { bytes } = asMade(free);
@@ -172,7 +172,7 @@ export const transcoderSuite = (t: Cases, open: () => Promise<TranscoderHarness>
     }
   });
 
-  t('stops when it is told to, and leaves nothing', async () => {
+  t('stops when its signal aborts, and leaves no file', async () => {
     const source = await sourceOf(await harness.clip(20));
     const wanted = [want(video()), want(video({ width: 160, height: 90 }))];
     const stop = new AbortController();
@@ -184,7 +184,7 @@ export const transcoderSuite = (t: Cases, open: () => Promise<TranscoderHarness>
     await refused(render(source, wanted, AbortSignal.abort()), 'interrupted');
   });
 
-  t('tells of progress from 0 to 1, never backwards', async () => {
+  t('reports progress from 0 to 1, never backwards', async () => {
     const seen: number[] = [];
     const source = await sourceOf(await harness.clip(2));
     const onProgress = (done: number) => seen.push(done);

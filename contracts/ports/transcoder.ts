@@ -33,7 +33,7 @@ export type MadeRendition =
   | { readonly id: string; readonly kind: 'failed'; readonly failure: MediaFailure };
 
 /**
- * `unreadable`: damaged, or not media. `hostile`: does what no honest file does (a bomb, reaching out, a polyglot).
+ * `unreadable`: damaged, or not media. `hostile`: no honest file is like this (a bomb, one that reaches out, a polyglot).
  * `unsupported`: honest, but of a kind that is not accepted. `interrupted`: not the file's fault; a retry may help. Any
  * other error (a tool that ran out of time, or was killed from outside) may be the file's fault or not: it is retried a
  * few times.

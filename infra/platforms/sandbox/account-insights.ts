@@ -1,4 +1,4 @@
-/** Counts of an account in each network's own members and shapes: of the days before, and its followers now. */
+/** Figures of an account in each network's own members and shapes: those of past days, and its followers now. */
 import { accountDays } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { countingOfDay, cut, followersOf } from './curves.ts';
@@ -24,14 +24,14 @@ const demographics = (followers: number) => {
   };
 };
 
-export interface AccountTold {
-  /** Of the day before. */
+export interface AccountAnswer {
+  /** Of yesterday. */
   readonly raw: Members;
-  /** Of the days before that, the newest first. */
+  /** Of the days before yesterday, the newest first. */
   readonly earlier: readonly Members[];
 }
 
-export function accountAnswer(platform: Platform, externalId: string, nowMs: number): AccountTold {
+export function accountAnswer(platform: Platform, externalId: string, nowMs: number): AccountAnswer {
   const earlier =
     imitations[platform].pastDays !== 'none' ? Array.from({ length: accountDays - 1 }, (_, place) => place + 2) : [];
   return {
@@ -51,9 +51,9 @@ const withoutNow = (answer: Members): Members =>
   Object.fromEntries(
     Object.entries(answer)
       .filter(([member]) => !ofNow.includes(member))
-      .map(([member, told]) => {
-        const { data } = told as Members;
-        if (!Array.isArray(data)) return [member, told];
+      .map(([member, value]) => {
+        const { data } = value as Members;
+        if (!Array.isArray(data)) return [member, value];
         return [member, { data: data.filter((one) => !insightsOfNow.includes(String((one as Members).name))) }];
       }),
   );

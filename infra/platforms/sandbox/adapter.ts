@@ -1,4 +1,4 @@
-/** The sandbox network as the publisher sees it: one adapter for all platforms, each with its own steps. */
+/** The adapter of the sandbox network: one for all platforms, each with its own steps. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type {
@@ -15,13 +15,13 @@ import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { down, unknown } from './answers.ts';
 import { faultsOf } from './faults.ts';
-import { partHash } from './ids.ts';
+import { segmentHash } from './ids.ts';
 import { SandboxInsights } from './insights.ts';
 import type { LedgerFilter } from './ledger.ts';
 import type { CreateCall, CreatedPost, Line } from './line.ts';
 import { type GivenMedia, type Looked, Looker } from './media.ts';
 import { Network } from './network.ts';
-import { NetworkAway } from './network-away.ts';
+import { NetworkUnavailable } from './network-unavailable.ts';
 import type { SandboxOptions } from './options.ts';
 import { member, prepare } from './prepare.ts';
 import { firing, type Script, said, scriptOf } from './script.ts';
@@ -104,17 +104,17 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return this.#network.now();
   }
 
-  /** Moves the network's clock ahead, for everybody and for good. @param ms more than 0: it never goes back */
+  /** Moves the network's clock ahead for all callers and for good. @param ms more than 0: the clock never goes back */
   advance(ms: number): Promise<void> {
     return this.#network.advance(ms);
   }
 
-  /** Its owner removes a post: figures of it are answered as removed. */
+  /** Removes a post as its owner does: from now on the answer to a question about its figures is `removed`. */
   remove(platform: Platform, externalId: string): Promise<void> {
     return this.#network.remove(platform, externalId);
   }
 
-  /** Every create call the network saw, oldest first. */
+  /** Every create call that the network received, oldest first. */
   ledger(filter: LedgerFilter = {}) {
     return this.#network.ledger(filter);
   }
@@ -140,13 +140,13 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
         steps.signal.throwIfAborted();
         return await this.#cross(request, steps, script, prepared.key, looked.given, line);
       } catch (error) {
-        // Without a claim there is no call, and nothing else closes the line.
+        // If the claim was lost there is no call, and no other code closes the line.
         line.close();
         throw error;
       }
     } catch (error) {
-      // Only calls before the boundary reach this: nothing was made visible.
-      if (error instanceof NetworkAway) return { kind: 'deferred', failure: down(error.message) };
+      // Only calls before the boundary end here, so no post became visible.
+      if (error instanceof NetworkUnavailable) return { kind: 'deferred', failure: down(error.message) };
       throw error;
     }
   }
@@ -159,23 +159,23 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     media: readonly GivenMedia[],
     line: Line,
   ): Promise<PublishOutcome> {
-    const signal = await steps.boundary({ key, contentHash: partHash(request) });
+    const signal = await steps.boundary({ key, contentHash: segmentHash(request) });
     this.#options.faultPoint?.('sandbox.boundary_appended');
     if (script.hangMs > 0) await delay(script.hangMs);
-    // From here to the call nothing is awaited: a worker that stood still in between calls nothing after its deadline.
+    // No await from this check to the call: a worker that was suspended before it makes no call after the deadline.
     if (signal.aborted) {
       line.close();
       return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
     }
     const reply = this.#call({ ...request, media, key, callStartedAt: new Date() }, script, line, signal);
-    // The deadline lets go of the call; it may still have its effect, as on any network.
+    // At the deadline the adapter stops waiting for the call, which may still take effect, as on any network.
     const silence = untilAborted(signal).then(
       () => ({ kind: 'unknown', failure: unknown(said.timeout_after) }) as const,
     );
     return Promise.race([reply, silence]);
   }
 
-  /** The boundary call itself, made once. A failure from here on leaves its effect unknown. */
+  /** Makes the boundary call, once. A failure from here on leaves its effect unknown. */
   async #call(call: CreateCall, script: Script, line: Line, signal: AbortSignal): Promise<PublishOutcome> {
     const { refusal, answer, lateMs } = script;
     let post: CreatedPost | null = null;
@@ -184,7 +184,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
       else if (answer === 'timeout_before' || answer === 'error_before') await line.refuse(call, answer);
       else post = await line.create(call, answer === 'late' ? lateMs : 0);
     } catch (error) {
-      if (error instanceof NetworkAway) return { kind: 'unknown', failure: unknown(error.message) };
+      if (error instanceof NetworkUnavailable) return { kind: 'unknown', failure: unknown(error.message) };
       throw error;
     } finally {
       line.close();
@@ -202,8 +202,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     const key = member(boundary.data, 'key');
     if (key === null) return { kind: 'undecided' };
     const hash = member(boundary.data, 'contentHash');
-    // A question about another text would find the wrong post.
-    if (hash !== null && hash !== partHash(request)) throw new Error('the sandbox is asked about another post');
+    // With another text the search would find the wrong post.
+    if (hash !== null && hash !== segmentHash(request)) throw new Error('the sandbox is asked about another post');
     try {
       for (const name of ['unreadable', 'down'] as const) {
         if (await firing(this.#network, request, faults, name)) return { kind: 'undecided' };
@@ -212,7 +212,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
       if (post !== null) return { kind: 'present', ...published(post) };
       return { kind: rulesOf(platform).publish.readsBack === 'evidence' ? 'undecided' : 'absent' };
     } catch (error) {
-      if (error instanceof NetworkAway) return { kind: 'undecided' };
+      if (error instanceof NetworkUnavailable) return { kind: 'undecided' };
       throw error;
     }
   }

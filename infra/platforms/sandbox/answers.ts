@@ -1,4 +1,4 @@
-/** What the sandbox says when it does not publish, in each network's own codes. */
+/** The sandbox's answers when it does not publish, with each network's own codes. */
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';

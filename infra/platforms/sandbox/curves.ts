@@ -1,19 +1,19 @@
 /**
- * How often a post or an account was seen: pure functions of an id and of time, so that two questions at one instant get
- * one answer and nothing is stored.
+ * Views of a post or an account over time: pure functions of an id and a time, so that two requests at one instant get
+ * the same answer and nothing is stored.
  */
 import { createHash } from 'node:crypto';
 
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
 
-/** 0 to 1, the same for the same words. */
+/** A number from 0 to 1, the same for the same words. */
 export const chance = (...words: readonly (string | number)[]): number =>
   createHash('sha256').update(words.join('\n')).digest().readUIntBE(0, 6) / 2 ** 48;
 
 const between = (low: number, high: number, at: number): number => low + (high - low) * at;
 
-/** Networks correct their counts: on one day in fifteen a fiftieth of the count is taken back. */
+/** Networks correct their counts: on one day in fifteen the count loses a fiftieth. */
 const corrected = (id: string, ageMs: number): number => {
   let left = 1;
   for (let day = 2; day <= Math.min(ageMs / dayMs, 100); day += 1)
@@ -21,16 +21,16 @@ const corrected = (id: string, ageMs: number): number => {
   return left;
 };
 
-/** Counts of one post. Each is the same part of the views at any age, so that what was smaller stays smaller. */
+/** Counts of one post. Each is a fixed part of the views at any age, so that a smaller count stays smaller. */
 export interface Counting {
   readonly views: number;
-  /** @param low, high the part of the views, 0 to 1, between which it lies for this post */
+  /** @param low, high the bounds of this post's part of the views, 0 to 1 */
   part(name: string, low: number, high: number): number;
-  /** The same for this post at any age. */
+  /** A number that does not change with the age of the post. */
   fixed(name: string, low: number, high: number): number;
 }
 
-/** @param spreadMs in which two thirds of all views come */
+/** @param spreadMs milliseconds in which two thirds of all views come */
 export function countingOf(spreadMs: number, id: string, ageMs: number): Counting {
   const age = Math.max(ageMs, 0);
   const total = Math.exp(between(Math.log(300), Math.log(30_000), chance(id, 'total')));
@@ -45,7 +45,7 @@ export function countingOf(spreadMs: number, id: string, ageMs: number): Countin
 
 const epochMs = Date.UTC(2025, 0, 1);
 
-/** Grows by a thousandth a day or so, and loses some of them on some days. */
+/** The followers of an account: they grow by about a thousandth a day, and fall a little on some days. */
 export function followersOf(id: string, nowMs: number): number {
   const start = Math.exp(between(Math.log(400), Math.log(40_000), chance(id, 'followers')));
   const days = Math.max((nowMs - epochMs) / dayMs, 0);
@@ -54,7 +54,9 @@ export function followersOf(id: string, nowMs: number): number {
   return Math.floor(start * drift * mood);
 }
 
-/** What an account saw on a day before `nowMs`, of the network's own days. @param revised it counts more on the days after */
+/**
+ * Counts of an account for one of the network's own days. @param revised the counts of a day grow on the days after it
+ */
 export function countingOfDay(id: string, nowMs: number, daysAgo: number, revised: boolean): Counting {
   const day = Math.floor(nowMs / dayMs) - daysAgo;
   const found = revised ? 1 + Math.min(daysAgo - 1, 3) / 100 : 1;
@@ -63,7 +65,7 @@ export function countingOfDay(id: string, nowMs: number, daysAgo: number, revise
   return { views, part: (name, low, high) => Math.floor(views * fixed(name, low, high)), fixed };
 }
 
-/** A whole cut into parts by weight; the first takes what is left over. */
+/** Cuts a whole into parts by weight; the first part takes the remainder. */
 export function cut(whole: number, weights: Readonly<Record<string, number>>): Record<string, number> {
   const sum = Object.values(weights).reduce((all, one) => all + one, 0);
   const parts = Object.entries(weights).map(([label, weight]) => [label, Math.floor((whole * weight) / sum)] as const);

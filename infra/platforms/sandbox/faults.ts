@@ -1,5 +1,5 @@
 /**
- * Faults a caller scripts, by the text or by the account.
+ * Faults that a caller scripts, in the text or in the account's name.
  *
  *     Good morning [[sandbox:rate_limit once 2s]]      a directive: fault, how often per target, how long
  *     rate-limit-once-acme                             an account: the same words with hyphens before its own name
@@ -10,29 +10,30 @@
  * | `reject`         | refuses the content for good                                        | failed              |
  * | `duplicate`      | says that it has the content already                                | failed              |
  * | `token_death`    | no longer accepts the connection                                    | failed              |
- * | `down`           | is not there before the boundary, nor when asked afterwards         | deferred, undecided |
+ * | `down`           | does not answer before the boundary, nor when reconciling           | deferred, undecided |
  * | `slow`           | prepares the post for the time given (default 5 s)                  | published           |
- * | `hang`           | this worker stands still between the boundary append and the call   | published, unknown  |
+ * | `hang`           | the worker hangs between the boundary append and the call           | published, unknown  |
  * | `timeout_before` | takes the call, makes nothing, never answers                        | unknown, absent     |
  * | `timeout_after`  | makes the post, never answers                                       | unknown, present    |
  * | `error_before`   | answers 500 and made nothing                                        | unknown, absent     |
  * | `error_after`    | answers 500 and made the post                                       | unknown, present    |
- * | `late`           | answers 504; the post shows after the time given (default 5 s)      | unknown, then present |
- * | `unreadable`     | does not answer when asked whether the post is there                | undecided           |
+ * | `late`           | answers 504; the post appears after the time given (default 5 s)    | unknown, then present |
+ * | `unreadable`     | does not answer when reconciling                                    | undecided           |
  *
- * When asked for figures, of one post or, by the account, of all that it has:
+ * Faults of requests for figures; in the text for one post, in the account's name for all posts of the account:
  *
  * | fault                 | what the network does                                                              |
  * |-----------------------|------------------------------------------------------------------------------------|
  * | `removed`             | no longer has the post, from the given age on (`3d`; none given: from the beginning) |
  * | `metrics_nonsense`    | reports negatives, 1e308 and words for counts                                      |
- * | `metrics_down`        | is not there                                                                       |
+ * | `metrics_down`        | does not answer                                                                    |
  * | `metrics_rate_limit`  | refuses, and names a time by the caller's clock (default 2 s ahead)                |
- * | `metrics_token_death` | no longer accepts the connection; `token_death` of an account does so too          |
+ * | `metrics_token_death` | no longer accepts the connection; `token_death` of an account does the same        |
  *
- * `once` = the first time for a target or a segment of its thread, `3x` = the first three times, neither = always. The count is kept by the
- * network, so it outlives a worker. A duration without a count on `down`, `unreadable` and `metrics_down` = from
- * the first time on, for that long. An account's fault takes no duration. The directive stays in the text that is published.
+ * `once` = the first time for a target or a segment of its thread, `3x` = the first three times, neither = always. The
+ * network keeps the count, so the count survives the worker. A duration without a count on `down`, `unreadable` and
+ * `metrics_down` = from the first time on, for that long. An account's fault takes no duration. The directive stays in the
+ * published text.
  */
 export const faultNames = [
   'rate_limit',
@@ -91,7 +92,7 @@ function accountFault(username: string): Fault | null {
   return null;
 }
 
-/** Faults scripted for one target, the account's first. A directive that names none of them is only text. */
+/** Faults scripted for one target, the account's first. A directive that names no known fault is plain text. */
 export function faultsOf(text: string, username: string | null): readonly Fault[] {
   const faults: Fault[] = [];
   const own = username === null ? null : accountFault(username);

@@ -1,4 +1,4 @@
-/** Digits and letters that ids of networks are made of. */
+/** Digits and letters for the ids of networks. */
 import { createHash } from 'node:crypto';
 
 export const base32 = 'abcdefghijklmnopqrstuvwxyz234567';

@@ -1,4 +1,4 @@
-/** Ids that look like each network's own, and the hashes that tell two posts apart. */
+/** Ids in the form of each network's own ones, and hashes that identify a post by its content. */
 import { randomBytes } from 'node:crypto';
 import type { PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -8,20 +8,20 @@ import { imitations } from './imitations.ts';
 
 export const contentHash = (content: string): string => sha256(content).toString('hex');
 
-/** Of all that a container is made of: text, files, and the post it replies to. */
-export const partHash = ({ content, thread, media }: Pick<PublishRequest, 'content' | 'thread' | 'media'>): string => {
+/** Hash of everything in a container: text, files, and the post that it replies to. */
+export const segmentHash = ({ content, thread, media }: Pick<PublishRequest, 'content' | 'thread' | 'media'>): string => {
   const parent = thread?.replyTo?.parent ?? null;
   if (parent === null && media.length === 0) return contentHash(content);
   return contentHash(JSON.stringify([content, parent, media.map((one) => one.sha256)]));
 };
 
 /**
- * Bluesky's record key (a TID: 13 of its letters, the first a digit or below k), chosen before the write. It is a
- * function of the target, so that every attempt writes the same record and there is nothing to remember in between.
+ * Bluesky's record key (a TID: 13 letters of its alphabet, the first a digit or below k), chosen before the write. The
+ * key follows from the target, so that every attempt writes the same record and no state is kept in between.
  */
 export const recordKey = (targetId: string): string => `3${letters(sha256(targetId), tidAlphabet, 12)}`;
 
-/** A new container, upload session or publish id. */
+/** The id of a new container, upload session or publish. */
 export function handleId(platform: Platform): string {
   const random = randomBytes(24);
   return imitations[platform].handleId?.(random) ?? `179${digits(random, 14)}`;
@@ -43,7 +43,7 @@ export interface SandboxProfile {
   readonly scopes: readonly string[];
 }
 
-/** The account a sandbox network has under a username: the same one every time, so that a reconnect finds it again. */
+/** The account under a username: always the same one, so that a reconnect finds it again. */
 export function sandboxProfile(platform: Platform, username: string): SandboxProfile {
   const name = username.trim().replace(/^@/, '').toLowerCase();
   const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');

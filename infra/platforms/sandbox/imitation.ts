@@ -3,10 +3,10 @@ import type { Platform } from '#schemas/common.ts';
 import type { Counting } from './curves.ts';
 import type { Members } from './shapes.ts';
 
-/** What the network refuses whatever the content. */
+/** Refusals that do not depend on the content. */
 export type NetworkRefusal = 'rate_limit' | 'token_death' | 'reject' | 'duplicate';
 
-/** A post as its figures are made from it. */
+/** The facts about a post from which its figures are computed. */
 export interface Shown {
   readonly platform: Platform;
   readonly post: InsightsSubject;
@@ -14,7 +14,7 @@ export interface Shown {
   readonly ageMs: number;
 }
 
-/** What an account saw on one day. */
+/** Activity of an account on one day. */
 export interface AccountDay {
   readonly followers: number;
   readonly of: Counting;
@@ -26,7 +26,7 @@ export interface AccountDay {
   readonly taps: number;
   readonly country: Readonly<Record<string, number>>;
   readonly city: Readonly<Record<string, number>>;
-  /** By dimension, each as Meta answers a call with that breakdown. */
+  /** By dimension, each in the form of Meta's answer to a call with that breakdown. */
   readonly follower_demographics: Members;
 }
 
@@ -36,15 +36,15 @@ export interface PostIds {
   readonly code: string;
 }
 
-/** Everything in which the sandbox of one network differs from that of another. */
+/** The differences between the sandboxes of networks. */
 export interface Imitation {
   /** The network's own code for each refusal. */
   readonly refusals: Readonly<Record<NetworkRefusal, string>>;
-  /** Milliseconds in which a post is seen by two thirds of those who will ever see it. */
+  /** Milliseconds in which a post gets two thirds of all its views. */
   readonly spreadMs: number;
   /** Id of an account. @param seed the same bytes for the same username */
   readonly accountId: (seed: Buffer) => string;
-  /** Id of a new container, upload session or publish id. Default: as Meta writes them. */
+  /** Id of a new container, upload session or publish. Default: in Meta's form. */
   readonly handleId?: (random: Buffer) => string;
   /** `#` stands for the chat's next message number, which the database fills in. */
   readonly postIds: (made: {
@@ -56,9 +56,9 @@ export interface Imitation {
     readonly key: string;
     readonly nowMs: number;
   }) => PostIds;
-  /** Figures of a post in the network's own members, as its `insights.ts` in the domain reads them. */
+  /** Figures of a post in the network's own members; its `insights.ts` in the domain reads them. */
   readonly postInsights: (shown: Shown, of: Counting) => Members;
-  /** Whether the network reports days before yesterday again, and whether their figures still grow then. */
+  /** Whether the network also reports days before yesterday, and whether it still revises their figures. */
   readonly pastDays: 'none' | 'final' | 'revised';
   /** Figures of an account for one day, in the network's own members. */
   readonly accountInsights: (day: AccountDay) => Members;

@@ -11,20 +11,20 @@ import { accountAnswer } from './account-insights.ts';
 import { dayMs } from './curves.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
 import type { MeasuredPost, Network } from './network.ts';
-import { NetworkAway } from './network-away.ts';
+import { NetworkUnavailable } from './network-unavailable.ts';
 import { postAnswer } from './post-insights.ts';
 
 type Account = PublishRequest['account'];
 
 type Refusal = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 
-const away = (reason: string): Refusal => ({ kind: 'unavailable', reason });
+const unavailable = (reason: string): Refusal => ({ kind: 'unavailable', reason });
 
-/** Days are those of UTC: an account's figures are of yesterday and of some days before. */
+/** Days are in UTC: an account's figures are those of yesterday and of some days before. */
 const dayBefore = (now: Date, days: number): string =>
   new Date(now.getTime() - days * dayMs).toISOString().slice(0, 10);
 
-/** Faults of reading, in the order in which they are met. */
+/** Faults of reading, in the order in which they apply. */
 const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => Refusal>>> = {
   token_death: () => ({ kind: 'reauth_required', reason: 'The access token is no longer valid' }),
   metrics_token_death: () => ({ kind: 'reauth_required', reason: 'The access token is no longer valid' }),
@@ -32,13 +32,13 @@ const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => Refusal>>> 
     kind: 'rate_limited',
     retryAt: new Date(Date.now() + (durationMs ?? 2000)).toISOString(),
   }),
-  metrics_down: () => away('503 Service Unavailable'),
+  metrics_down: () => unavailable('503 Service Unavailable'),
 };
 
 export class SandboxInsights implements InsightsSource {
   readonly insightsVersion = 'sandbox/1';
   readonly minIntervalMs = 0;
-  /** Its clock may be moved. */
+  /** No bound, because tests move the network's clock. */
   readonly maxAheadMs = null;
   readonly #network: Network;
 
@@ -69,17 +69,17 @@ export class SandboxInsights implements InsightsSource {
         const known = found.find(
           ({ targetId, externalId }) => targetId === post.targetId && externalId === post.externalId,
         );
-        yield await this.#told(platform, post, known, now, own);
+        yield await this.#answer(platform, post, known, now, own);
         left = left.slice(1);
       }
     } catch (error) {
-      if (!(error instanceof NetworkAway)) throw error;
-      yield* left.map(() => away(error.message));
+      if (!(error instanceof NetworkUnavailable)) throw error;
+      yield* left.map(() => unavailable(error.message));
     }
   }
 
-  /** The sandbox cannot tell a removed post from one it never had. */
-  async #told(
+  /** The sandbox answers `removed` also for a post that it never had. */
+  async #answer(
     platform: Platform,
     post: InsightsSubject,
     known: MeasuredPost | undefined,
@@ -90,7 +90,7 @@ export class SandboxInsights implements InsightsSource {
     const removed = { kind: 'removed', raw: null, observedAt } as const;
     if (known === undefined || (known.removedAt !== null && known.removedAt <= now)) return removed;
     if (post.use === 'story' && known.ageMs >= dayMs) return removed;
-    // A text that cost the account its token at publish does not do so again.
+    // A `token_death` in the text concerns publishing alone, not reads of figures.
     const scripted = faultsOf(known.content, null).filter(({ name }) => name !== 'token_death');
     const met = `metrics/${post.targetId}`;
     const refused = await this.#refusal(met, scripted);
@@ -122,10 +122,10 @@ export class SandboxInsights implements InsightsSource {
         raw: nonsense ? spoilt(raw) : raw,
         observedAt: now.toISOString(),
         figuresOf: dayBefore(now, 1),
-        earlier: earlier.map((told, place) => ({ day: dayBefore(now, place + 2), raw: told })),
+        earlier: earlier.map((figures, place) => ({ day: dayBefore(now, place + 2), raw: figures })),
       };
     } catch (error) {
-      if (error instanceof NetworkAway) return away(error.message);
+      if (error instanceof NetworkUnavailable) return unavailable(error.message);
       throw error;
     }
   }
@@ -156,7 +156,7 @@ function spoilt(raw: Json): Json {
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, spoil(one as Json)]));
   };
-  const told = spoil(raw);
-  // The answer has no number to spoil: a list is wrong as well.
-  return met === 0 ? [told] : told;
+  const answer = spoil(raw);
+  // Without a number to spoil the answer becomes a list, which is invalid too.
+  return met === 0 ? [answer] : answer;
 }

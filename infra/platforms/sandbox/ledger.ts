@@ -1,8 +1,8 @@
-/** Reads the ledger: every create call that the network saw. */
+/** Reads the ledger: every create call that the network received. */
 import type { Platform } from '#schemas/common.ts';
 import type { GivenMedia } from './media.ts';
 
-/** One create call the network saw. */
+/** One create call that the network received. */
 export interface LedgerRow {
   readonly seq: number;
   readonly platform: Platform;
@@ -13,7 +13,7 @@ export interface LedgerRow {
   readonly contentHash: string;
   readonly content: string;
   readonly overrides: { readonly [key: string]: unknown };
-  /** What it was made of, its cover last. */
+  /** The files of the post, its cover last. */
   readonly media: readonly GivenMedia[];
   /** By the caller's clock, right before the call. */
   readonly callStartedAt: Date;
@@ -22,9 +22,9 @@ export interface LedgerRow {
   readonly outcome: 'created' | 'repeated' | 'refused';
   readonly visibleAt: Date | null;
   readonly postId: string | null;
-  /** Its place in a thread; 0 for a post that stands alone too. */
+  /** Its place in a thread; 0 for a post without a thread. */
   readonly segment: number;
-  /** Id of the post it replies to. */
+  /** Id of the post that it replies to. */
   readonly replyTo: string | null;
   readonly permalink: string | null;
   readonly duplicateOf: string | null;

@@ -1,11 +1,11 @@
-/** The calls that create posts: each leaves one row in the ledger, which is written out here beside its SQL. */
+/** The calls that create posts. Each writes one row of the ledger. */
 import type pg from 'pg';
-import type { ThreadPart } from '#contracts/ports/platform.ts';
+import type { ThreadSegment } from '#contracts/ports/platform.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contentHash, postIds } from './ids.ts';
 import type { GivenMedia } from './media.ts';
-import { NetworkAway } from './network-away.ts';
+import { NetworkUnavailable } from './network-unavailable.ts';
 
 export interface CreateCall {
   readonly platform: Platform;
@@ -15,9 +15,9 @@ export interface CreateCall {
   readonly content: string;
   readonly overrides: { readonly [key: string]: unknown };
   readonly media: readonly GivenMedia[];
-  /** Container, session or record key; for a network without one the caller's own mark, which makes nothing unique. */
+  /** Container, session or record key; for a network without keys a mark of the caller, which makes no call unique. */
   readonly key: string;
-  readonly thread: ThreadPart | null;
+  readonly thread: ThreadSegment | null;
   readonly callStartedAt: Date;
 }
 
@@ -52,7 +52,7 @@ insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key
   overrides, call_started_at, media, segment, reply_to, outcome, refusal)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
 
-/** One open connection to the network: a create on it leaves at once and waits for no other. */
+/** One open connection to the network, so that a create is sent at once and waits for no other call. */
 export interface Line {
   create(call: CreateCall, visibleAfterMs: number): Promise<CreatedPost>;
   refuse(call: CreateCall, refusal: string): Promise<void>;
@@ -68,7 +68,7 @@ const values = (call: CreateCall) => [
   call.key,
   rulesOf(call.platform).publish.absenceIsProof,
   contentHash(call.content),
-  // Postgres keeps no NUL in a text.
+  // Postgres stores no NUL in a text.
   call.content.replaceAll('\0', '\ufffd'),
   JSON.stringify(call.overrides),
   call.callStartedAt,
@@ -77,25 +77,25 @@ const values = (call: CreateCall) => [
   call.thread?.replyTo?.parent ?? null,
 ];
 
-/** Opens a line. @throws NetworkAway */
+/** Opens a line. @throws NetworkUnavailable */
 export async function openLine(pool: pg.Pool): Promise<Line> {
   const client = await pool.connect().catch((cause) => {
-    throw new NetworkAway('the sandbox network cannot be reached', { cause });
+    throw new NetworkUnavailable('the sandbox network cannot be reached', { cause });
   });
   let broken: Error | undefined;
   let closed = false;
   const onError = (error: Error) => {
     broken = error;
   };
-  // NOTE: a checked-out connection that dies while nothing is asked of it emits 'error', which would end the process.
+  // NOTE: a checked-out connection that dies while it is idle emits 'error', which would end the process.
   client.on('error', onError);
   const ask = async <R extends pg.QueryResultRow>(name: string, text: string, parameters: unknown[]): Promise<R[]> => {
     try {
-      // Named: parsed and planned once a line.
+      // Named, so that Postgres parses and plans it once for each line.
       return (await client.query<R>({ name: `sandbox.${name}`, text, values: parameters })).rows;
     } catch (cause) {
       broken ??= cause instanceof Error ? cause : new Error(String(cause));
-      throw new NetworkAway('the sandbox network broke off', { cause });
+      throw new NetworkUnavailable('the sandbox network broke off', { cause });
     }
   };
   return {
@@ -112,7 +112,7 @@ export async function openLine(pool: pg.Pool): Promise<Line> {
       ]);
       if (made !== undefined) return made;
       const [first] = await ask<CreatedPost & pg.QueryResultRow>('repeat', repeat, own);
-      if (first === undefined) throw new NetworkAway('the sandbox network lost a keyed post');
+      if (first === undefined) throw new NetworkUnavailable('the sandbox network lost a keyed post');
       return first;
     },
     refuse: async (call, refusal) => {

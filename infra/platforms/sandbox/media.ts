@@ -1,6 +1,6 @@
 /**
- * What the network sees of the files it gets: it probes them itself and trusts no announced value. This code shares
- * nothing with the code that makes renditions but the networks' rules.
+ * Checks the files of a post as a network does: it probes them itself and trusts no announced value. This code and the
+ * code that makes renditions share only the networks' rules, so that one finds mistakes of the other.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -15,7 +15,7 @@ import { input } from '../../ffmpeg/input.ts';
 import { crashed } from '../../ffmpeg/probe-video.ts';
 import { mediaRefused } from './answers.ts';
 
-/** One file that a post was made of, as the network found it. */
+/** One file of a post, with the values that the network found in it. */
 export interface GivenMedia {
   readonly mediaId: string;
   readonly use: string;
@@ -25,7 +25,7 @@ export interface GivenMedia {
   readonly width: number | null;
   readonly height: number | null;
   readonly durationMs: number | null;
-  /** Of the pictures; null for a document. */
+  /** Codec of the pictures; null for a document. */
   readonly codec: string | null;
   readonly altText: string | null;
 }
@@ -47,11 +47,11 @@ interface Found {
   readonly pixelFormat: string | null;
   readonly fps: number | null;
   readonly audio: string | null;
-  /** False: the probe itself died over it, and nothing but its format is known. */
+  /** False: the probe crashed at the file, and only its format is known. */
   readonly probed: boolean;
 }
 
-/** Looks that are remembered, by the file's hash. */
+/** Probes in the cache, by the file's hash. */
 const maxKept = 500;
 
 export class Looker {
@@ -69,7 +69,7 @@ export class Looker {
     let refusal: Failure | null = null;
     for (const one of [...request.media, ...(request.cover === null ? [] : [request.cover])]) {
       const { found: seen, bytes, sha256 } = await this.#find(one, signal);
-      // A file that cannot be probed counts as what it is announced to be.
+      // For a file that cannot be probed the announced values count.
       const { width, height, durationMs } = one;
       const found = seen === null || seen.probed ? seen : { ...seen, width, height, durationMs };
       const rules = useRules(platform, one.use);
@@ -125,9 +125,10 @@ export class Looker {
     const args = ['-v', 'error', '-show_streams', '-show_format', '-of', 'json', ...input(file, bare.contentType)];
     const limit = limits({ cpuSeconds: 20, wallMs: 60_000, answerBytes: 4 << 20, reads: [file] });
     const { code, struck, stdout } = await runTool(ffprobe, args, limit, signal);
-    // NOTE: the npm package's ffprobe dies on every MPEG transport stream.
+    // NOTE: the npm package's ffprobe crashes on every MPEG transport stream.
     if (format === 'mpegts' && code === crashed) return { ...bare, probed: false };
-    // What cannot be read is refused; a probe that cannot be started, or never ends, is no fault of the file.
+    // A file that cannot be read is refused. A probe that cannot be started, or does not end, throws: the file is not
+    // to blame.
     return code === 0 && struck === null ? readProbe(format, JSON.parse(stdout) as Probed) : null;
   }
 }
@@ -196,7 +197,7 @@ const formatOf = async (file: string): Promise<string | null> => {
     if (text.startsWith('RIFF') && text.slice(8, 12) === 'AVI ') return 'avi';
     if (text.startsWith('\x1a\x45\xdf\xa3')) return text.slice(0, 64).includes('matroska') ? 'matroska' : 'webm';
     if (text.slice(4, 8) === 'ftyp') return text.slice(8, 12) === 'qt  ' ? 'mov' : 'mp4';
-    // Before there were brands.
+    // Older files begin without a brand.
     if (['moov', 'mdat', 'wide', 'free', 'skip'].includes(text.slice(4, 8))) return 'mov';
     if (text[0] === 'G' && text[packetBytes] === 'G') return 'mpegts';
     return null;
@@ -234,7 +235,7 @@ const problem = (rules: UseRules | null, found: Found, bytes: number): string | 
   if (!video.codecs.some((one) => one.codec === codec)) return `the codec ${codec} is not taken`;
   if (pixelFormat === null || !video.pixelFormats.includes(pixelFormat)) return `${pixelFormat} is not taken`;
   if (audio !== null && !video.audio.codecs.some((one) => one.codec === audio)) return `sound as ${audio} is not taken`;
-  // Rates wander a little: 23.976 is 24.
+  // Rates deviate a little: 23.976 counts as 24.
   if (fps === null || fps < video.fps.min - 0.1 || fps > video.fps.max + 0.1) return `${fps} pictures a second`;
   return sizeProblem(video, found);
 };

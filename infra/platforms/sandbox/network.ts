@@ -1,13 +1,13 @@
-/** The network's side: what it stores and what it answers. It knows nothing of the attempts that its caller keeps. */
+/** The network's side of each call: it stores and answers, and knows nothing of its caller's attempts. */
 import type pg from 'pg';
 import { withTableLock } from '#contracts/ports/migration.ts';
 import type { PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';
-import { handleId, partHash } from './ids.ts';
+import { handleId, segmentHash } from './ids.ts';
 import { type LedgerFilter, type LedgerRow, selectLedger } from './ledger.ts';
 import { type CreatedPost, type Line, openLine } from './line.ts';
-import { NetworkAway } from './network-away.ts';
+import { NetworkUnavailable } from './network-unavailable.ts';
 import { schema } from './schema.ts';
 
 export interface Container {
@@ -16,7 +16,7 @@ export interface Container {
   readonly state: 'in_progress' | 'finished' | 'published' | 'expired';
 }
 
-/** What the figures of a post are made from. */
+/** The facts from which the figures of a post are computed. */
 export interface MeasuredPost {
   readonly targetId: string;
   readonly externalId: string;
@@ -24,7 +24,7 @@ export interface MeasuredPost {
   readonly permalink: string | null;
   /** By the network's clock. */
   readonly removedAt: Date | null;
-  /** Milliseconds since it showed, by the network's clock. */
+  /** Milliseconds since it became visible, by the network's clock. */
   readonly ageMs: number;
 }
 
@@ -46,12 +46,12 @@ export class Network {
     try {
       return (await this.#pool.query<R>(sql, parameters)).rows;
     } catch (cause) {
-      throw new NetworkAway('the sandbox network did not answer', { cause });
+      throw new NetworkUnavailable('the sandbox network did not answer', { cause });
     }
   }
 
   /**
-   * Counts one meeting of a fault; true when it strikes. Dying afterwards has used it up.
+   * Counts one use of a fault; true when it strikes. A worker that crashes afterwards has still used it up.
    * @param met the target, or a segment of its thread
    */
   async fires(met: string, fault: Fault): Promise<boolean> {
@@ -70,7 +70,7 @@ export class Network {
   /** Makes an invisible container that is ready to publish after `processingMs`. */
   async openContainer(call: PublishRequest, processingMs: number): Promise<Container> {
     const id = handleId(call.platform);
-    const hash = partHash(call);
+    const hash = segmentHash(call);
     await this.#query(
       `insert into sandbox.containers (id, platform, account_id, target_id, content_hash, ready_at, expires_at)
        values ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 millisecond', clock_timestamp() + interval '1 day')`,
@@ -96,7 +96,7 @@ export class Network {
     return openLine(this.#pool);
   }
 
-  /** The post that one key made, hidden ones (`visibleAt` ahead) left out. */
+  /** The visible post of this key; null before its `visibleAt`. */
   async visible(platform: Platform, targetId: string, key: string): Promise<CreatedPost | null> {
     const [row] = await this.#query<CreatedPost & pg.QueryResultRow>(
       `select post_id as "externalId", permalink, visible_at as "visibleAt" from sandbox.ledger
@@ -107,7 +107,7 @@ export class Network {
     return row ?? null;
   }
 
-  /** Whether a post of this account shows that one may reply to. */
+  /** Whether this post of the account is visible, so that a reply can name it. */
   async shows(platform: Platform, accountId: string, postId: string): Promise<boolean> {
     const rows = await this.#query(
       `select 1 from sandbox.ledger where platform = $1 and account_id = $2 and post_id = $3 and outcome = 'created'
@@ -123,17 +123,17 @@ export class Network {
       `select clock_timestamp() + offset_ms * interval '1 millisecond' as now from sandbox.clock`,
       [],
     );
-    if (row === undefined) throw new NetworkAway('the sandbox network has no clock');
+    if (row === undefined) throw new NetworkUnavailable('the sandbox network has no clock');
     return row.now;
   }
 
-  /** Moves the network's clock ahead, for everybody and for good. @param ms more than 0: it never goes back */
+  /** Moves the network's clock ahead for all callers and for good. @param ms more than 0: the clock never goes back */
   async advance(ms: number): Promise<void> {
     if (!Number.isSafeInteger(ms) || ms <= 0) throw new RangeError('a clock goes ahead by whole milliseconds');
     await this.#query('update sandbox.clock set offset_ms = offset_ms + $1', [ms]);
   }
 
-  /** Its owner removes the post, as far as figures go: now by the network's clock. Removing twice does nothing. */
+  /** Removes the post for requests of figures, at the network's present time. A second call does nothing. */
   async remove(platform: Platform, postId: string): Promise<void> {
     await this.#query(
       `insert into sandbox.removed (platform, post_id, removed_at)
@@ -143,7 +143,7 @@ export class Network {
     );
   }
 
-  /** Posts of one account that show, with the time it is: their ages are of that moment. */
+  /** The visible posts of one account, and the network's time at which their ages hold. */
   async measured(
     platform: Platform,
     accountId: string,
@@ -152,7 +152,7 @@ export class Network {
     const now = await this.now();
     const found = await this.#query<MeasuredPost & pg.QueryResultRow>(
       `select l.target_id as "targetId", l.post_id as "externalId", l.content, l.permalink, r.removed_at as "removedAt",
-         -- \`now\` has whole milliseconds: what became visible in this one is not of the future.
+         -- \`now\` has whole milliseconds: a post that became visible within the present one has the age 0.
          greatest(0, extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms) as "ageMs"
        from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
        where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
@@ -162,13 +162,13 @@ export class Network {
     return { now, found };
   }
 
-  /** Every create call seen, oldest first. */
+  /** Every create call that the network received, oldest first. */
   ledger({ targetIds, accountIds, platform, after = 0, limit = 10_000 }: LedgerFilter = {}): Promise<LedgerRow[]> {
     const parameters = [after, targetIds ?? null, accountIds ?? null, platform ?? null, limit];
     return this.#query<LedgerRow & pg.QueryResultRow>(selectLedger, parameters);
   }
 
-  /** Targets with more than one post of the same part, those not yet visible included: what must never be. */
+  /** Targets with more than one post of the same segment, hidden posts included. There must never be any. */
   async duplicates(): Promise<{ targetId: string; posts: string[] }[]> {
     return this.#query<{ targetId: string; posts: string[] }>(
       `select target_id as "targetId", array_agg(post_id order by seq) as posts from sandbox.ledger

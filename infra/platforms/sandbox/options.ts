@@ -1,19 +1,19 @@
 import type pg from 'pg';
 
 export interface SandboxOptions {
-  /** Connection of the pool the sandbox opens for itself, or a pool that outlives it. Never the publisher's own. */
+  /** Connection of the pool that the sandbox opens, or a pool that outlives it. Never the publisher's own pool. */
   readonly database: { readonly url: string; readonly connections?: number } | { readonly pool: pg.Pool };
   /** Milliseconds, default 3,000. */
   readonly boundaryDeadlineMs?: number;
   /** Milliseconds, default 10,000. */
   readonly settleWindowMs?: number;
-  /** Milliseconds between two looks at a container, default 200. */
+  /** Milliseconds between two checks of a container, default 200. */
   readonly pollMs?: number;
   /** Milliseconds after which a container that is not ready defers the target, default 60,000. */
   readonly processingLimitMs?: number;
-  /** For its own look into files. Default: the ffmpeg on PATH, else the npm package's. */
+  /** For its own probe of files. Default: the ffmpeg on PATH, else the npm package's. */
   readonly ffmpegPath?: string | null;
-  /** Called at each named gap, where a test may have the process die. */
+  /** Called at each named gap, where a test may end the process. */
   readonly faultPoint?: (name: SandboxGap) => void;
 }
 

@@ -4,7 +4,7 @@ import type { Shown } from './imitation.ts';
 import { imitations } from './imitations.ts';
 import type { Members } from './shapes.ts';
 
-/** Nobody sees a story after a day. */
+/** The figures of a story stop growing after a day. */
 export function postAnswer(shown: Shown): Members {
   const { platform, post } = shown;
   const { spreadMs, postInsights } = imitations[platform];

@@ -1,10 +1,10 @@
-/** What a publish does before its boundary: containers, sessions and keys, all invisible. */
+/** The steps of a publish before its boundary: containers, sessions and keys. None of them is visible. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Json, PublishOutcome, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { contentChanged, down, stillProcessing } from './answers.ts';
 import type { Fault } from './faults.ts';
-import { partHash, recordKey } from './ids.ts';
+import { segmentHash, recordKey } from './ids.ts';
 import type { Looked } from './media.ts';
 import type { Container, Network } from './network.ts';
 import type { SandboxOptions } from './options.ts';
@@ -17,7 +17,7 @@ export const member = (data: Json, key: string): string | null => {
   return typeof value === 'string' ? value : null;
 };
 
-/** Everything that stays invisible. `admitted`: the network has already looked at the content in this try. */
+/** Prepares a publish. `admitted`: the network has already checked the content in this try. */
 export async function prepare(
   network: Network,
   options: SandboxOptions,
@@ -45,7 +45,7 @@ export async function prepare(
     const refusal = await refusalOf(network, request, faults, looked);
     if (refusal !== null) return refusal;
     steps.signal.throwIfAborted();
-    // Dying before the checkpoint leaves a container nobody knows: invisible, and gone after a day.
+    // A crash before the checkpoint leaves a container that no process knows. It is invisible and expires after a day.
     container = await network.openContainer(request, processingMs);
     options.faultPoint?.('sandbox.container_created');
     await steps.checkpoint(handle, { id: container.id, contentHash: container.contentHash });
@@ -62,8 +62,9 @@ export async function prepare(
 }
 
 /**
- * The container of an earlier try, null when a new one is to be made. One that a boundary was crossed with is never
- * left: it alone makes a second crossing harmless. If the text has changed since, it would publish the old one.
+ * The container of an earlier try; null where the try must open a new one. If a boundary was crossed with the
+ * container, every later try uses it, because only the same container makes a second crossing harmless. If the text has
+ * changed since, the try fails, because the container would publish the old text.
  */
 async function knownContainer(
   network: Network,
@@ -74,8 +75,8 @@ async function knownContainer(
   const id = last === undefined ? null : member(last.data, 'id');
   const container = id === null ? null : await network.container(id);
   if (container === null || container.state === 'expired') return null;
-  if (container.contentHash === partHash(request)) return container;
-  // A text that is out already is out: the crossing answers with that post.
+  if (container.contentHash === segmentHash(request)) return container;
+  // The container was published already, so the crossing answers with that post.
   if (container.state === 'published') return container;
   const crossed = request.checkpoints.some(({ step, data }) => step === 'boundary' && member(data, 'key') === id);
   return crossed ? { kind: 'failed', failure: contentChanged() } : null;

@@ -1,11 +1,11 @@
 /**
- * The network's own memory. `ledger` has one row for every create call the network saw, and is never changed: a row
- * says whether the call made a post (`created`), was the repeat of a keyed one (`repeated`), or was refused.
- * `visible_at` may lie ahead: accepted later than answered. A keyed create is unique by its key; any other second
- * create of a target, or of one segment of its thread, makes a second post, and its row names the first one in
- * `duplicate_of`. `media` is what the network found the files to be that it was given; `reply_to` the post replied to.
- * `clock` has one row: how far the network's clock is ahead of ours. `clock_offset_ms` is what it was when the call came, so
- * that the age of a post is not that of the clock.
+ * Tables of the network. `ledger` has one row for every create call and never changes. The row says whether the call
+ * made a post (`created`), repeated a keyed call (`repeated`), or was refused. `visible_at` may lie ahead of the
+ * answer. A keyed create is unique by its key; any other second create of a target, or of one segment of its thread,
+ * makes a second post, and its row names the first one in `duplicate_of`. `media` holds the files with the values that
+ * the network found in them; `reply_to` names the post that was replied to. `clock` has one row: how far the network's
+ * clock is ahead of ours. `clock_offset_ms` is that offset at the call, so that a later move of the clock adds to the
+ * age of the post.
  */
 export const schema = `
 create schema if not exists sandbox;
@@ -41,7 +41,7 @@ create table if not exists sandbox.ledger (
   refusal         text
 );
 do $$ begin
-  -- Asked first: adding a column locks the table, also where there is nothing to add.
+  -- Checked first: adding a column locks the table, even if there is nothing to add.
   if not exists (select from information_schema.columns
     where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'media') then
     alter table sandbox.ledger add column media json;

@@ -1,4 +1,4 @@
-/** What one try will meet, decided before its boundary. */
+/** Decides before the boundary how the network answers one try. */
 import type { PublishOutcome, PublishRequest } from '#contracts/ports/platform.ts';
 import { publishCheck } from '#domain/platforms/index.ts';
 import { refused } from './answers.ts';
@@ -10,7 +10,7 @@ const answers = ['timeout_before', 'timeout_after', 'error_before', 'error_after
 const refusals = ['token_death', 'rate_limit', 'reject', 'duplicate'] as const;
 type Answer = (typeof answers)[number];
 
-/** What the caller of the boundary hears, or that it hears nothing. */
+/** The text of the answer that the caller of the boundary gets, or of its absence. */
 export const said: Readonly<Record<Answer, string>> = {
   timeout_before: 'no answer before the deadline',
   timeout_after: 'no answer before the deadline',
@@ -19,17 +19,20 @@ export const said: Readonly<Record<Answer, string>> = {
   late: '504 Gateway Timeout',
 };
 
-/** What the boundary call will meet. Decided before the boundary, so that nothing is awaited between it and the call. */
+/**
+ * The answer to the boundary call. It is decided before the boundary: no await may lie between the boundary and the
+ * call.
+ */
 export interface Script {
   readonly refusal: PublishOutcome | null;
   readonly answer: Answer | null;
-  /** Milliseconds until the post shows. */
+  /** Milliseconds until the post becomes visible. */
   readonly lateMs: number;
-  /** Milliseconds this worker stands still after the boundary append. */
+  /** Milliseconds for which the worker hangs after the boundary append. */
   readonly hangMs: number;
 }
 
-/** The scripted fault of that name, when it strikes now. */
+/** The scripted fault of that name; null where it does not strike now. */
 export async function firing(
   network: Network,
   request: PublishRequest,
@@ -42,7 +45,7 @@ export async function firing(
   return (await network.fires(thread === null ? targetId : `${targetId}/${thread.index}`, fault)) ? fault : null;
 }
 
-/** What the network finds wrong with the first call it gets for this try; null when it takes it. */
+/** The refusal of the first call of this try; null where the network accepts the content. */
 export async function refusalOf(
   network: Network,
   request: PublishRequest,
@@ -69,7 +72,7 @@ export async function refusalOf(
   return failure === null ? null : { kind: 'failed', failure };
 }
 
-/** `admitted`: the network has looked at this try's content already and took it. */
+/** @param admitted the network has already checked and accepted the content of this try */
 export async function scriptOf(
   network: Network,
   request: PublishRequest,

@@ -8,7 +8,7 @@ const postInsights: Imitation['postInsights'] = ({ post, permalink }, of) => {
   const likes = of.part('likes', 0.01, 0.05);
   const shares = of.part('shares', 0.0005, 0.006);
   const clicks = of.part('clicks', 0.01, 0.05);
-  const told = {
+  const answer = {
     post: {
       id: post.externalId,
       ...(permalink === null ? {} : { permalink_url: permalink }),
@@ -24,12 +24,12 @@ const postInsights: Imitation['postInsights'] = ({ post, permalink }, of) => {
       post_reactions_by_type_total: cut(likes, { like: 80, love: 12, haha: 3, wow: 3, sorry: 1, anger: 1 }),
     }),
   };
-  if (!post.hasVideo) return told;
+  if (!post.hasVideo) return answer;
   const { views, averageMs, watchedMs } = watching(of);
   const graph = Object.fromEntries(retention(of, 40).map((ratio, place) => [String(place), ratio]));
   const watched = { post_video_avg_time_watched: averageMs, post_video_followers: of.part('follows', 0.0001, 0.001) };
   return {
-    ...told,
+    ...answer,
     video_insights: insights(
       post.use === 'reel'
         ? {

@@ -10,7 +10,7 @@ const postInsights: Imitation['postInsights'] = (_shown, of) => {
     total_count,
   }));
   return {
-    // No update is sent before somebody reacts.
+    // Telegram sends no update before the first reaction.
     ...(likes === 0 ? {} : { message_reaction_count: { reactions } }),
     discussion: { messages: of.part('comments', 0.0005, 0.005) },
   };

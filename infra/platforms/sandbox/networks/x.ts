@@ -2,7 +2,7 @@ import { dayMs, hourMs, retention, watching } from '../curves.ts';
 import { digits } from '../id-parts.ts';
 import type { Imitation } from '../imitation.ts';
 
-/** X reports what is not public for 30 days. */
+/** X reports figures that are not public for 30 days only. */
 const postInsights: Imitation['postInsights'] = ({ post, ageMs }, of) => {
   const likes = of.part('likes', 0.01, 0.05);
   const replies = of.part('comments', 0.001, 0.005);

@@ -4,7 +4,7 @@ import { report } from '../shapes.ts';
 
 const spreadMs = 15 * dayMs;
 
-/** YouTube reports two to three days late, and answers without rows before. */
+/** YouTube reports two to three days late; until then its answer has no rows. */
 const postInsights: Imitation['postInsights'] = ({ post, ageMs }, of) => {
   const statistics = {
     viewCount: String(of.views),
@@ -64,7 +64,7 @@ const postInsights: Imitation['postInsights'] = ({ post, ageMs }, of) => {
 };
 
 const accountInsights: Imitation['accountInsights'] = ({ followers, of, watchedMs }) => ({
-  // Rounded to three digits.
+  // YouTube rounds the count to three digits.
   channel: { statistics: { subscriberCount: String(Number(followers.toPrecision(3))) } },
   day: report(['views', 'estimatedMinutesWatched'], [[of.views, Math.floor(watchedMs / 60_000)]]),
 });
