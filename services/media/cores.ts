@@ -4,8 +4,9 @@ import type { Pool } from 'pg';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 
 /**
- * The cores of this machine, shared among all media workers on it: one lease for each core. A worker that renders a video
- * takes free cores and uses no more threads than that, so several workers never keep more threads busy than there are cores.
+ * The cores of this machine, shared among all media workers on it: one lease for each core. A worker that renders a
+ * video takes free cores and uses one thread for each, so all workers together use no more threads than there are
+ * cores.
  */
 
 export interface CoresOptions {
@@ -25,7 +26,7 @@ export interface Taken {
   release(): void;
 }
 
-/** Milliseconds between two looks for a free core. */
+/** Milliseconds between two tries to get a free core. */
 const lookMs = 100;
 
 export class Cores {

@@ -2,10 +2,10 @@ import { workspace } from '#domain/workspace.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 
-/** Workspaces remembered. */
+/** Workspaces in the cache. */
 const maxKnown = 10_000;
 
-/** The customer whose share the work of a workspace counts against: for a sandbox twin its live workspace. */
+/** Finds the customer of a workspace, whose share its work counts against: for a sandbox twin the live workspace. */
 export class Customers {
   readonly #store: DomainStore;
   readonly #known = new Map<string, string>();
@@ -23,11 +23,11 @@ export class Customers {
       twinOf = state.status === 'created' ? state.twinOf : null;
     } catch (error) {
       if (isInfrastructureFault(error)) throw error;
-      // This release cannot read the workspace: it has a share of its own meanwhile and holds up no other.
+      // This release cannot read the workspace, which counts as a customer of its own and delays no other.
       return workspaceId;
     }
     const customer = twinOf ?? workspaceId;
-    // A twin stays a twin for ever.
+    // A twin stays a twin for ever, so a cached customer stays valid.
     if (this.#known.size >= maxKnown) this.#known.clear();
     this.#known.set(workspaceId, customer);
     return customer;

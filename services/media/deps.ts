@@ -20,7 +20,7 @@ import type { VideoSlot } from './videos.ts';
 
 export interface MediaDeps {
   readonly log: Log;
-  /** Where a lane is read on that the log lost. */
+  /** If the log has lost records, the consumers read them from this store. */
   readonly eventStore: EventStore;
   readonly store: DomainStore;
   readonly codec: EventCodec;
@@ -35,21 +35,21 @@ export interface MediaDeps {
   readonly usage: MediaUsage;
   readonly uses: Uses;
   readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency' | 'mediaDownloads' | 'mediaDownloadsPerWorkspace'>;
-  /** Holds files while they are worked on. */
+  /** Holds files during the work on them. */
   readonly folder: WorkFolder;
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
   /** Milliseconds since the epoch, by the database's clock, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
-  /** While it has a fault nothing is claimed. Default: it has none. */
+  /** While the clock has a fault, the worker takes no lease. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
   /**
-   * Milliseconds between two looks for due work when nothing wakes the worker; one that has not looked for ten times that
-   * is not well. Default 1,000.
+   * Milliseconds between two searches for due work when no signal wakes the worker; a worker without a search for ten
+   * times that is not ready. Default 1,000.
    */
   readonly pollMs?: number;
-  /** Wait after the first failure, doubled with each, milliseconds. Default 1,000. */
+  /** Wait after the first failure, doubled after each further one, milliseconds. Default 1,000. */
   readonly backOffMs?: number;
   /** Cores and name of this machine. Default: its own. */
   readonly machine?: { readonly count: number; readonly host: string };
@@ -60,12 +60,12 @@ export type FetchFile = (
   options: { readonly to: string; readonly maxBytes: number; readonly signal: AbortSignal },
 ) => Promise<{ readonly bytes: number; readonly sha256: string }>;
 
-/** What the work on one asset needs. */
+/** The tools for the work on one asset. */
 export interface Tools {
   /** The lane of its slot. */
   readonly lane: JobLane;
   readonly uses: Uses;
-  /** The download is over: from here on a death of the worker counts against the file. */
+  /** Call it after the download: from then on a death of the worker counts against the file. */
   readonly counted: () => Promise<void>;
   /** The asset's share of its customer's quota. */
   readonly usage: {

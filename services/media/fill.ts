@@ -10,8 +10,8 @@ import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import type { PostEvent } from '#schemas/post.ts';
 
 /**
- * Requests the renditions that a scheduled post needs as soon as the post is scheduled. The asset's decider takes each need
- * once, so a repeat after a crash yields no event.
+ * Requests the renditions that a scheduled post needs as soon as the post is scheduled. The asset's decider takes each
+ * need once, so a repeat after a crash yields no event.
  */
 
 export const fillGroup = 'media-fill';

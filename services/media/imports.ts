@@ -2,7 +2,7 @@ import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { ImportUrls } from '#services/workflows/import-urls.ts';
 
-/** Hours after which an address that no import names is destroyed: the api died before it stored the import. */
+/** Hours after which an address that no import names is destroyed: the api crashed before it stored the import. */
 const maxHours = 1;
 const batch = 100;
 

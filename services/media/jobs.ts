@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg';
 import { dueSql, notLeased, type WorkTable } from '#runtime/work/due-work.ts';
 
 /**
- * Assets that need work. A row only says where to look; what is done follows from the stream. The worker deletes the row
- * when nothing is left to do, so work that a crash interrupted is found again.
+ * Assets that need work. A row only names the asset; the stream decides what the worker does. The worker deletes the
+ * row when nothing is left to do, so a worker finds work that a crash interrupted.
  */
 
 export interface DueJob {
@@ -12,13 +12,13 @@ export interface DueJob {
 }
 
 /**
- * What a job waits for: a download, which takes as long as a foreign server likes; a slot of the videos, which take hours;
- * or its turn among all other files, which take seconds. Each lane has slots of its own, so none holds up the others.
+ * What a job waits for: a download, which takes as long as a foreign server likes; a slot for a video, which takes
+ * hours; or a slot for any other file, which takes seconds. Each lane has slots of its own, so no lane delays another.
  */
 export type JobLane = 'downloads' | 'videos' | 'files';
 
 export interface PoisonCandidate extends DueJob {
-  /** Milliseconds since it was due, or since a worker began it last. */
+  /** Milliseconds since it became due, or since the last try began. */
   readonly waitedMs: number;
 }
 
@@ -31,7 +31,7 @@ export interface Begun {
 }
 
 export interface Reschedule {
-  /** 0: it stays due as it was and keeps its place. */
+  /** 0: the job keeps its due time and so its place. */
   readonly waitMs: number;
   /** The file is not to blame, and the try is not counted against it. */
   readonly infrastructureFault: boolean;
@@ -47,7 +47,7 @@ export interface Asked {
   readonly revision: number;
   /** A post waits for it: it goes before the other files of its workspace. */
   readonly urgent: boolean;
-  /** Its file is to be brought here first. */
+  /** Its file must be downloaded first. */
   readonly download: boolean;
 }
 
@@ -73,7 +73,7 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
     const [urgent, download] = [one.urgent || before?.urgent === true, one.download || before?.download === true];
     newest.set(one.assetId, { ...one, urgent, download });
   }
-  // In the order of their ids, so that two lanes never wait for each other.
+  // Writes in the order of the ids, so that the transactions of two lanes never deadlock.
   const rows = [...newest.values()].sort((a, b) => (a.assetId < b.assetId ? -1 : 1));
   if (rows.length === 0) return;
   await tx.query(enqueueSql, [
@@ -86,8 +86,8 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
 };
 
 /**
- * After so many tries without an end a file is a poison candidate and is worked on alone, so that a crash can be blamed on
- * this file: files beside one that crashes the worker are not given up with it.
+ * After so many tries without an end a file is a poison candidate. The worker then works on it alone, so that a crash
+ * can be blamed on this file, and other files are not given up because of it.
  */
 export const poisonCandidateAfter = 2;
 
@@ -106,7 +106,7 @@ const lanes: Readonly<Record<JobLane, WorkTable>> = {
   files: table('due_at', `not video and attempts < ${poisonCandidateAfter}`),
 };
 
-/** Jobs that a look answers of one lane. */
+/** Most jobs of one lane in a search. */
 const maxDue = 500;
 
 /** The poison candidate that has waited longest, unless a worker holds it. */
@@ -146,9 +146,9 @@ export class Jobs {
   }
 
   /**
-   * Counts the try before anything is done, so that a file that kills its worker is not begun for ever. Tries before the
-   * stream came to this revision no longer count. Null: there is no row.
-   * @param counted false for a download: if its worker dies, perhaps of another file, that is not held against this one
+   * Counts the try before any work: else a file that kills its worker would begin for ever. Tries at an earlier
+   * revision of the stream no longer count. Null: there is no row.
+   * @param counted false for a download: a death of the worker may be the fault of another file and does not count
    */
   async begin(assetId: string, revision: number, counted = true): Promise<Begun | null> {
     const { rows } = await this.#pool.query<Begun>(
@@ -166,7 +166,7 @@ export class Jobs {
     await this.#pool.query('update ops.media_jobs set attempts = attempts + 1 where asset_id = $1', [assetId]);
   }
 
-  /** False: the row is gone. Then nothing may be written, because nobody would find the blob again. */
+  /** False: the row is gone, and the caller must write no blob, because no worker would find it again. */
   async note(assetId: string, keys: readonly string[]): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       'update ops.media_jobs set written = written || $2::text[] where asset_id = $1',
@@ -175,7 +175,7 @@ export class Jobs {
     return rowCount === 1;
   }
 
-  /** Deletes the row unless a later event asked for more. @param revision up to which the stream is worked off */
+  /** Deletes the row unless a later event asked for work. @param revision of the stream up to which the work is done */
   async done(assetId: string, revision: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query('delete from ops.media_jobs where asset_id = $1 and revision <= $2', [
       assetId,
@@ -184,12 +184,12 @@ export class Jobs {
     return rowCount === 1;
   }
 
-  /** Deletes the row whatever asked for it. */
+  /** Deletes the row, even if a later event asked for work. */
   async drop(assetId: string): Promise<void> {
     await this.#pool.query('delete from ops.media_jobs where asset_id = $1', [assetId]);
   }
 
-  /** Milliseconds since this was asked first: since then at the latest the library no longer shows the asset. */
+  /** Milliseconds since the first call for this asset, when the library already no longer showed it. */
   async hiddenMs(assetId: string): Promise<number> {
     const { rows } = await this.#pool.query<{ ms: number }>(
       `update ops.media_jobs set hidden_at = coalesce(hidden_at, now()) where asset_id = $1
@@ -210,7 +210,9 @@ export class Jobs {
     ]);
   }
 
-  /** A worker that lost its lease did not die, so its try is taken back, unless another worker has come further since. */
+  /**
+   * A worker that lost its lease did not die, so its try does not count, unless a worker has begun at a newer revision.
+   */
   async uncount(assetId: string, revision: number): Promise<void> {
     await this.#pool.query(
       'update ops.media_jobs set attempts = greatest(0, attempts - 1) where asset_id = $1 and begun_at = $2',

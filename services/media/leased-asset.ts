@@ -12,7 +12,7 @@ import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { Jobs } from './jobs.ts';
 import { blobKey } from './names.ts';
 
-/** A file on this machine that is to be stored. */
+/** A file on this machine that will be stored. */
 export interface LocalFile {
   readonly path: string;
   readonly contentType: string;
@@ -26,21 +26,21 @@ interface LeasedAssetOptions {
   readonly jobs: Jobs;
   readonly lease: Lease;
   readonly loaded: Loaded<MediaState>;
-  /** A folder of its own. */
+  /** A folder for this lease alone. */
   readonly folder: string;
   /** Aborts when the lease is lost or the process drains. */
   readonly signal: AbortSignal;
   readonly now: () => number;
 }
 
-/** An asset that this worker holds the lease of: no other worker writes its outcomes and its blobs. */
+/** An asset whose lease this worker holds: no other worker writes its outcomes and its blobs. */
 export class LeasedAsset {
   readonly id: string;
   readonly workspaceId: string;
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly blobs: BlobStore;
-  /** Keys of blobs that were written, or noted to be written. */
+  /** Noted keys: their blobs are written, or may be. */
   readonly written: string[];
   readonly #options: LeasedAssetOptions;
   readonly #local = new Map<string, Promise<string>>();
@@ -65,7 +65,7 @@ export class LeasedAsset {
     return this.#loaded.revision;
   }
 
-  /** @throws when the asset is in no state to be worked on */
+  /** @throws when the asset's state allows no work */
   get asset(): Asset {
     const { state } = this;
     if (state.status === 'none' || state.status === 'offered' || state.status === 'deleted')
@@ -74,8 +74,8 @@ export class LeasedAsset {
   }
 
   /**
-   * A caller may ask for renditions meanwhile, so a conflict is decided anew on the newer state; a repeated command yields
-   * no event. A worker that lost the lease appends nothing.
+   * A caller may request renditions meanwhile, so after a conflict the command is decided again on the newer state; a
+   * repeated command yields no event. A worker that lost the lease appends nothing.
    */
   async record(command: MediaCommand): Promise<void> {
     const { store, lease } = this.#options;
@@ -88,8 +88,8 @@ export class LeasedAsset {
   }
 
   /**
-   * Notes the key before it writes the blob: if the process dies before the stream names the blob, the worker that finishes
-   * the asset deletes every key that is noted and not named.
+   * Notes the key before it writes the blob. If the process dies before the stream names the blob, the worker that
+   * finishes the asset deletes every noted key that the stream does not name.
    */
   async put(name: string, file: LocalFile): Promise<MediaFile> {
     const { path: from, contentType, bytes, sha256 } = file;

@@ -8,7 +8,7 @@ import { runOffers } from './offers.ts';
 import { runRecount } from './recount.ts';
 import { Worker } from './worker.ts';
 
-/** The loops of the media process: it takes in events, requests renditions for scheduled posts, and works on assets. */
+/** The loops of the media process: they consume events, request renditions for scheduled posts, and work on assets. */
 
 export interface MediaProcess {
   /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */

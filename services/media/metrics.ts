@@ -3,7 +3,10 @@ import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/proc
 
 /** The worker's own metrics. */
 export interface MediaMetrics {
-  /** `outcome`: `done`, `refused` (the file's own fault), `stopped` (drained, postponed, or the lease was lost) or `failed`. */
+  /**
+   * `outcome`: `done`, `refused` (the file is at fault), `stopped` (drained, postponed, or the lease was lost) or
+   * `failed`.
+   */
   step(step: MediaStep, outcome: 'done' | 'refused' | 'stopped' | 'failed', seconds: number): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keys of an asset's blobs. Each ends in a hash of its content, so a stale worker that still writes never changes a file
- * that a stream names already.
+ * Keys of an asset's blobs. Each ends in a hash of its content, so a stale worker that still writes never changes a
+ * file that a stream names already.
  */
 
 const extensions: Readonly<Record<string, string>> = {

@@ -5,19 +5,20 @@ import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { clearImports, type ImportsDeps } from './imports.ts';
-import { enqueueUnheard } from './remove.ts';
+import { enqueueMissed } from './remove.ts';
 import { clearReservations, type ReservationsDeps } from './reservations.ts';
 
 /**
- * Deletes uploads that nobody registered, and uploads that came again through a URL that was still valid after the first
- * had been stored, a day after they were found. A repeat of the offer gives a fresh URL until it is registered, so each offer
- * is looked at once a day until its URLs are over. The row changes after the deletion: a crash in between repeats it.
+ * Deletes uploads that no caller registered a day after it found them, and uploads that came again through a URL that
+ * was still valid after the first upload was stored. A repeated offer gives a fresh URL until the asset is registered,
+ * so the worker checks each offer once a day until its URLs have expired. The row changes after the deletion, so a
+ * crash in between repeats the deletion.
  */
 
 const everyMs = 600_000;
 const batch = 100;
 const dayMs = 86_400_000;
-/** An offer without an upload is looked at for so long after its first URL expired, milliseconds. */
+/** How long an offer without an upload is checked after its first URL expired, milliseconds. */
 const keptMs = 30 * dayMs;
 
 export interface OffersDeps {
@@ -29,7 +30,7 @@ export interface OffersDeps {
   readonly now?: () => number;
 }
 
-/** @returns how many it has settled: uploads deleted, and offers that need no other look */
+/** @returns how many it settled: uploads deleted, and offers that need no further check */
 export const clearOffers = async (deps: OffersDeps, signal: AbortSignal): Promise<number> => {
   let cleared = 0;
   for (let more = true; more && !signal.aborted; ) {
@@ -39,7 +40,7 @@ export const clearOffers = async (deps: OffersDeps, signal: AbortSignal): Promis
       [batch],
     );
     for (const row of rows) {
-      const { gone, again } = await look(deps, row);
+      const { gone, again } = await check(deps, row);
       if (gone || again === null) cleared += 1;
       if (again === null) await deps.pool.query('delete from ops.media_offers where asset_id = $1', [row.id]);
       else await deps.pool.query(againSql, [row.id, again.seenEtag]);
@@ -57,14 +58,17 @@ interface Row {
   readonly seenEtag: string | null;
 }
 
-interface Looked {
+interface CheckedOffer {
   /** Whether an upload was deleted. */
   readonly gone: boolean;
-  /** Null: it needs no other look. */
+  /** Null: the offer needs no further check. */
   readonly again: { readonly seenEtag: string | null } | null;
 }
 
-const look = async ({ store, blobs, now = Date.now }: OffersDeps, { id, key, seenEtag }: Row): Promise<Looked> => {
+const check = async (
+  { store, blobs, now = Date.now }: OffersDeps,
+  { id, key, seenEtag }: Row,
+): Promise<CheckedOffer> => {
   const { state, events } = await store.load(media, id);
   const none = { seenEtag: null };
   if (state.status === 'offered') {
@@ -73,21 +77,21 @@ const look = async ({ store, blobs, now = Date.now }: OffersDeps, { id, key, see
       const over = now() - Date.parse(state.offer.expiresAt) > keptMs;
       return { gone: false, again: over ? null : none };
     }
-    // The upload may have come a moment ago and be registered in the next.
+    // The upload may be new, and its caller may register it in a moment.
     if (found.etag !== seenEtag) return { gone: false, again: { seenEtag: found.etag } };
     await blobs.delete(key);
     return { gone: true, again: none };
   }
-  // It was registered so late that its worker still needs the upload.
+  // The upload was registered just now, and the media worker still needs it.
   if (state.status === 'transcoding' && state.stored === null) return { gone: false, again: none };
   await blobs.delete(key);
-  // A URL that was given right before the registration or the deletion is still valid.
+  // A URL that was handed out right before the registration or the deletion is still valid.
   const ended = events.find(({ type }) => type === 'MediaRegistered' || type === 'MediaDeleted')?.metadata.occurredAt;
   const late = ended !== undefined && now() - Date.parse(ended) < dayMs;
   return { gone: false, again: late ? none : null };
 };
 
-/** Clears away offers, addresses of imports and quota reservations whose caller never came back. */
+/** Clears offers, addresses of imports and quota reservations whose caller never came back. */
 export const runOffers = async (
   deps: OffersDeps & ImportsDeps & ReservationsDeps,
   signal: AbortSignal,
@@ -100,8 +104,8 @@ export const runOffers = async (
       if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import names were destroyed');
       const reservations = await clearReservations(deps, signal);
       if (reservations > 0) deps.logger.info({ reservations }, 'quota reservations were settled');
-      const unheard = await enqueueUnheard(deps.pool);
-      if (unheard > 0) deps.logger.info({ assets: unheard }, 'the files of deleted assets are to be removed');
+      const missed = await enqueueMissed(deps.pool);
+      if (missed > 0) deps.logger.info({ assets: missed }, 'the files of deleted assets are to be removed');
     } catch (error) {
       deps.logger.warn({ err: error }, 'leftovers of uploads and imports could not be cleared away');
     }

@@ -1,4 +1,4 @@
-/** The job needs something that it cannot have now and is rescheduled. It does not count as a failure of its file. */
+/** The job cannot go on now and is rescheduled. This does not count as a failure of its file. */
 export class Postponed extends Error {
   /** Milliseconds until the worker tries again. */
   readonly waitMs: number;

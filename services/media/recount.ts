@@ -10,20 +10,20 @@ import type { MediaUsage } from '#services/workflows/media-usage.ts';
 import { Customers } from './customers.ts';
 
 /**
- * Walks the whole library, a piece at a time, and corrects the quota of assets that is wrong: of assets older than the
- * quota, and of those that a release without a quota registers or renders meanwhile. The walk begins anew some hours after
- * it ended, so it also corrects what the last process of such a release left.
+ * Walks the whole library, a piece at a time, and corrects wrong counts of the quota: those of assets older than the
+ * quota, and of assets that a release without a quota registers or renders meanwhile. The walk begins again some hours
+ * after its end, so it also corrects the work of the last process of such a release.
  */
 
 /** Rows of one piece: some milliseconds. */
 const pieceRows = 1_000;
-/** Streams that one piece reads at most: the library only says where to look. */
+/** Streams that one piece reads at most. The library names the assets; their streams have the true sizes. */
 const pieceReads = 100;
 /** Rest after a piece, as a multiple of the time that the piece took. */
 const restShare = 3;
 /** Between the end of a walk and the next one, hours. */
 const againHours = 6;
-/** Until a process looks again that found another one walking, or the walk at its end, milliseconds. */
+/** Rest of a process that found another one walking, or the walk at its end, milliseconds. */
 const idleMs = 60_000;
 
 export interface RecountDeps {
@@ -42,8 +42,8 @@ interface Piece {
 const nothing: Piece = { corrected: 0, more: false };
 
 /**
- * The lock on its one row lets one process walk at a time. Counts are set before the row moves on: after a crash in between
- * the next process finds them right and passes over them.
+ * The lock on the walk's one row lets one process walk at a time. Counts are set before the row moves on: after a crash
+ * in between the next process finds them right and changes nothing.
  */
 export const recountPiece = (deps: RecountDeps, customers: Customers, signal: AbortSignal): Promise<Piece> =>
   inTransaction(deps.pool, async (tx) => {
@@ -62,7 +62,7 @@ export const recountPiece = (deps: RecountDeps, customers: Customers, signal: Ab
     return { commit: true, result: { corrected, more } };
   });
 
-/** @returns the last asset it looked at; null: there are no more */
+/** @returns `after`: the last asset it checked; null: there are no more */
 const correct = async (
   { store, usage, logger }: RecountDeps,
   customers: Customers,

@@ -7,19 +7,19 @@ import type { LeasedAsset } from './leased-asset.ts';
 import { Postponed } from './postponed.ts';
 
 /**
- * The files of a deleted asset are removed when no post can need them. A post that was accepted beside the deletion goes out
- * with the asset, so its files are kept until then. Only a draft takes a file that cannot be published, and a draft is
- * checked again before it goes out.
+ * Removes the files of a deleted asset when no post can need them. A post that was accepted beside the deletion is
+ * published with the asset, so its files are kept until then. Files of an asset that cannot be published go at once:
+ * only a draft can name it, and the api checks a draft again before it is published.
  */
 
-/** Until the worker asks again whether a post still has it, milliseconds. */
+/** Wait until the next check whether a post still needs the asset, milliseconds. */
 const againMs = 3_600_000;
-/** Until the worker asks again whether the read models have caught up with the log, milliseconds. */
+/** Wait until the next check whether the read models have caught up with the log, milliseconds. */
 const behindMs = 5_000;
-/** Deleted assets that one look enqueues. */
+/** Deleted assets that one call enqueues. */
 const batch = 100;
-/** Minutes after which the worker looks for a deletion whose event made no job. */
-const unheardMinutes = 10;
+/** Age of a deletion from which a missing job is made, minutes: before that its event may still be on its way. */
+const missedMinutes = 10;
 
 const notYet = (waitMs: number): Postponed => new Postponed('the files of a deleted asset may still be needed', waitMs);
 
@@ -34,9 +34,9 @@ export const removeStep = async (leased: LeasedAsset, { uses, jobs }: Tools): Pr
   await leased.record({ type: 'RemoveFiles' });
 };
 
-/** Makes the jobs of deletions whose events an older release passed over. @returns how many */
-export const enqueueUnheard = async (pool: Pool): Promise<number> => {
-  const rows = await deletedWithoutJob(pool, unheardMinutes, batch);
+/** Makes jobs for deletions whose events an older release skipped. @returns how many */
+export const enqueueMissed = async (pool: Pool): Promise<number> => {
+  const rows = await deletedWithoutJob(pool, missedMinutes, batch);
   if (rows.length === 0) return 0;
   await inTransaction(pool, async (tx) => {
     await enqueue(

@@ -35,7 +35,7 @@ export const renderStep = async (leased: LeasedAsset, tools: Tools): Promise<voi
     if (need.status === 'ready') files.set(need.rendition, need.file);
     else if (need.status === 'planned') missing.add(need.rendition);
   }
-  // A file made to the same spec for another network serves this one too.
+  // Networks with the same spec share one file.
   for (const rendition of missing) {
     const file = files.get(rendition);
     if (file === undefined) continue;
@@ -90,13 +90,13 @@ const maxThreads = 8;
 
 type Wanted = readonly Omit<WantedRendition, 'to'>[];
 
-/** A still takes one thread for a moment, so it does not wait for cores, which a video may keep for hours. */
+/** A still needs one thread for a moment, so it does not wait for cores, which a video may keep for hours. */
 const rendering = async (leased: LeasedAsset, tools: Tools, wanted: Wanted): Promise<readonly MadeRendition[]> => {
   const { cores, videos } = tools;
   if (!wanted.some(({ spec }) => spec.kind === 'video')) return making(leased, tools, wanted, 1, leased.signal);
   videos.enter();
   try {
-    // The file is fetched first, so that no cores are taken while it is on its way.
+    // Fetches the file first, so that no cores are taken during the transfer.
     await leased.local(storedOf(leased.asset).key);
     const taken = await cores.take(maxThreads, leased.signal);
     try {

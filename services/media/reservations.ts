@@ -4,12 +4,12 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { MediaUsage } from '#services/workflows/media-usage.ts';
 
 /**
- * Settles quota that was reserved for a file and may never be used: its upload never came, or the api died before it
- * offered the upload. An unregistered upload keeps its reservation until the upload is deleted.
+ * Settles quota that was reserved for a file that may never come: the caller did not upload it, or the api crashed
+ * before it offered the upload. An unregistered upload keeps its reservation until the upload is deleted.
  */
 
 const batch = 100;
-/** Hours until a reservation of a file on its way is looked at again. */
+/** Hours until the reservation of a file on its way is checked again. */
 const laterHours = 1;
 
 export interface ReservationsDeps {

@@ -13,8 +13,8 @@ import { type LeasedAsset, sha256Of } from './leased-asset.ts';
 import { blobKey } from './names.ts';
 
 /**
- * The first step: it copies the bytes to where nobody can change them and inspects them. Only the bytes say what a file is.
- * Blobs that this step wrote and did not record are noted, and deleted when the asset is finished.
+ * The first step: it copies the bytes to a key that no caller can write, and inspects them. Only the bytes decide the
+ * type of a file. The step notes its blobs first: those that it does not record are deleted when the asset is finished.
  */
 
 const refused = (kind: 'unsupported' | 'hostile', code: Parameters<typeof mediaFailure>[0]): TranscodeError =>
@@ -40,7 +40,7 @@ const stored = async (leased: LeasedAsset, tools: Tools, offer: Offer): Promise<
   const { contentType, kind } = sniffed;
   const sha256 = await sha256Of(file, leased.signal);
   if (contentType === copy.contentType) return { key: copy.key, contentType, bytes: copy.bytes, sha256, kind };
-  // Stored under its real type, not under the type that the caller named.
+  // Stores it under its real type, not under the type that the caller named.
   return { ...(await leased.put('original', { path: file, contentType, bytes: copy.bytes, sha256 })), kind };
 };
 
@@ -48,7 +48,7 @@ const copied = async (leased: LeasedAsset, offer: Offer): Promise<BlobInfo> => {
   const found = await leased.blobs.head(offer.key);
   if (found === null || found.bytes !== offer.bytes || found.contentType !== offer.contentType)
     throw refused('unsupported', 'media_changed');
-  // The hash of the content is known only once it is read; until then its version identifies it.
+  // The hash of the content is not known before the file is read, so the etag identifies it.
   const mark = createHash('sha256').update(found.etag).digest('hex');
   const key = blobKey(leased.workspaceId, leased.id, 'original', mark, found.contentType);
   await leased.note(key);
@@ -77,8 +77,8 @@ const imported = async (leased: LeasedAsset, tools: Tools, { url: kept, source }
 };
 
 /**
- * Some files that quarantine an upload are only a mistake in an import: its address leads to a page, an archive, or too
- * large a file. A file made to deceive is quarantined either way, and a refusal with a code of its own keeps it.
+ * A page, an archive or too large a file quarantines an upload, but is only a mistake in an import, whose address may
+ * lead to anything. A file made to deceive is quarantined either way.
  */
 const judged = async (tools: Tools, file: string, bytes: number, from: 'upload' | 'import'): Promise<SniffedType> => {
   const imports = from === 'import';
@@ -98,5 +98,5 @@ const isOther = (error: unknown): boolean =>
   error.kind === 'hostile' &&
   ['media_reaches_out', 'media_unsupported'].includes(error.failure?.code ?? '');
 
-/** A picture that moves is a picture: neither was sent to deceive. */
+/** A GIF counts as a picture: a caller that confuses the two does not try to deceive. */
 const familyOf = (kind: MediaKind): MediaKind => (kind === 'gif' ? 'image' : kind);

@@ -4,14 +4,14 @@ import { isMediaHidden } from '#projections/media.ts';
 import { reachesEnds } from '#projections/positions.ts';
 import { openPostsWith } from '#projections/posts.ts';
 
-/** What the worker asks before it removes the files of a deleted asset. */
+/** Checks that the worker makes before it removes the files of a deleted asset. */
 export interface Uses {
   /**
-   * How long a call that found an asset in the library may take to store a post with it, milliseconds. A post that is stored
-   * or relayed later than that may find its files gone: its targets then fail and name the asset.
+   * How long a call that found an asset in the library may take to store a post with it, milliseconds. A post that is
+   * stored or relayed later than that may find its files gone: its targets then fail and name the asset.
    */
   readonly graceMs: number;
-  /** Whether the library no longer shows it: from then on no call takes it into a post. */
+  /** Whether the library no longer shows the asset: from then on no call can add it to a post. */
   isHidden(assetId: string): Promise<boolean>;
   /** Waits a little until the read model has every post that the log has now; false: it does not have them. */
   hasAllPosts(): Promise<boolean>;

@@ -2,10 +2,10 @@ import { Slots } from '#runtime/work/slots.ts';
 import { Postponed } from './postponed.ts';
 
 /**
- * Slots for rendering videos in this process. Videos take minutes or hours, everything else seconds. No workspace has the
- * last slot, and one more is kept for other files, so that a workspace's videos do not hold up its own pictures either: that
- * takes three slots. With two, a workspace waits for its own video and no other does. With four or more, two videos can run,
- * and no workspace has both.
+ * Slots for rendering videos in this process. Videos take minutes or hours, everything else seconds. No workspace may
+ * take the last slot, and one more is kept for other files, so that a workspace's videos do not delay its own pictures.
+ * This needs three slots. With two, a workspace waits for its own video, and the other workspaces do not. With four or
+ * more, two videos can run, and no workspace gets both slots.
  */
 
 /** No slot is free for a video now. */

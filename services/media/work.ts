@@ -15,11 +15,11 @@ import { finishStep, planStep, probeStep, renderStep } from './render.ts';
 import { storeStep } from './store.ts';
 
 /**
- * Takes one asset through all its steps. Each step ends in an event, so a worker that dies in a step leaves a state whose
- * next step is the same one. The count kept before each try ends a step that kills its workers again and again.
+ * Takes one asset through all its steps. Each step ends in an event, so a worker that dies in a step leaves a state
+ * with the same next step. The worker counts each try before it begins, so that a step that kills its workers ends.
  */
 
-/** Times in a row that a step may be begun without an end of its own. */
+/** Tries of a step in a row that may begin and not end in order. */
 const maxDeaths = 5;
 /** Failed downloads after which an import is given up. */
 const maxFetches = 6;
@@ -33,7 +33,7 @@ const steps: Readonly<Record<MediaStep, (leased: LeasedAsset, tools: Tools) => P
   remove: removeStep,
 };
 
-/** @throws what stopped it while something is left to do */
+/** @throws the error that stopped the work; the job then stays */
 export const processAsset = async (leased: LeasedAsset, begun: Begun, tools: Tools): Promise<void> => {
   const { jobs } = tools;
   if (leased.state.status === 'none' || leased.state.status === 'offered') return forget(leased, tools);
@@ -47,13 +47,13 @@ export const processAsset = async (leased: LeasedAsset, begun: Begun, tools: Too
     reached(step);
   }
   await tidy(leased, tools);
-  // If an event asked for more meanwhile, the row stays and is found again at once.
+  // If an event asked for more work meanwhile, the row stays, and the next search finds it.
   await jobs.done(leased.id, leased.revision);
 };
 
 /**
- * The event store was put back to an earlier day: no event names the blobs that were written, and the event of a later
- * registration makes a new job. The row goes last, so a crash in between repeats this.
+ * For an event store that was restored to an earlier day: no event names the blobs, and a later registration makes a
+ * new job. Deletes the row last, so a crash in between repeats this.
  */
 const forget = async (leased: LeasedAsset, { jobs, importUrls, logger }: Tools): Promise<void> => {
   logger.warn({ assetId: leased.id }, 'a media job was dropped: there is no such asset');
@@ -62,7 +62,7 @@ const forget = async (leased: LeasedAsset, { jobs, importUrls, logger }: Tools):
   await jobs.drop(leased.id);
 };
 
-/** The next step needs a slot of another lane: the job goes there. */
+/** The next step needs a slot of another lane, so the job moves there. */
 export class OtherLane extends Postponed {
   readonly lane: JobLane;
   constructor(lane: JobLane) {
@@ -72,8 +72,8 @@ export class OtherLane extends Postponed {
 }
 
 /**
- * Only downloads use slots of downloads. The address is destroyed before the job leaves the lane: after a crash in between
- * the next worker destroys it again and leaves.
+ * Only downloads use slots of downloads. The worker destroys the address before the job leaves the lane: after a crash
+ * in between the next worker destroys it again and moves the job.
  */
 const requireLane = async ({ asset, id }: LeasedAsset, step: MediaStep, { lane, importUrls }: Tools): Promise<void> => {
   const isDownload = step === 'store' && asset.origin.kind === 'import';
@@ -114,7 +114,7 @@ interface AssetRejection {
   readonly failure: MediaFailure;
 }
 
-/** What the file is refused for; null: the file is not to blame, or another try may help. */
+/** Why the file is refused; null: the file is not to blame, or another try may help. */
 const rejectionOf = (error: unknown, { fetches }: Begun): AssetRejection | null => {
   if (error instanceof TranscodeError)
     return error.failure === null ? null : { hostile: error.kind === 'hostile', failure: error.failure };
@@ -125,7 +125,7 @@ const rejectionOf = (error: unknown, { fetches }: Begun): AssetRejection | null 
   return null;
 };
 
-/** A file that can already be published stays so: only the renditions still wanted of it have failed. */
+/** A file that can already be published stays so: only its missing renditions fail. */
 const refuse = async (leased: LeasedAsset, { hostile, failure }: AssetRejection): Promise<void> => {
   if (leased.asset.status === 'transcoding') {
     await leased.record({ type: hostile ? 'RecordQuarantined' : 'RecordFailed', failure });
@@ -146,9 +146,10 @@ const giveUp = async (leased: LeasedAsset): Promise<void> => {
 };
 
 /**
- * Deletes blobs that the stream does not name: the upload once its copy is recorded, blobs that were written before a crash
- * and made anew after it, and all blobs of a refused file, which nobody may fetch. The rest counts for the quota. All blobs
- * of a deleted asset go, and count until they are gone. The row goes last, so a crash in between repeats this.
+ * Deletes blobs that the stream does not name: the upload after its copy is recorded, and blobs from before a crash.
+ * Deletes all blobs of a refused file, which no caller may fetch, and of a deleted asset. The remaining blobs count for
+ * the quota; those of a deleted asset count until they are gone. The caller deletes the row last, so a crash in between
+ * repeats this.
  */
 const tidy = async (leased: LeasedAsset, { importUrls, usage }: Tools): Promise<void> => {
   const { state } = leased;
@@ -170,7 +171,9 @@ const tidy = async (leased: LeasedAsset, { importUrls, usage }: Tools): Promise<
   await usage.set(bytesOf(state));
 };
 
-/** A fault of what the file needs and not of the file: the worker tries again without end and blames no file. */
+/**
+ * A fault of the machine, a dependency or a foreign server, and not of the file: the worker tries again without limit.
+ */
 export const isFaultOfSurroundings = (error: unknown): boolean => {
   if (error instanceof DownloadError || error instanceof Postponed) return true;
   if (error instanceof TranscodeError) return error.kind === 'interrupted';

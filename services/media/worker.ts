@@ -17,13 +17,15 @@ import { NoRoom, videoSlotOf, videoSlots } from './videos.ts';
 import { isFaultOfSurroundings, OtherLane, processAsset } from './work.ts';
 
 /**
- * Works on some assets at once, each workspace in its turn. Downloads have slots of their own, so that slow servers hold up
- * nothing but other downloads of their workspace. A lost lease ends the work on an asset, down to the processes it started;
- * the worker that takes the asset over finds the same next step.
+ * Works on several assets at once; workspaces take turns. Downloads have slots of their own, so that slow servers delay
+ * only other downloads of their workspace. A lost lease ends the work on an asset and the processes that this work
+ * started; the worker that takes the asset over finds the same next step.
  */
 
 const leaseKind = 'media';
-/** How long a poison candidate lets other files begin before it has this process to itself, milliseconds. */
+/**
+ * How long other files may begin before a waiting poison candidate, milliseconds; then no file begins until it has run.
+ */
 const patienceMs = 300_000;
 /** Longest wait after faults in a row, milliseconds. */
 const maxBackOffMs = 600_000;
@@ -38,13 +40,13 @@ export class Worker {
   readonly #customers: Customers;
   readonly #tools: SharedTools;
   readonly #downloads: Slots;
-  /** Of everything that is no download. */
+  /** Slots for everything that is no download. */
   readonly #files: Slots;
-  /** Of the files, those that render a video. */
+  /** Slots for rendering videos; such a file also has one of the slots above. */
   readonly #videos: Slots;
-  /** A poison candidate runs: no file may run beside it. */
+  /** A poison candidate runs, and no file may run beside it. */
   #alone = false;
-  /** The newest report of each asset's progress: the row is deleted after it. */
+  /** By asset: the newest report of progress, which must end before the row is deleted. */
   readonly #reports = new Map<string, Promise<void>>();
 
   constructor(deps: MediaDeps, wakeSignal: WakeSignal, signal: AbortSignal) {
@@ -58,11 +60,11 @@ export class Worker {
       idOf: ({ assetId }) => assetId,
       work: (job, lease, stop) => this.#hold(job, lease, stop),
     });
-    const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
+    const onError = (error: unknown): void => logger.warn({ err: error }, 'could not renew or release leases of cores; retrying');
     this.#cores = new Cores({ pool, ttlMs: leaseTtlMs, onError, ...machine });
     this.#customers = new Customers(store);
     this.#downloads = new Slots(mediaDownloads, mediaDownloadsPerWorkspace);
-    // No workspace has the last slot.
+    // No workspace may take the last slot.
     this.#files = new Slots(mediaConcurrency, Math.max(1, mediaConcurrency - 1));
     this.#videos = videoSlots(mediaConcurrency);
     this.#tools = this.#shared();
@@ -82,7 +84,7 @@ export class Worker {
     const gauges = { queued: () => this.#jobs.length(), underWay: () => this.#work.size };
     const metrics = registry === undefined ? null : mediaMetrics(registry, gauges);
     const progress = (assetId: string, done: number): void => {
-      // The next report makes up for one that fails.
+      // A failed report is no loss, because the next one follows.
       const reported = reportProgress(pool, assetId, done).catch(() => undefined);
       this.#reports.set(assetId, reported);
     };
@@ -90,7 +92,7 @@ export class Worker {
     return { transcoder, fetchFile, importUrls, uses, folder, logger, ...made };
   }
 
-  /** True when it has begun something. */
+  /** @returns whether it began any work */
   async #look(): Promise<boolean> {
     const downloads = await this.#due('downloads', this.#downloads);
     const files = await this.#filesToBegin();
@@ -136,7 +138,7 @@ export class Worker {
   }
 
   async #process({ assetId, lane, customer }: Job, lease: Lease, signal: AbortSignal): Promise<void> {
-    // A folder for each lease: a worker that lost the asset may still write when this process takes it anew.
+    // A folder for each lease: work that lost the asset may still write when this process takes the asset again.
     const folderName = `${assetId}-${lease.epoch}`;
     const began: Began = { lane, revision: null, failures: 0, counted: lane !== 'downloads' };
     const counted = async (): Promise<void> => {
@@ -205,7 +207,10 @@ export class Worker {
   }
 }
 
-/** The lane in which the job waits next. One that had waited for a video's slot waits among the files, and asks anew when it needs one. */
+/**
+ * The lane in which the job waits next. A job from the lane of videos waits among the files until it needs a video slot
+ * again.
+ */
 const laneAfter = (error: unknown, lane: JobLane): JobLane => {
   if (error instanceof OtherLane) return error.lane;
   if (error instanceof NoRoom) return 'videos';
@@ -221,12 +226,12 @@ interface Job extends DueJob {
   readonly alone: boolean;
 }
 
-/** How a job stood when this worker began it. */
+/** The state of a job when this worker began it. */
 interface Began {
   readonly lane: JobLane;
-  /** Null: it was not begun. */
+  /** Null: the worker has not begun it. */
   readonly revision: number | null;
   readonly failures: number;
-  /** Whether a death now is held against the file. */
+  /** Whether a death of the worker counts against the file. */
   counted: boolean;
 }

@@ -2,8 +2,8 @@ import type { Room } from './concurrency-limiter.ts';
 import { askedLane, type Claimed, type ClaimRequest, type Due } from './statements.ts';
 
 /**
- * Which endpoints have something due according to the last look and the claims since, and what to claim next: for each
- * endpoint in turn as much as it has room for.
+ * The endpoints with due deliveries, from the last search and the claims since, and the next claims: for each endpoint
+ * in turn as many deliveries as it has room for.
  */
 
 export interface ClaimRequests {
@@ -12,15 +12,15 @@ export interface ClaimRequests {
   readonly probes: readonly string[];
 }
 
-/** What may be claimed for one endpoint now. */
+/** The room of one endpoint for claims now. */
 export interface Claimable extends Room {
-  /** No answer that is not recorded yet forbids it. */
+  /** Whether deliveries that no person requested may be sent. */
   readonly open: boolean;
-  /** So many will be claimed, and others have less room. */
+  /** Counts deliveries that will be claimed: the other endpoints then have less room. */
   readonly take: (count: number) => void;
 }
 
-/** Rows one statement claims. */
+/** Most rows that one statement claims. */
 const maxClaimed = 500;
 
 export class Backlog {
@@ -31,8 +31,8 @@ export class Backlog {
   }
 
   /**
-   * Takes the result of a look. An endpoint that is no longer found was served by another process. Endpoints that wait for
-   * their turn stay before new ones, so a look never gives an endpoint the first turn twice while others share its limits.
+   * Takes the result of a search. An endpoint that is missing in it was served by another process. Endpoints that wait
+   * for their turn stay before new ones: else a search could give one endpoint the first turn again and again.
    */
   found(due: readonly Due[]): void {
     const found = new Map(due.map((one) => [one.endpointId, one]));
@@ -41,7 +41,7 @@ export class Backlog {
     for (const one of [...waited, ...due]) if (!this.#due.has(one.endpointId)) this.#due.set(one.endpointId, one);
   }
 
-  /** Whether first tries wait that came before those of now. */
+  /** Whether first tries of the endpoint already wait in the queue. */
   hasFirst(endpointId: string): boolean {
     return this.#due.get(endpointId)?.first === true;
   }
@@ -50,7 +50,7 @@ export class Backlog {
     const claimRequests: ClaimRequest[] = [];
     const probes: string[] = [];
     let left = maxClaimed;
-    // A share for each, so that no endpoint takes a whole statement while others wait.
+    // Each endpoint gets a share, so that none takes a whole statement while others wait.
     const share = Math.max(1, Math.ceil(maxClaimed / Math.max(1, this.#due.size)));
     for (const [endpointId, due] of this.#due) {
       if (left <= 0) break;
@@ -73,7 +73,10 @@ export class Backlog {
     return { claimRequests, probes };
   }
 
-  /** A lane that gave less than was asked for has nothing more due. An endpoint that had its turn goes behind the others. */
+  /**
+   * A lane that gave fewer rows than requested has nothing more due. An endpoint that had its turn goes behind the
+   * others.
+   */
   claimed(claimRequests: readonly ClaimRequest[], claimed: readonly Claimed[]): void {
     const counts = new Map<string, number>();
     const count = (key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -85,7 +88,7 @@ export class Backlog {
       const due = this.#due.get(endpointId);
       if (due === undefined) continue;
       this.#due.delete(endpointId);
-      // The next look says what follows a probe.
+      // After a probe only the next search knows what is due.
       if (due.probe) continue;
       const more = (counts.get(`${endpointId} ${lane}`) ?? 0) >= most;
       const left = {
@@ -101,9 +104,9 @@ export class Backlog {
 }
 
 /**
- * First tries go before retries and retries before replays, but while others wait, one in eight is not for first tries.
- * To an endpoint whose last request failed, a delivery that a person asked for goes first: otherwise a test would wait
- * behind the backlog that it is to show to be mended.
+ * First tries go before retries and retries before replays, but while those wait, one claim in eight is for them. To an
+ * endpoint whose last request failed, a delivery that a person requested goes first: otherwise a test that shall show
+ * the repair would wait behind the backlog.
  */
 const claimRequestsOf = (due: Due, { later, open, proven }: Claimable, most: number): readonly ClaimRequest[] => {
   const { endpointId } = due;

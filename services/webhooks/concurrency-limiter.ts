@@ -1,14 +1,14 @@
 import { busy, type Count, Credit, half, type Limits, PendingCounts, zeroCount } from './counts.ts';
 
 /**
- * How many requests may be under way, and which one begins next. Each endpoint has two lines: first tries wait in the
+ * Limits the requests under way and decides which one begins next. Each endpoint has two lines: first tries wait in the
  * first, retries and replays in the second. Tenants take turns, and so do the hosts of a tenant and the endpoints of a
- * host. The second line may use at most half of every limit, so first tries always find a slot; one slot of each endpoint
- * goes to its second line as soon as something waits there, so that the second line moves on too.
+ * host. The second line may use at most half of every limit, so first tries always find a slot. One slot of each
+ * endpoint goes to its second line whenever a request waits there, so the second line moves too.
  *
- * A host belongs to a tenant: two tenants who name the same host do not affect each other. The endpoints of a tenant share
- * what may be sent to a host. An endpoint whose last request failed draws on the host's credit for each further one, so
- * that a tenant cannot send more to a stranger by registering the address more often.
+ * A host is counted for each tenant: two tenants who name the same host do not affect each other. The endpoints of a
+ * tenant on one host share its limit. An endpoint whose last request failed needs the host's credit for each further
+ * request, so that a tenant cannot send more to a stranger by registering the address more often.
  */
 
 export interface Waiting {
@@ -19,13 +19,15 @@ export interface Waiting {
   readonly body: { readonly length: number };
 }
 
-/** Lines may hold what an endpoint answers within this, milliseconds, so that the next request is there when one ends. */
+/**
+ * Lines may hold the requests that an endpoint answers in this time, milliseconds: so the next one is ready at once.
+ */
 const aheadMs = 100;
-/** Lines hold at most so many times the endpoint's limit. */
+/** Most requests in the lines, as a multiple of the endpoint's limit. */
 const maxAhead = 4;
-/** Bytes of bodies waiting and under way above which nothing more is claimed. */
+/** Bytes of waiting and running requests above which nothing more is claimed. */
 const maxBytes = 64 * 1_024 * 1_024;
-/** Idle tenants and endpoints whose pace and credit are remembered. */
+/** Idle tenants, and idle endpoints of one tenant, whose pace and credit are kept. */
 const maxTenants = 1_000;
 const maxOfTenant = 256;
 
@@ -55,14 +57,14 @@ interface Host<Item> extends Count {
   /** Requests waiting or reserved at endpoints that are not proven. */
   owed: number;
   queues: number;
-  /** Endpoints where something waits, in the order of their turns. */
+  /** Endpoints with waiting requests, in the order of their turns. */
   readonly turns: Map<string, EndpointQueue<Item>>;
 }
 
 interface Tenant<Item> extends Count {
   readonly queues: Map<string, EndpointQueue<Item>>;
   readonly hosts: Map<string, Host<Item>>;
-  /** Hosts where something waits, in the order of their turns. */
+  /** Hosts with waiting requests, in the order of their turns. */
   readonly turns: Map<string, Host<Item>>;
 }
 
@@ -70,12 +72,12 @@ export class ConcurrencyLimiter<Item extends Waiting> {
   readonly #limits: Limits;
   readonly #hostOf: (endpointId: string) => string;
   readonly #tenants = new Map<string, Tenant<Item>>();
-  /** Tenants for whom something waits, in the order of their turns. */
+  /** Tenants with waiting requests, in the order of their turns. */
   readonly #turns = new Map<string, Tenant<Item>>();
   readonly #all = zeroCount();
   #bytes = 0;
 
-  /** @param hostOf where an endpoint is now */
+  /** @param hostOf the present host of an endpoint */
   constructor(limits: Limits, hostOf: (endpointId: string) => string) {
     this.#limits = limits;
     this.#hostOf = hostOf;
@@ -90,8 +92,8 @@ export class ConcurrencyLimiter<Item extends Waiting> {
   }
 
   /**
-   * How many more requests this endpoint may take in now.
-   * @param pending what is about to be taken in for others
+   * How many more requests this endpoint may get now.
+   * @param pending requests that are about to be claimed for other endpoints
    */
   room(endpointId: string, workspaceId: string, pending = new PendingCounts()): Room {
     if (this.#bytes > maxBytes) return none;
@@ -114,7 +116,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     );
     const credit = queue.proven ? Number.POSITIVE_INFINITY : host.credit.now - host.owed - pending.of(host);
     const allRoom = Math.max(0, Math.min(all + ahead, credit));
-    // A claim for a few requests costs more than it brings while the line has work, or while credit comes one by one.
+    // A claim for few requests is not worth its cost while the line has work, or while credit grows one by one.
     const isHandful = allRoom < (endpoint + ahead) / 4 && queue.waiting > 0;
     if (isHandful || credit < this.#limits.host / 8) return none;
     return { all: allRoom, later: Math.min(allRoom, Math.max(0, later + (ahead >> 1))), proven: queue.proven };
@@ -137,7 +139,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     this.#forget(endpointId, workspaceId);
   }
 
-  /** Puts it into its line; `start` begins what may begin. */
+  /** Puts the request into its line; `start` begins it. */
   add(item: Item): void {
     const tenant = this.#tenantOf(item.workspaceId);
     const queue = this.#queueOf(tenant, item.endpointId);
@@ -166,9 +168,9 @@ export class ConcurrencyLimiter<Item extends Waiting> {
   }
 
   /**
-   * A request that had begun is over.
-   * @param tookMs null when it says nothing about the endpoint's pace
-   * @param taken whether the receiver took it; null when nothing was sent
+   * Call it when a request that had begun is over.
+   * @param tookMs null when the time does not show the endpoint's pace
+   * @param taken whether the receiver accepted it; null when nothing was sent
    */
   ended(item: Item, tookMs: number | null, taken: boolean | null): void {
     this.#moved(item, -1);
@@ -185,7 +187,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     this.#forget(item.endpointId, item.workspaceId);
   }
 
-  /** Takes requests that are not to stay, or have no credit, out of the lines and returns them. */
+  /** Removes and returns the waiting requests that must not stay or have no credit. */
   withdraw(stays: (item: Item) => boolean): readonly Item[] {
     const out: Item[] = [];
     for (const [workspaceId, tenant] of this.#turns) {
@@ -282,7 +284,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     const { host: burst, failuresPerSecond } = this.#limits;
     const credit = new Credit(burst, failuresPerSecond);
     const host: Host<Item> = { ...zeroCount(), name, credit, owed: 0, queues: 0, turns: new Map() };
-    // An endpoint that moves again and again leaves only hosts behind that still owe credit.
+    // Drops former hosts with full credit, so that an endpoint that moves again and again fills no memory.
     if (tenant.hosts.size >= maxOfTenant) {
       for (const [other, { queues, credit: left }] of tenant.hosts) {
         if (queues === 0 && left.isFull) tenant.hosts.delete(other);
@@ -292,7 +294,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     return host;
   }
 
-  /** As it is counted now: its running requests may still go to its former host. */
+  /** The queue with its present counts: running requests of the endpoint may still count at its former host. */
   #known(tenant: Tenant<Item>, endpointId: string): EndpointQueue<Item> {
     return tenant.queues.get(endpointId) ?? this.#queueOf(tenant, endpointId);
   }
@@ -312,7 +314,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     return known;
   }
 
-  /** The endpoint has a new address and has proven nothing there. All its requests, running ones too, count there. */
+  /** Moves an endpoint to its new host, where it is not proven. All its requests count there, also running ones. */
   #move(tenant: Tenant<Item>, endpointId: string, queue: EndpointQueue<Item>, to: Host<Item>): void {
     const from = queue.host;
     for (const name of ['underWay', 'later', 'waiting', 'waitingLater', 'reserved'] as const) {
@@ -331,7 +333,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     if (from.turns.size === 0) tenant.turns.delete(from.name);
   }
 
-  /** Idle endpoints are remembered for their pace until there are many. */
+  /** Drops an idle endpoint when there are many; until then its pace is kept. */
   #forget(endpointId: string, workspaceId: string): void {
     const tenant = this.#tenants.get(workspaceId);
     if (tenant === undefined || (this.#tenants.size < maxTenants && tenant.queues.size < maxOfTenant)) return;

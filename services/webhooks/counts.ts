@@ -1,4 +1,4 @@
-/** What `ConcurrencyLimiter` counts, and the credit of a host whose endpoints fail. */
+/** The counts of `ConcurrencyLimiter`, and the credit of a host whose endpoints fail. */
 
 export interface Limits {
   /** Requests under way to one endpoint, to one host of a tenant, for one tenant, and in all. */
@@ -23,7 +23,7 @@ export const zeroCount = (): Count => ({ underWay: 0, later: 0, waiting: 0, wait
 export const busy = ({ underWay, waiting, reserved }: Count): number => underWay + waiting + reserved;
 export const half = (limit: number): number => Math.max(1, limit >> 1);
 
-/** How much each count is about to grow, while a claim is put together. */
+/** The growth of each count by a claim that is being composed. */
 export class PendingCounts {
   readonly #counts = new Map<Count, number>();
 
@@ -36,7 +36,7 @@ export class PendingCounts {
   }
 }
 
-/** A bucket that starts full. Time fills it again, and so does each success. */
+/** A bucket of requests that starts full. Time refills it, and each success adds one. */
 export class Credit {
   readonly #burst: number;
   readonly #perMs: number;

@@ -1,7 +1,7 @@
 import type { Leased } from '#projections/webhooks/handover.ts';
 import { retryAfterMs, retryDelayMs } from './schedule.ts';
 
-/** What an answer means for its delivery and its endpoint. Pure. */
+/** Decides from an answer what happens to its delivery and its endpoint. Pure. */
 
 /** How an exchange ended. */
 export interface ReceiverAnswer {
@@ -14,18 +14,18 @@ export interface ReceiverAnswer {
 }
 
 export interface DeliveryDecision {
-  /** `again`: it stays pending, and is due after `waitMs`. */
+  /** `again`: the delivery stays pending and is due after `waitMs`. */
   readonly outcome: 'delivered' | 'again' | 'failed';
   readonly waitMs: number;
   /** `well`: 2xx. `down`: no answer, 5xx or 429. `refuses`: any other status. */
   readonly endpoint: 'well' | 'refuses' | 'down';
-  /** The receiver asked for time: nothing is sent to it for so long, milliseconds. */
+  /** How long nothing is sent to the endpoint because the receiver asked for time, milliseconds. */
   readonly pauseMs: number;
-  /** Why the endpoint is to be turned off; null when it is not. */
+  /** Why the endpoint must be turned off; null when it stays on. */
   readonly disable: 'gone' | 'receiver' | null;
 }
 
-/** Longest time for which one answer may hold up all deliveries to its endpoint, milliseconds. */
+/** Longest time for which one answer may delay all deliveries to its endpoint, milliseconds. */
 const maxPauseMs = 5 * 60_000;
 
 const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
@@ -42,18 +42,19 @@ export const judge = (
   const hint = status === null ? null : retryAfterMs(headers, now);
   const pauseMs = hint !== null && (status === 429 || status === 503) ? Math.min(hint, maxPauseMs) : 0;
   const failed = { outcome: 'failed', waitMs: 0, endpoint, pauseMs, disable } as const;
-  // A test has one attempt: the person who asked for it looks at its outcome.
+  // A test has one attempt, because the person who requested it looks at its outcome.
   if (trigger === 'test' || asked === 'abort-message') return failed;
   const last = delays.length - 1;
-  // An endpoint that asks to be turned off has not refused the delivery: it waits until the endpoint is turned on, even after its last try.
+  // An endpoint that asks to be turned off has not refused the delivery, so the delivery waits until the endpoint is
+  // turned on, even after its last try.
   const scheduled = retryDelayMs(delays, disable === null ? tries + 1 : Math.min(tries + 1, last), random);
   if (scheduled === null) return failed;
   return { outcome: 'again', waitMs: Math.max(scheduled, hint ?? 0), endpoint, pauseMs, disable };
 };
 
-/** Bytes of a body that are kept. */
+/** Bytes of an answer's body that are kept. */
 const maxBody = 4_096;
-/** jsonb holds no NUL. */
+/** jsonb cannot hold a NUL. */
 const nul = String.fromCharCode(0);
 
 /** The start of a body as well-formed text; null when it was empty. */

@@ -7,7 +7,7 @@ import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { ReceiverAnswer } from './delivery-decision.ts';
 
-/** Sends a request and says how it ended: `Exchange` of services/runtime/egress. */
+/** Sends a request and returns its result: `Exchange` of services/runtime/egress. */
 export interface Poster {
   /** @throws only for faults of ours, never for what a receiver does */
   post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<ReceiverAnswer>;
@@ -30,7 +30,7 @@ export type SenderConfig = Pick<
 >;
 
 export interface SenderDeps {
-  /** For the connection of its own that listens for queued rows. */
+  /** For a separate connection that listens for queued rows. */
   readonly databaseUrl: string;
   /** At least 4 connections. */
   readonly pool: Pool;
@@ -43,10 +43,10 @@ export interface SenderDeps {
   readonly readiness?: Readiness;
   /** Milliseconds since the epoch, by the database's clock, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
-  /** While it has a fault nothing is claimed. Default: it has none. */
+  /** While the clock has a fault, the sender claims nothing. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
   /** 0–1. Default `Math.random`. */
   readonly random?: () => number;
-  /** Milliseconds between two looks at the queue when nothing wakes it. Default 500. */
+  /** Milliseconds between two searches of the queue when no signal wakes the sender. Default 500. */
   readonly pollMs?: number;
 }

@@ -7,9 +7,9 @@ import { serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
- * Turns endpoints off that asked for it or have had no success for days. The health table names them; the endpoint's
- * stream records it once, however many senders try, and never against a person's newer decision. If the process dies
- * between the record of the answer and the append, the next sweep of any sender appends it.
+ * Turns off endpoints that asked for it or have had no success for days. The health table names them. The endpoint's
+ * stream records the decision once, however many senders try, and never against a newer decision of a person. If the
+ * process dies between the record of the answer and the append, the next sweep of any sender appends the decision.
  */
 
 export interface DisablerDeps {
@@ -21,8 +21,8 @@ export interface DisablerDeps {
 }
 
 /**
- * The endpoint must also have failed again after a tenth of that time: one failure followed by days without deliveries
- * says nothing about it.
+ * The endpoint must also have failed again after a tenth of that time: one failure before days without deliveries does
+ * not prove that it is broken.
  */
 const dueSql = `
 select h.endpoint_id as id, e.workspace_id as "workspaceId", h.seen_revision as "seenRevision",
@@ -34,7 +34,7 @@ where e.active and (e.state ->> 'changedRevision')::int = h.seen_revision
     and h.failed_at >= h.failing_since + $1::float8 / 10 * interval '1 millisecond'))
 order by h.endpoint_id limit $2`;
 
-/** Health seen before a newer decision, or already followed by one, is void. */
+/** Health from before a newer decision is void, and so is health of an endpoint that is off. */
 const mootSql = `
 delete from ops.webhook_health h using ops.webhook_endpoints e
 where e.id = h.endpoint_id and (not e.active or (e.state ->> 'changedRevision')::int > h.seen_revision)`;
@@ -49,7 +49,7 @@ interface DueRow {
 /** Endpoints of one sweep; the next sweep takes the others. */
 const maxAtOnce = 100;
 
-/** Turns off every endpoint that is to be off now. @returns ids of those that this process turned off */
+/** Turns off every endpoint that must be off now. @returns ids of those that this process turned off */
 export const disableDue = async (deps: DisablerDeps): Promise<readonly string[]> => {
   const { pool, store, config, logger, now = Date.now } = deps;
   await pool.query(mootSql);

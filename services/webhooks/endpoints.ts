@@ -7,8 +7,9 @@ import { type SigningKey, signingKey } from '#runtime/identity/webhook-signature
 import type { DeliveryDecision } from './delivery-decision.ts';
 
 /**
- * The endpoints as the dispatcher has folded them, and which of them wait behind a breaker; in memory, because each send
- * asks. They are up to a second old, or as old as the last wake: an endpoint that was turned off may get deliveries so long.
+ * The endpoints as the dispatcher has folded them, and which of them wait behind a breaker; in memory, because each
+ * send needs them. They are at most a second old, or as old as the last wake: so long an endpoint that was turned off
+ * may still get deliveries.
  */
 
 export interface Endpoint {
@@ -24,12 +25,12 @@ export interface Endpoint {
   keys: readonly { readonly key: SigningKey; readonly expiresAt: number }[] | null;
 }
 
-/** Why nothing is sent to an endpoint that is on. */
+/** Keeps deliveries from an endpoint that is on. */
 interface Barrier {
   readonly seenRevision: number;
   /** Monotonic milliseconds; infinite while it waits to be turned off. */
   readonly until: number;
-  /** After `until` one delivery may go, and only through a claim. */
+  /** After `until` one delivery may be sent, and only through a claim. */
   readonly halfOpen: boolean;
 }
 
@@ -44,7 +45,7 @@ interface EndpointRow {
   version: string;
 }
 
-/** Versions of SECRET_KEY that signing secrets use: a missing one must be found at the start and not at a send. */
+/** Versions of SECRET_KEY that signing secrets use: a missing one must show at the start and not at a send. */
 export const keyVersionsInUse = async (pool: Pool): Promise<readonly string[]> => {
   const { rows } = await pool.query<{ version: string }>(
     `select distinct one ->> 'keyVersion' as version
@@ -70,11 +71,11 @@ export class Endpoints {
   readonly #known = new Map<string, Endpoint>();
   readonly #maxDown: number;
   #barriers = new Map<string, Barrier>();
-  /** By endpoint: times down in a row that are not recorded yet; infinite when it asked for time or to be turned off. */
+  /** By endpoint: unrecorded `down` answers in a row; infinite when it asked for time or to be turned off. */
   readonly #unrecorded = new Map<string, number>();
   #version = '-1';
 
-  /** @param maxDown times down in a row that open the breaker */
+  /** @param maxDown `down` answers in a row that open the breaker */
   constructor(pool: Pool, secrets: Secrets, maxDown: number) {
     this.#pool = pool;
     this.#secrets = secrets;
@@ -95,8 +96,8 @@ export class Endpoints {
   }
 
   /**
-   * Whether deliveries may be sent to it that no person asked for. Only the delivery that a claim let through passes a
-   * half-open breaker.
+   * Whether deliveries that no person requested may be sent to the endpoint. Only the delivery that a claim let through
+   * passes a half-open breaker.
    */
   isOpenFor(endpoint: Endpoint, probe: boolean): boolean {
     if (!endpoint.active) return false;
@@ -121,7 +122,10 @@ export class Endpoints {
     return live;
   }
 
-  /** Reads what changed. NOTE: one row's lock makes versions visible in their order, so none is passed over. */
+  /**
+   * Reads changed endpoints and barriers. NOTE: one row's lock makes versions visible in their order, so none is
+   * skipped.
+   */
   async refresh(): Promise<void> {
     const [changed, barriers] = await Promise.all([
       this.#pool.query<EndpointRow>({
@@ -154,7 +158,7 @@ export class Endpoints {
     for (const row of barriers.rows) this.bar(row);
   }
 
-  /** Takes over what was just read or written about its health. */
+  /** Takes over health that was just read or written. */
   bar({ endpointId, seenRevision, opened, openMs, disable }: BarrierRow): void {
     this.#unrecorded.delete(endpointId);
     const until =
@@ -163,7 +167,7 @@ export class Endpoints {
     else this.#barriers.set(endpointId, { seenRevision, until, halfOpen: opened > 0 });
   }
 
-  /** Counts an answer before it is recorded: failures that will open the breaker hold up the next delivery at once. */
+  /** Counts an answer before it is recorded: failures that will open the breaker stop the next delivery at once. */
   answered(endpointId: string, { endpoint, pauseMs, disable }: DeliveryDecision): void {
     const known = this.#unrecorded.get(endpointId);
     if (disable !== null || pauseMs > 0) this.#unrecorded.set(endpointId, Number.POSITIVE_INFINITY);
@@ -171,7 +175,7 @@ export class Endpoints {
     else if (known !== undefined && known !== Number.POSITIVE_INFINITY) this.#unrecorded.delete(endpointId);
   }
 
-  /** After a success its breaker is closed here, unless it asked for time or to be turned off. */
+  /** Closes the breaker in memory after a success, unless the endpoint asked for time or to be turned off. */
   unbar(endpointId: string): void {
     const barrier = this.#barriers.get(endpointId);
     if (barrier?.halfOpen === true && barrier.until !== Number.POSITIVE_INFINITY) this.#barriers.delete(endpointId);

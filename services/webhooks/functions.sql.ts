@@ -2,17 +2,17 @@ import { skipScan } from '#runtime/work/due-work.ts';
 
 /**
  * The sender's work in the database, one round trip each. They are functions because a function can forbid sequential
- * scans: Postgres plans a statement once a session, and a plan made while the queue was small would read all of it until
- * new statistics come.
+ * scans: Postgres plans a statement once a session, and a plan from the time of a small queue would read the whole
+ * queue until new statistics come.
  */
 
-/** Raised whenever a function below changes what it does: all are then made anew beside those that older processes use. */
+/** Raise it whenever a function below changes what it does: new ones are then made beside those of older processes. */
 export const version = 1;
 
 export const functions = `
--- Endpoints with something due that may be sent, by skipping from one endpoint to the next in the index: what it costs
--- goes with the endpoints, not with what is queued for them. first, later, replay: by lane; asked: forced ones, the only
--- ones of an endpoint that is off or waits behind its breaker. probe: half-open, one delivery may go.
+-- Endpoints with due deliveries that may be sent. It skips from one endpoint to the next in the index, so the cost grows
+-- with the endpoints, not with the queue. first, later, replay: by lane. asked: forced deliveries, the only ones of an
+-- endpoint that is off or waits behind its breaker. probe: half-open, one delivery may be sent.
 create function ops.webhook_due_${version}() returns table (
   endpoint_id uuid, first bool, later bool, replay bool, asked bool, probe bool, lag float8
 ) language plpgsql set enable_seqscan = off as $$
@@ -53,8 +53,9 @@ begin
   where least(h.lane0, h.lane1, h.lane2, h.forced) <= moment;
 end $$;
 
--- Begins attempts: of each endpoint and lane (3: forced ones of any lane) the longest due, at most so many. An endpoint
--- of probes gives one only to the sender that moves its breaker's end ahead: if that sender dies, it lapses with the lease.
+-- Begins attempts: for each endpoint and lane (3: forced ones of any lane) at most c_most of the longest due deliveries.
+-- An endpoint in c_probes gives one only to the sender that moves its breaker's end ahead; if that sender dies, the
+-- breaker is half-open again when the lease ends.
 create function ops.webhook_claim_${version}(
   lease_ms float8, c_endpoint uuid[], c_lane int2[], c_most int4[], c_probes uuid[]
 ) returns table (
@@ -107,7 +108,7 @@ begin
   ) m on true;
 end $$;
 
--- Undoes what a claim or a mint has begun and nothing was sent of: the number of the attempt is free again.
+-- Undoes attempts that a claim or a mint began and that were not sent: their numbers are free again.
 create function ops.webhook_give_back_${version}(r_delivery uuid[], r_attempt int4[], r_probes uuid[])
 returns void language plpgsql set enable_seqscan = off as $$
 declare
@@ -120,8 +121,8 @@ begin
   where h.endpoint_id = any(r_probes) and h.opened > 0 and h.open_until > moment;
 end $$;
 
--- Records what attempts came to and answers which of them were still the latest of their delivery: of the others nothing
--- is recorded. A delivery that was put back into the queue while it was under way is due again at once if it failed.
+-- Records the outcomes of attempts that are still the latest of their delivery, and returns the ids of those. If a person
+-- resent a delivery during its attempt and the attempt failed, the delivery is due again at once.
 create function ops.webhook_record_${version}(
   r_delivery uuid[], r_time timestamptz[], r_attempt int4[], r_tries int4[], r_trigger text[],
   r_outcome text[], r_wait float8[], r_entries jsonb, w_endpoint uuid[], w_seen int4[]
@@ -129,7 +130,7 @@ create function ops.webhook_record_${version}(
 declare
   moment timestamptz := clock_timestamp();
 begin
-  -- A success ends a streak; of an endpoint that is well already nothing is written.
+  -- A success ends a streak; for an endpoint that is well already nothing is written.
   if cardinality(w_endpoint) > 0 then
     perform 1 from ops.webhook_health h
     where h.endpoint_id = any(w_endpoint) and (h.consecutive > 0 or h.opened > 0 or h.failing_since is not null)

@@ -5,28 +5,29 @@ import type { DeliveryDecision } from './delivery-decision.ts';
  * The health of an endpoint and its circuit breaker. Pure; instants are milliseconds of the database's clock, which all
  * senders share.
  *
- * Closed: `opened` is 0. Open: `openUntil` lies ahead. Half-open: `opened` is above 0 and `openUntil` lies behind; one
- * delivery may go, and the sender that claims it moves `openUntil` ahead, so that no second one goes. A closed breaker may
- * rest too when the receiver asked for time: then `openUntil` lies ahead, and deliveries after it need no probe.
+ * Closed: `opened` is 0. Open: `openUntil` is in the future. Half-open: `opened` is above 0 and `openUntil` is past;
+ * one delivery may be sent, and the sender that claims it moves `openUntil` ahead, so that no second one is sent.
+ * Nothing is sent through a closed breaker while the receiver asked for time: then `openUntil` is in the future, and
+ * deliveries after it need no probe.
  */
 export interface Health {
-  /** `changedRevision` of the endpoint under which this was seen; after a newer change it is void. */
+  /** `changedRevision` of the endpoint at these answers; a newer change makes them void. */
   readonly seenRevision: number;
   /** First failure since the last success, and the newest one. */
   readonly failingSince: number | null;
   readonly failedAt: number | null;
-  /** Times in a row it was down. */
+  /** `down` answers in a row. */
   readonly consecutive: number;
   readonly openUntil: number | null;
-  /** Times the breaker opened in a row. */
+  /** How often the breaker opened in a row. */
   readonly opened: number;
   readonly disable: string | null;
 }
 
 export interface BreakerRules {
-  /** Failures in a row that open it. */
+  /** `down` answers in a row that open the breaker. */
   readonly failures: number;
-  /** Milliseconds that it is open the first time; doubled each time, up to twenty times as long. */
+  /** Milliseconds for which it opens the first time; doubled each time, up to twenty times as long. */
   readonly openMs: number;
 }
 
@@ -42,18 +43,18 @@ export const well = (seenRevision: number): Health => ({
   disable: null,
 });
 
-/** What the answers of a batch say about one endpoint, in their order. */
+/** The summary of one endpoint's answers in a batch, in their order. */
 export interface Findings {
   readonly seenRevision: number;
   /** At least one was a success. */
   succeeded: boolean;
-  /** It answered at least once, which ends a streak. */
+  /** At least one was not `down`, which ends a streak. */
   answered: boolean;
-  /** Times it was down since it last answered. */
+  /** `down` answers after the last other answer. */
   streak: number;
   /** The last answer was a failure. */
   failed: boolean;
-  /** The one delivery that passed the half-open breaker found it down. */
+  /** The answer to the delivery that passed the half-open breaker was `down`. */
   probeFailed: boolean;
   pauseMs: number;
   disable: string | null;
@@ -86,11 +87,11 @@ export const find = (findings: Findings, decision: DeliveryDecision, probe: bool
   findings.streak = 0;
 };
 
-/** True when the batch holds nothing but successes: an endpoint that is well needs no write. */
+/** True when the batch holds only successes: the health of an endpoint that is well needs no write. */
 export const isAllWell = ({ failed, succeeded, disable, pauseMs }: Findings): boolean =>
   succeeded && !failed && disable === null && pauseMs === 0;
 
-/** The health after a batch; null when the batch was seen under an older revision of the endpoint. */
+/** The health after a batch; null when the batch belongs to an older revision of the endpoint. */
 export const after = (before: Health, found: Findings, now: number, rules: BreakerRules): Health | null => {
   if (before.seenRevision > found.seenRevision) return null;
   const base = before.seenRevision === found.seenRevision ? before : well(found.seenRevision);

@@ -5,7 +5,10 @@ import { Client } from 'pg';
 const beatMs = 10_000;
 const answerMs = 5_000;
 
-/** A connection of its own that Postgres notifies when rows are queued or endpoints change. While it is lost, polling finds them. */
+/**
+ * A separate connection that Postgres notifies of queued rows and changed endpoints. While it is lost, polling finds
+ * both.
+ */
 export class Listener {
   readonly #url: string;
   readonly #onChange: () => void;
@@ -53,7 +56,7 @@ export class Listener {
     this.#onChange();
   }
 
-  /** Closes at once: a silent server would not answer a goodbye, and the session holds nothing that could be lost. */
+  /** Closes at once: a silent server would not answer a goodbye, and the session has no state to lose. */
   close(): void {
     this.#socket?.destroy();
     this.#socket = null;

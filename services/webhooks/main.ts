@@ -63,7 +63,7 @@ await runProcess({
     readiness.add('log', async () => log.ping().then(() => null));
     watchConsumers({ registry, readiness, pool }, 'dispatcher', () => [dispatcher.consumer]);
     ready();
-    // What the dispatcher hands over while it ends is still sent.
+    // The sender ends after the dispatcher, so it still sends deliveries that the dispatcher hands over at its end.
     const over = new AbortController();
     await Promise.all([
       dispatcher.done.finally(() => over.abort()),

@@ -62,6 +62,6 @@ export const senderMetrics = (
   };
 };
 
-/** Label of an attempt: few values, whatever receivers answer. */
+/** Label of an attempt: few values, because receivers may answer anything. */
 export const resultOf = (status: number | null, error: string | null): string =>
   status === null ? (error ?? 'unknown') : `${Math.floor(status / 100)}xx`;

@@ -10,15 +10,15 @@ import { after, type BreakerRules, type Findings, find, type Health, isAllWell, 
 import { type Claimed, type Outcome, record } from './statements.ts';
 
 /**
- * Records the outcomes of attempts, many in one statement, and tries until they are written. If the process dies before,
- * the lease lapses and the delivery is sent once more with a higher number.
+ * Records the outcomes of attempts, many in one statement, and tries until they are written. If the process dies
+ * before, the lease lapses, and the delivery is sent again with a higher attempt number.
  */
 
 export interface Result {
   readonly delivery: Claimed;
   readonly decision: DeliveryDecision;
   readonly attempt: Attempt;
-  /** `changedRevision` of the endpoint as it was sent to. */
+  /** `changedRevision` of the endpoint at the request. */
   readonly seenRevision: number;
 }
 
@@ -36,12 +36,13 @@ export interface RecorderOptions {
   readonly onRecorded: (results: readonly Result[], unwell: readonly HealthRow[]) => void;
 }
 
-/** A result waits at most so long for others, milliseconds, and so many are written at once. */
+/** Longest wait of a result for others, milliseconds. */
 const lingerMs = 10;
+/** Most results of one statement. */
 const maxAtOnce = 200;
 /** Between two tries to record a batch. */
 const recordAgain: BackOff = { firstMs: 50, maxMs: 2_000 };
-/** Batches under way: the next is gathered while the database works on one. */
+/** Batches under way: the next one gathers while the database works on others. */
 const maxUnderWay = 3;
 
 export class Recorder {
@@ -104,7 +105,8 @@ export class Recorder {
         break;
       } catch (error) {
         logger.warn({ err: error, deliveries: batch.length }, 'results could not be recorded; trying again');
-        // A batch that is refused for ever would be sent for ever. The bodies are the part that is not ours, so they go.
+        // If the database refused a batch for ever, its deliveries would be sent for ever. Only the bodies come from
+        // outside, so the next try leaves them out.
         if (!isInfrastructureFault(error)) withBodies = false;
         await new Promise((resolve) => setTimeout(resolve, backOff(failures, recordAgain)));
       }
@@ -118,7 +120,7 @@ export class Recorder {
     withBodies: boolean,
   ): Promise<{ readonly recorded: ReadonlySet<string>; readonly unwell: readonly HealthRow[] }> {
     const { pool } = this.#options;
-    // In the order of their ids, so that two writers of the same rows never wait for each other.
+    // Writes in the order of the ids, so that two writers of the same rows never deadlock.
     const outcomes = [...batch]
       .sort((a, b) => (a.delivery.deliveryId < b.delivery.deliveryId ? -1 : 1))
       .map((result) => outcomeOf(result, withBodies));
@@ -129,13 +131,13 @@ export class Recorder {
     }
     return inTransaction(pool, async (tx) => {
       const recorded = await record(tx, outcomes, []);
-      // A result that came too late says nothing about the endpoint.
+      // A result that came too late does not count for the endpoint.
       const ours = findingsOf(batch.filter(({ delivery }) => recorded.has(delivery.deliveryId)));
       return { commit: true, result: { recorded, unwell: await this.#writeHealth(tx, ours) } };
     });
   }
 
-  /** Runs in the transaction of the results: the breaker knows every failure that the deliveries show. */
+  /** Runs in the transaction of the results, so that the breaker counts every failure that the deliveries show. */
   async #writeHealth(tx: PoolClient, found: ReadonlyMap<string, Findings>): Promise<readonly HealthRow[]> {
     const unwell = [...found].filter(([, one]) => !isAllWell(one)).sort(([a], [b]) => (a < b ? -1 : 1));
     if (found.size === 0) return [];
@@ -169,7 +171,7 @@ const makeSql = `
 insert into ops.webhook_health (endpoint_id, seen_revision)
 select f.id, f.seen from unnest($1::uuid[], $2::int4[]) f (id, seen) order by f.id
 on conflict do nothing`;
-/** An endpoint that never failed has no row, and none is made. */
+/** An endpoint that never failed has no row, and a success makes none. */
 const lockSql = `
 select h.endpoint_id as id, h.seen_revision as "seenRevision", ${ms('h.failing_since')} as "failingSince",
   ${ms('h.failed_at')} as "failedAt", h.consecutive, ${ms('h.open_until')} as "openUntil", h.opened, h.disable,
@@ -196,7 +198,9 @@ const outcomeOf = ({ delivery, decision, attempt }: Result, withBody: boolean): 
   entry: withBody ? attempt : { ...attempt, responseBody: null },
 });
 
-/** By endpoint: what its answers say, in their order. Answers seen under an older revision of it are left out. */
+/**
+ * By endpoint: the summary of its answers, in their order. Answers to an older revision of the endpoint are left out.
+ */
 const findingsOf = (batch: readonly Result[]): Map<string, Findings> => {
   const found = new Map<string, Findings>();
   for (const { delivery, decision, seenRevision } of batch) {

@@ -5,8 +5,8 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
- * Deliveries are kept for 30 days. A week of events is dropped as a whole once none of its deliveries is young or still to
- * be sent. A replay makes young deliveries of old events; they are kept 30 days too.
+ * Deliveries are kept for 30 days. A week of events is dropped as a whole when none of its deliveries is young or
+ * pending. A replay makes young deliveries of old events; they are kept for 30 days too.
  */
 
 const dayMs = 86_400_000;
@@ -16,7 +16,10 @@ export const keptMs = 30 * dayMs;
 const everyMs = 3_600_000;
 /** Any constant: one round at a time in a database. */
 const lockKey = 7_070_717;
-/** Longest wait for the tables, milliseconds: statements behind it wait as long. If it is not enough, the next round drops the week. */
+/**
+ * Longest wait for the lock of the tables, milliseconds: statements behind it wait as long. If it is too short, the
+ * next round drops the week.
+ */
 const lockWaitMs = 500;
 
 export interface RetentionDeps {
@@ -46,7 +49,7 @@ export const retain = async ({ pool, logger, now = Date.now }: RetentionDeps): P
   const dropped: string[] = [];
   for (const [end, names] of ends) {
     const week = [new Date(end - weekMs), new Date(end), young];
-    // Asked first without the lock: the question may take a while, and mostly the week is needed.
+    // The first check takes no lock: it may take a while, and mostly the week is still needed.
     if (await isNeeded(pool, week)) continue;
     try {
       if (await drop(pool, names, week)) dropped.push(...names);
@@ -64,7 +67,7 @@ export const retain = async ({ pool, logger, now = Date.now }: RetentionDeps): P
 const isNeeded = async (db: Pick<Pool, 'query'>, week: readonly Date[]): Promise<boolean> =>
   (await db.query<{ needed: boolean }>(neededSql, [...week])).rows[0]?.needed !== false;
 
-/** Drops both tables of the week or neither, and only if nothing came in between: while we hold the lock nothing can. */
+/** Drops both tables of the week or neither. It checks again under the lock, while no row can be inserted. */
 const drop = (pool: Pool, names: readonly string[], week: readonly Date[]): Promise<boolean> =>
   inTransaction(pool, async (tx) => {
     const free = await tx.query<{ free: boolean }>('select pg_try_advisory_xact_lock($1) as free', [lockKey]);
@@ -76,7 +79,7 @@ const drop = (pool: Pool, names: readonly string[], week: readonly Date[]): Prom
     return { commit: true, result: true };
   });
 
-/** A round at once, and then every hour while the signal lives. */
+/** Runs a round at once, and then every hour until the signal aborts. */
 export const runRetention = async (deps: RetentionDeps, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     try {

@@ -1,11 +1,11 @@
-/** When a delivery is tried again. Pure. */
+/** Decides when a delivery is tried again. Pure. */
 
-/** The longest hint that is followed, milliseconds. */
+/** The longest `Retry-After` that counts, milliseconds. */
 const maxHintMs = 24 * 3_600_000;
 const jitter = 0.1;
 
 /**
- * Milliseconds to wait after a failure: at least what the schedule says, at most a tenth more. Null after the last try.
+ * Milliseconds to wait after a failure: at least the scheduled delay, at most a tenth more. Null after the last try.
  * @param delays one for each attempt, counted from the attempt before; the first is not used here
  * @param failures attempts that failed, this one included
  * @param random 0–1
@@ -15,7 +15,10 @@ export const retryDelayMs = (delays: readonly number[], failures: number, random
   return delay === undefined ? null : delay * (1 + jitter * random);
 };
 
-/** The form a sender of today must use (RFC 9110, 5.6.7). NOTE: `Date.parse` alone takes almost any text for a date. */
+/**
+ * The only form that senders may still use (RFC 9110, 5.6.7). NOTE: `Date.parse` alone takes almost any text for a
+ * date.
+ */
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 const instantOf = (text: string | undefined): number | null => {
@@ -25,8 +28,8 @@ const instantOf = (text: string | undefined): number | null => {
 };
 
 /**
- * What `Retry-After` asks for, milliseconds, at most 24 h; null when it asks for nothing or is not valid. A date is held
- * against the receiver's own clock where it tells it: the two may differ by more than the wait.
+ * The wait of `Retry-After`, milliseconds, at most 24 h; null when the header is absent or not valid. A date is
+ * compared with the receiver's own clock where its answer has one: the clocks may differ by more than the wait.
  * @param now milliseconds since 1970
  */
 export const retryAfterMs = (headers: Readonly<Record<string, string>>, now: number): number | null => {

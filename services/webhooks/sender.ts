@@ -19,24 +19,31 @@ import { type HealthRow, Recorder, type Result } from './recorder.ts';
 import { type Claimed, claim, findDue, giveBack } from './statements.ts';
 
 /**
- * Sends what the dispatcher has minted: claims due rows or is handed them, begins as many as the limits of their endpoint,
- * tenant and process allow, and records how each ended.
+ * Sends minted deliveries: it claims due rows, or the dispatcher hands them over; it begins as many as the limits of
+ * endpoint, tenant and process allow, and records each outcome.
  *
- * If the process dies between a claim and its record, the lease lapses and the next attempt has a higher number. A record
- * names its attempt, so a sender that slept through the end of its lease never overwrites its successor's record.
+ * If the process dies between a claim and its record, the lease lapses and the next attempt has a higher number. A
+ * record names its attempt, so a sender that slept past the end of its lease never overwrites its successor's record.
  */
 
-/** A sender that has not looked for work for so long is not well, milliseconds. */
+/** Time without a search after which the sender is not ready, milliseconds. */
 const staleAfterMs = 10_000;
-/** After a look that takes longer than this, milliseconds, the sender rests nine times as long: looks take a tenth of the time. */
-const cheapLookMs = 5;
-/** Longest rest after a look, milliseconds: a look that waited for a busy database says nothing about the cost of looks. */
+/**
+ * After a search that takes longer, the sender rests nine times as long: so searches take a tenth of the time.
+ * Milliseconds.
+ */
+const cheapSearchMs = 5;
+/**
+ * Longest rest after a search, milliseconds: one that waited for a busy database does not show the cost of searches.
+ */
 const maxRestMs = 4_000;
-/** Between two looks that failed. */
-const lookAgain: BackOff = { firstMs: 50, maxMs: 5_000 };
-/** Longest wait for the database at the end, milliseconds; deliveries that are not recorded by then are sent again. */
+/** Between two searches that failed. */
+const searchAgain: BackOff = { firstMs: 50, maxMs: 5_000 };
+/**
+ * Longest wait for the database at the end, milliseconds; unrecorded deliveries are then sent again by another sender.
+ */
 const closingMs = 10_000;
-/** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
+/** Tokens in the cache: the deliveries of one event to several endpoints share one. */
 const maxTokens = 1_024;
 
 export class Sender implements Handover {
@@ -45,7 +52,7 @@ export class Sender implements Handover {
   readonly #pool: Pool;
   readonly #now: () => number;
   readonly #random: () => number;
-  /** Between two looks that find nothing: a retry is late by at most the longest rest. */
+  /** Rest between two searches that find nothing: a retry is late by at most the longest rest. */
   readonly #idle: Rest;
   readonly #endpoints: Endpoints;
   readonly #limiter: ConcurrencyLimiter<Claimed>;
@@ -97,8 +104,8 @@ export class Sender implements Handover {
   reserve(endpointId: string, workspaceId: string, wanted: number): number {
     const endpoint = this.#endpoints.get(endpointId);
     if (this.#mayNotClaim() || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
-    // Queued deliveries came first. But a claimed delivery costs more than one that is handed over, so a sender that is
-    // behind would fall further behind if it only claimed.
+    // Queued deliveries came first. But a claim costs more than a hand-over, so a sender that is behind would fall
+    // further behind if it only claimed.
     const most = this.#backlog.hasFirst(endpointId) ? this.#limiter.room(endpointId, workspaceId).all >> 1 : wanted;
     return this.#limiter.reserve(endpointId, workspaceId, Math.min(wanted, most));
   }
@@ -119,7 +126,7 @@ export class Sender implements Handover {
     this.#wakeSignal.wake();
   }
 
-  /** Runs until the signal aborts and everything that was begun is recorded or given back. */
+  /** Runs until the signal aborts and every begun delivery is recorded or given back. */
   async run(signal: AbortSignal): Promise<void> {
     const { logger } = this.#deps;
     const stop = (): void => {
@@ -138,7 +145,7 @@ export class Sender implements Handover {
         } catch (error) {
           failures += 1;
           logger.warn({ err: error }, 'looking for webhook deliveries failed');
-          await this.#wakeSignal.waitUntil(backOff(failures, lookAgain), () => signal.aborted);
+          await this.#wakeSignal.waitUntil(backOff(failures, searchAgain), () => signal.aborted);
         }
       }
       this.#return(this.#limiter.withdraw(() => false));
@@ -152,7 +159,7 @@ export class Sender implements Handover {
     }
   }
 
-  /** Does everything that is due now. @returns milliseconds until the next look */
+  /** Does everything that is due now. @returns milliseconds until the next search */
   async #work(): Promise<number> {
     if (this.#lookAt() <= performance.now()) await this.#look();
     while (await this.#claim());
@@ -167,7 +174,7 @@ export class Sender implements Handover {
     return this.#lookAt() <= performance.now() || this.#claimRequests().claimRequests.length > 0;
   }
 
-  /** Finds which endpoints have something due. */
+  /** Finds the endpoints with due deliveries. */
   async #look(): Promise<void> {
     this.#woken = false;
     const begun = performance.now();
@@ -177,15 +184,15 @@ export class Sender implements Handover {
     const quiet = found.length === 0 && this.#limiter.underWay === 0;
     this.#idle.after(!quiet);
     this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
-    // Meanwhile an endpoint may have been turned off or barred by its breaker, and leases may be nearly over.
+    // An endpoint may have been turned off or barred by its breaker meanwhile, and leases may be nearly over.
     this.#return(this.#limiter.withdraw((one) => this.#mayBegin(one) !== null));
-    // Deliveries that wait for a host's credit begin here: perhaps no other request ends meanwhile.
+    // Deliveries that wait for a host's credit begin here, because no end of a request may wake them.
     this.#start();
     this.#sweep();
     this.#liveness.looked();
     const { lookedAt } = this.#liveness;
     const took = lookedAt - begun;
-    this.#restUntil = took > cheapLookMs ? lookedAt + Math.min(9 * took, maxRestMs) : 0;
+    this.#restUntil = took > cheapSearchMs ? lookedAt + Math.min(9 * took, maxRestMs) : 0;
   }
 
   #sweep(): void {
@@ -224,7 +231,7 @@ export class Sender implements Handover {
     return this.#draining || (this.#deps.clock !== undefined && this.#deps.clock.fault() !== null);
   }
 
-  /** Claims once. False when there was nothing to claim or no room for it. */
+  /** Claims once. False when there was nothing to claim or no room. */
   async #claim(): Promise<boolean> {
     const { claimRequests, probes } = this.#claimRequests();
     if (claimRequests.length === 0) return false;
@@ -251,7 +258,10 @@ export class Sender implements Handover {
     this.#return(refused);
   }
 
-  /** The endpoint that it may be sent to now; null when it may not be sent or its answer could come after the lease. */
+  /**
+   * The endpoint, if the delivery may be sent now; null where it may not, or where its answer could come after the
+   * lease.
+   */
   #mayBegin(delivery: Claimed): Endpoint | null {
     const endpoint = this.#endpoints.get(delivery.endpointId);
     if (endpoint === undefined) return null;
@@ -266,7 +276,7 @@ export class Sender implements Handover {
     const begun = performance.now();
     const over = (answer: ReceiverAnswer): void => this.#ended(delivery, endpoint, startedAt, begun, answer);
     this.#post(endpoint, delivery, startedAt).then(over, (error: unknown) => {
-      // A fault of ours, such as a missing key: the delivery is tried again by the schedule, and never at once.
+      // A fault on this side, such as a missing key: the schedule retries the delivery, and never at once.
       this.#deps.logger.error({ err: error, deliveryId: delivery.deliveryId }, 'a delivery could not be sent');
       over({ status: null, error: 'connection_failed', headers: {}, bodyStart: nothing, durationMs: 0 });
     });
@@ -285,8 +295,8 @@ export class Sender implements Handover {
   }
 
   #ended(delivery: Claimed, endpoint: Endpoint, startedAt: number, begun: number, answer: ReceiverAnswer): void {
-    // If the process dies between the answer and its record, the lease lapses and the delivery is sent again with the same
-    // id and a higher attempt.
+    // If the process dies between the answer and its record, the lease lapses, and the delivery is sent again with the
+    // same id and a higher attempt number.
     faultPoint('sender:answered');
     const tookMs = performance.now() - begun;
     const config = { delays: this.#deps.config.webhookRetryDelaysMs, now: this.#now(), random: this.#random() };
@@ -300,7 +310,7 @@ export class Sender implements Handover {
     if (this.#backlog.size > 0 || this.#draining) this.#wakeSoon();
   }
 
-  /** Wakes once for all requests that end in the same turn of the event loop: the loop then looks at every due endpoint. */
+  /** Wakes once for all requests that end in one turn of the event loop: each wake goes through every due endpoint. */
   #wakeSoon(): void {
     if (this.#wakingSoon) return;
     this.#wakingSoon = true;
@@ -330,7 +340,7 @@ export class Sender implements Handover {
     if (unwell.length > 0) this.#return(this.#limiter.withdraw((one) => this.#mayBegin(one) !== null));
   }
 
-  /** Gives them back to the queue. The leases of those that cannot be given back lapse. */
+  /** Gives deliveries back to the queue. If that fails, their leases lapse. */
   #return(deliveries: readonly Claimed[]): void {
     if (deliveries.length === 0) return;
     const probes = deliveries.filter(({ probe }) => probe).map(({ endpointId }) => endpointId);

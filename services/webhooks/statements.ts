@@ -14,16 +14,16 @@ export const migrateSender = (pool: Pool): Promise<void> =>
     if (known.rowCount === 0) await tx.query(functions);
   });
 
-/** What is due for an endpoint. */
+/** The due deliveries of an endpoint, by lane. */
 export interface Due {
   readonly endpointId: string;
   readonly first: boolean;
   readonly later: boolean;
   readonly replay: boolean;
   readonly asked: boolean;
-  /** Its breaker lets one through. */
+  /** Its breaker is half-open: one delivery may pass. */
   readonly probe: boolean;
-  /** Milliseconds for which the oldest has been due. */
+  /** Milliseconds for which the longest due delivery has waited. */
   readonly lagMs: number;
 }
 
@@ -50,9 +50,9 @@ export interface ClaimRequest {
 export interface Claimed extends Leased {
   /** 0 first tries, 1 retries, 2 replays. */
   readonly queueLane: number;
-  /** A person asked for it: it is sent to an endpoint that is off, too. */
+  /** A person requested it: it is sent although the endpoint is off. */
   readonly forced: boolean;
-  /** Let through an open breaker, alone. */
+  /** The only delivery that passed the half-open breaker. */
   readonly probe: boolean;
 }
 
@@ -73,9 +73,11 @@ interface ClaimRow {
 }
 
 /**
- * Begins attempts. If the process dies after it the leases lapse, and the next attempt of each has a higher number.
- * @param probes endpoints of which one delivery may pass an open breaker
- * @returns `without`: ids of deliveries whose message is missing; a fault, since a message is dropped after its deliveries
+ * Begins attempts. If the process dies afterwards, the leases lapse, and the next attempt of each delivery has a higher
+ * number.
+ * @param probes endpoints of which one delivery may pass a half-open breaker
+ * @returns `without`: ids of deliveries whose message is missing; a fault, since a message is dropped after its
+ * deliveries
  */
 export const claim = async (
   pool: Pool,
@@ -151,7 +153,7 @@ export interface Outcome {
   readonly entry: unknown;
 }
 
-/** @returns ids of those that were recorded; of the others a sender has begun a later attempt, or they are gone */
+/** @returns ids of the recorded deliveries; the others have a later attempt, or are gone */
 export const record = async (
   db: Pool | PoolClient,
   outcomes: readonly Outcome[],
