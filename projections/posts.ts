@@ -18,7 +18,7 @@ import { postTargets, renderTarget, type ShownTarget, shownOfTarget, type Target
  * each.
  */
 
-type Standings = Readonly<
+type ProgressByTarget = Readonly<
   Record<
     string,
     { readonly revision: number; readonly outcome: TargetOutcome | null; readonly publishedAt: string | null }
@@ -38,7 +38,7 @@ interface Own {
   /** Targets of the plan in force. */
   readonly planned: number;
   readonly intents: readonly Intent[];
-  readonly standings: Standings;
+  readonly standings: ProgressByTarget;
   readonly published_at: string | null;
   readonly campaign_id: string | null;
   // Counted from the targets of the plan in force:

@@ -106,7 +106,7 @@ const build = (model: Model, generation: number): Statement => {
 const buildInsert = (model: Model, generation: number): Statement => {
   const columns = columnsOf(model, true);
   return {
-    name: `birth-${model.name}-${generation}`,
+    name: `insert-${model.name}-${generation}`,
     columns,
     text: `
       ${insertion(model, generation, columns)}
@@ -132,7 +132,7 @@ const valuesOf = (columns: readonly Column[], rows: readonly Written[]): string[
 /** Statements are built once per table. */
 export class Upserts {
   readonly #made = new Map<string, Statement>();
-  readonly #births = new Map<string, Statement>();
+  readonly #inserts = new Map<string, Statement>();
 
   /** A row at or above the given revision keeps its values but is locked all the same. */
   async write(tx: PoolClient, model: Model, generation: number, rows: readonly Written[]): Promise<void> {
@@ -153,8 +153,8 @@ export class Upserts {
   ): Promise<ReadonlySet<string>> {
     if (rows.length === 0) return new Set();
     const key = `${model.name}/${generation}`;
-    const statement = this.#births.get(key) ?? buildInsert(model, generation);
-    this.#births.set(key, statement);
+    const statement = this.#inserts.get(key) ?? buildInsert(model, generation);
+    this.#inserts.set(key, statement);
     const values = valuesOf(statement.columns, [...rows].sort(byId));
     const inserted = await tx.query({ name: statement.name, text: statement.text, values });
     return new Set(inserted.rows.map((row: { readonly id: string }) => row.id));

@@ -15,7 +15,7 @@ const inline: ReadonlySet<string> = new Set([
 const percent = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 
-/** A loop: `/[. ]+$/` would start anew at every dot and take quadratic time. */
+/** A loop, because `/[. ]+$/` would start again at every dot and take quadratic time. */
 const withoutOuterDots = (text: string): string => {
   const outer = (at: number): boolean => text[at] === '.' || text[at] === ' ';
   let from = 0;

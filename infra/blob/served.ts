@@ -113,7 +113,7 @@ const give = async (
     'Accept-Ranges': 'bytes',
     'Content-Type': info.contentType,
     'Content-Disposition': disposition(info.contentType, fileName),
-    // Whatever its type, a file is not a page of ours: the browser runs nothing in it and guesses no type.
+    // No file is a page of ours: the browser must run nothing in it and guess no type.
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "default-src 'none'; sandbox",
     'Cross-Origin-Resource-Policy': 'cross-origin',

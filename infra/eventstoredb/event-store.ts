@@ -260,7 +260,10 @@ export class EventStoreDbStore implements EventStore {
     }
   }
 
-  /** A server restored to an earlier day while it was down would silently leave out the events that it gets anew. */
+  /**
+   * Requires that the server still has this event. After a restore to an earlier day the subscription would silently
+   * skip the new events up to this position.
+   */
   async #requireEvent({ position, id }: RecordedEvent): Promise<void> {
     let there: RecordedEvent | undefined;
     // A read that the server ends early looks like an empty one: only repeated empty answers count.

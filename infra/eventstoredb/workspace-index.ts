@@ -1,8 +1,8 @@
 /**
  * EventStoreDB cannot find the events of a workspace. An index in Postgres holds their positions, filled from `$all` by
  * one process; a page of them is read as one range of each of its streams. The index is valid as far as its last event
- * is still in the store: after a restore to an earlier day, reads scan the store until the index is filled anew. Events
- * of a deleted stream are left out, also before a scavenge removes them.
+ * is still in the store: after a restore to an earlier day, reads scan the store until the index is filled again.
+ * Events of a deleted stream are left out, also before a scavenge removes them.
  */
 import {
   type EventStore,
@@ -94,7 +94,7 @@ const eventsAt = async (store: Store, positions: readonly EventPosition[]): Prom
 const pieceEvents = 500;
 /** Rest after a full piece, in times of its duration: appends and reads go first. */
 const restShare = 1;
-/** Between two looks for new events, milliseconds. Readers scan the events behind the index themselves. */
+/** Between two searches for new events, milliseconds. Readers scan the events behind the index themselves. */
 const lookMs = 1_000;
 /** Between two log lines while a store is still being indexed, milliseconds. */
 const reportMs = 10_000;

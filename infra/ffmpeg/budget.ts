@@ -1,6 +1,6 @@
 /**
- * Bounds the cost of walking through one file's parts, whatever the file claims, and carries the signal that ends the
- * walk.
+ * Bounds the cost of a walk through one file's parts, even if the file claims endless ones, and carries the signal that
+ * ends the walk.
  */
 import { bomb, interrupted } from './failures.ts';
 

@@ -30,7 +30,7 @@ export const encoderThreads = (processors: number): number => (processors === 1 
 const alone = ['-map_metadata', '-1', '-map_chapters', '-1', '-sn', '-dn'];
 /**
  * Index first, and no edit list: the first picture and the first sound begin at 0, and the delay of reordered pictures
- * goes into the table of times. NOTE: where negative times are moved away as well, the first picture lasts too long.
+ * goes into the table of times. NOTE: if negative times were shifted as well, the first picture would last too long.
  */
 const mp4 = [
   ...['-movflags', '+faststart+negative_cts_offsets', '-use_editlist', '0', '-avoid_negative_ts', 'disabled'],

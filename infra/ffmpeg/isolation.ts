@@ -20,7 +20,7 @@ export interface Isolation {
 }
 
 interface Way extends Isolation {
-  /** Programs that give up the rights and then become the next program. @param uid null: our own */
+  /** The programs that give up the rights and then become the next program. @param uid null: our own */
   before(uid: number | null): readonly string[];
 }
 

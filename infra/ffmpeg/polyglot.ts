@@ -25,7 +25,9 @@ const endsInZip = async (bytes: Bytes, tail: Buffer, exact: boolean): Promise<bo
 
 const script = /<script[\s>]|<\?php\s|<!doctype\s+html|<html[\s>]/i;
 
-/** Begins `GIF89a/*` or `FF D8 FF E0 /*`: a browser that is told so reads a comment of a script. */
+/**
+ * Begins `GIF89a/*` or `FF D8 FF E0 /*`: a browser that takes the file for a script reads the beginning of a comment.
+ */
 const beginsAsScript = (head: Buffer, contentType: string): boolean =>
   (contentType === 'image/gif' && /^GIF8[79]a(?:\/\*|=)/.test(head.toString('latin1', 0, 8))) ||
   (contentType === 'image/jpeg' && head.toString('latin1', 4, 6) === '/*');

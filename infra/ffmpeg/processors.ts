@@ -24,7 +24,7 @@ const busy = (mine: readonly number[]): readonly number[] =>
     }
   });
 
-/** The processors with the fewest renders. Null: all, or a system that does not tell. */
+/** The processors with the fewest renders. Null: all, or a system that does not report them. */
 export const processorsFor = (threads: number): readonly number[] | null => {
   if (threads >= availableParallelism()) return null;
   try {

@@ -124,7 +124,7 @@ const remux = async (run: Render, wanted: Wanted<'video'>): Promise<MadeRenditio
   const judged = await judge(run, wanted);
   if (judged.kind === 'short') throw brokeOff();
   if (judged.kind !== 'made') return null;
-  // A copy would show what an edit list had cut away.
+  // A copy would show the parts that an edit list has cut.
   return (judged.durationMs ?? 0) - (source.probe.durationMs ?? 0) > apartMs ? null : judged;
 };
 

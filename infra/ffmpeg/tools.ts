@@ -14,7 +14,7 @@ export interface TranscoderOptions {
   readonly warn: (message: string) => void;
 }
 
-/** What every probe and every render needs. */
+/** The tools of every probe and every render. */
 export interface Tools extends TranscoderOptions {
   /** @throws TranscodeError where no installed ffmpeg may open a video */
   binaries(): Promise<Binaries>;

@@ -59,7 +59,7 @@ export const laneOf = (topic: string, partition: number): Lane => `${topic}-${pa
 const adminDeadlineMs = 10_000;
 const disconnectDeadlineMs = 5000;
 
-/** kafkajs' disconnect may never settle; whatever it leaves behind ends with the socket. */
+/** kafkajs' disconnect may never settle; an abandoned one ends with its socket. */
 export const disconnect = (client: { disconnect(): Promise<void> }): Promise<void> =>
   withDeadline(disconnectDeadlineMs, client.disconnect()).catch(() => undefined);
 

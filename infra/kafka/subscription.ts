@@ -36,7 +36,7 @@ interface TopicPartition {
   readonly partition: number;
 }
 
-/** kafkajs joins again on an error of this type, whatever throws it. */
+/** An error of this type makes kafkajs join again. */
 const rejoin = (lane: Lane): Error =>
   Object.assign(new Error(`fenced on ${lane}`), { type: 'REBALANCE_IN_PROGRESS', retriable: false });
 

@@ -70,7 +70,7 @@ const USER = 'postline';
 const DATABASE = 'postline';
 /** Milliseconds a start may take, recovery after a crash included. */
 const START_MS = 60_000;
-/** Milliseconds for a stop before the server is told to stop without its checkpoint. */
+/** Milliseconds for an orderly stop; then the server must stop without a checkpoint. */
 const STOP_MS = 20_000;
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -163,7 +163,9 @@ function passwordOf(dataDir: string, files: ServerFiles): string {
   return password;
 }
 
-/** Creates the cluster under a temporary name and renames it: a start that crashes half-way begins anew. */
+/**
+ * Creates the cluster under a temporary name and renames it: after a crash half-way the next start creates it again.
+ */
 function initialise(files: ServerFiles, password: string): void {
   for (const entry of readdirSync(files.home)) {
     if (entry.startsWith('cluster.')) rmSync(path.join(files.home, entry), { recursive: true, force: true });
@@ -202,14 +204,14 @@ async function startUntilReady(
 ): Promise<{ pid: number; port: number; adopted: boolean }> {
   const deadline = performance.now() + START_MS;
   const patience = performance.now() + 2_000;
-  let told = false;
+  let reported = false;
   let spawned: Spawned | undefined;
   let why: unknown;
   while (performance.now() < deadline) {
     // A server that was just spawned has not written `postmaster.pid`, which a stop needs: wait for it.
     if (spawned?.alive !== true) signal?.throwIfAborted();
-    if (!told && performance.now() > patience) {
-      told = true;
+    if (!reported && performance.now() > patience) {
+      reported = true;
       progress('waiting for the database (it may be recovering from a crash)');
     }
     const running = livePostmaster(files.cluster);

@@ -170,7 +170,7 @@ export class EventWriter {
     if (deadline !== undefined && deadline <= now) socket?.destroy(new Error('the deadline of the append passed'));
   }
 
-  /** Answers every append of the group or queues it again, whatever happens. */
+  /** Answers every append of the group or queues it again. */
   async #write(group: readonly Waiting[]): Promise<void> {
     const earliest = group.reduce((min, { deadline }) => Math.min(min, deadline), Number.POSITIVE_INFINITY);
     const deadline = Math.min(earliest, performance.now() + this.#options.deadlineMs * answerShare);
@@ -200,14 +200,14 @@ export class EventWriter {
         else behind.push({ waiting, head });
       }
       open = behind.map(({ waiting }) => waiting);
-      // Stored events never change, so repeats are told from conflicts after the commit.
+      // Stored events never change, so repeats and conflicts can be separated after the commit.
       if (behind.length > 0) await this.#compare(session.client, behind);
     } catch (error) {
       if (isGivenUp(error)) this.#apart(open, error);
       else if (isConnectionLost(error)) {
         this.#drop(session);
         if (performance.now() >= deadline) this.#company = Math.max(1, group.length >>> 1);
-        // The commit may have arrived: only a repeat of the same append can tell.
+        // The commit may have arrived: only a repeat of the same append finds out.
         refuseAll(
           open,
           new EventStoreError('outcome_unknown', 'the connection was lost before the answer came', { cause: error }),

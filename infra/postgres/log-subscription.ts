@@ -74,7 +74,7 @@ export class PostgresSubscription implements LogSubscription {
   readonly #options: SubscribeOptions;
   readonly #topics: ReadonlySet<string>;
   #holds = false;
-  #anew = new AbortController();
+  #reread = new AbortController();
 
   constructor(source: LogSource, options: SubscribeOptions) {
     this.#source = source;
@@ -93,7 +93,7 @@ export class PostgresSubscription implements LogSubscription {
    * Releases the lane first: a process with other code may take it and get past the event that this one cannot apply.
    */
   again(): void {
-    this.#anew.abort();
+    this.#reread.abort();
   }
 
   async #run(): Promise<void> {
@@ -112,9 +112,9 @@ export class PostgresSubscription implements LogSubscription {
         continue;
       }
       if (lease === null) continue;
-      this.#anew = new AbortController();
+      this.#reread = new AbortController();
       try {
-        const failure = await this.#hold(AbortSignal.any([signal, lease.lost, this.#anew.signal]));
+        const failure = await this.#hold(AbortSignal.any([signal, lease.lost, this.#reread.signal]));
         // A handler that gives up because of the signal has not failed.
         if (failure !== null && !signal.aborted) throw failure.error;
       } finally {

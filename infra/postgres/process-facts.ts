@@ -1,4 +1,4 @@
-/** Facts about a process by its number: enough to tell it from a later one with the same number. */
+/** Facts about a process by its number: enough to distinguish it from a later process with the same number. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

@@ -39,7 +39,7 @@ export class StreamReader {
   #out = 0;
   #longOut = false;
 
-  /** @param readMs milliseconds until a statement frees its slot, whatever became of it */
+  /** @param readMs milliseconds until a statement frees its slot, even if it has no answer */
   constructor(pool: pg.Pool, schema: string, readMs: number) {
     this.#pool = pool;
     this.#readMs = readMs;

@@ -1,6 +1,6 @@
 /**
  * Positions of each workspace's events in a store that cannot search for them: (workspace, position, stream, revision)
- * in Postgres, filled from the store's total order by one process. It can be dropped and filled anew.
+ * in Postgres, filled from the store's total order by one process. The table can be dropped and filled again.
  */
 import type pg from 'pg';
 import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
@@ -20,7 +20,7 @@ export interface PositionToAdd extends EventPosition {
   readonly bytes: number;
 }
 
-/** The event up to and including which the index is complete. Its id tells one history of the store from another. */
+/** The last event that the index holds. Its id shows whether the store still has the same history. */
 export interface IndexedUpTo {
   readonly position: bigint;
   readonly eventId: string;

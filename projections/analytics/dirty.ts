@@ -16,7 +16,7 @@ export interface Touched {
   readonly position: bigint | null;
 }
 
-/** What a recount of the day covers: all of its posts, their gains alone, or the accounts. */
+/** The scope of a day's recount: all of its posts, their gains alone, or the accounts. */
 export type MarkKind = 'post' | 'gains' | 'account';
 
 export interface Mark {

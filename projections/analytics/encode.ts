@@ -77,7 +77,7 @@ const targetLine = ({ id, position, metadata, data }: DecodedEvent): Buffer => {
   return Buffer.from(`${about}\t${of}\t${removed}\t${fetched}\t${values.join('\t')}\t${rest}\n`);
 };
 
-/** What the columns can hold; ClickHouse would store a day beyond them as another day. */
+/** Whether the columns can hold the day; ClickHouse would store a day beyond their range as another day. */
 const holdsDay = (day: string): boolean => day >= '1970-01-01' && day <= '2149-06-06';
 
 const figuresDayOf = ({ figuresDay }: Pick<Account, 'figuresDay'>): string | null =>

@@ -44,14 +44,14 @@ const gathered = (observations: readonly Observation[]) => {
   for (const { id, days, post, line } of observations) {
     if (line === null) {
       const failure: FailureAction = { action: 'park', eventId: id, reason: `no table holds the day ${days[0]}` };
-      return { verdict: failure };
+      return { failure };
     }
     (post ? posts : accounts).push(line);
   }
   const touched = observations.flatMap(({ workspaceId, days, post, position }) =>
     days.map((day, at) => ({ workspaceId, day, post, position: at === 0 ? position : null })),
   );
-  return { verdict: null, batch: { posts, accounts }, touched };
+  return { failure: null, batch: { posts, accounts }, touched };
 };
 
 /** Inserts into the raw tables, then marks the days on `tx`. */
@@ -71,8 +71,8 @@ export class Ingester {
    * again and merge with the first ones. The days are marked with the position, so none of them stays uncounted.
    */
   async apply(tx: PoolClient, observations: readonly Observation[]): Promise<FailureAction | null> {
-    const { verdict, batch, touched } = gathered(observations);
-    if (verdict !== null) return verdict;
+    const { failure, batch, touched } = gathered(observations);
+    if (failure !== null) return failure;
     await this.#inserts.add(batch);
     faultPoint('analytics:after-insert');
     await markDirty(tx, this.#version, touched);
@@ -81,8 +81,8 @@ export class Ingester {
 
   /** Does the same without a transaction, which would hold a connection open while ClickHouse works. */
   async applyWithMove(observations: readonly Observation[], move: Move): Promise<boolean> {
-    const { verdict, batch, touched } = gathered(observations);
-    if (verdict !== null) return false;
+    const { failure, batch, touched } = gathered(observations);
+    if (failure !== null) return false;
     await this.#inserts.add(batch);
     faultPoint('analytics:after-insert');
     await markAndMove(this.#pool, this.#version, touched, move);

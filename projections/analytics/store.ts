@@ -13,7 +13,7 @@ export interface AnalyticsStore {
   readonly version: (dropped?: number) => Promise<number>;
 }
 
-/** Time-out of a read, whatever takes so long. */
+/** Time-out of a read, the wait for the server included. */
 const maxSeconds = 10;
 
 const isUnknownTable = (error: unknown): boolean => error instanceof ClickHouseError && error.code === '60';

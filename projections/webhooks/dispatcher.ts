@@ -24,8 +24,8 @@ import { kindsPublished, sampleBytes, typesOfKind } from './types.ts';
 
 /**
  * The dispatcher is a consumer of the log. One transaction mints the deliveries of a batch and moves the position, so
- * each event is minted once whatever crashes: before the commit nothing is there, after it everything is. The hand-over
- * in memory to the sender only saves the sender a query: a row that it does not send lapses into the queue.
+ * each event is minted once, also after a crash: before the commit nothing is there, after it everything is. The
+ * hand-over in memory to the sender only saves the sender a query: a row that it does not send lapses into the queue.
  */
 
 export interface DispatcherDeps {
@@ -87,8 +87,8 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   };
 
   /**
-   * True after a batch that changed endpoints, or failed to: the next batch reads the tables again, whatever became of
-   * the change.
+   * True after a batch that changed endpoints, or tried to: the next batch reads the tables again, even if the change
+   * failed.
    */
   let maybeChanged = false;
   const refreshInterest = async (): Promise<void> => {

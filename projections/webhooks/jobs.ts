@@ -131,7 +131,7 @@ export class Jobs {
   }
 
   /**
-   * Whatever the reason, the job goes behind the others of its workspace: otherwise it would block them all. A replay
+   * Moves a failed job behind the others of its workspace: otherwise it would block them all. A replay
    * ends at an event that cannot be read; a catch-up and a deletion are guaranteed, and are tried again.
    */
   async #giveUp(job: Job | null, error: unknown): Promise<void> {

@@ -64,7 +64,7 @@ export const listKeys = async (admin: Admin, { flag }: Given): Promise<CommandOu
   }));
 };
 
-/** From the key's own stream: it stays with the live workspace. */
+/** The workspace in the key's own stream: a key stays with the live workspace. */
 const workspaceOfKey = async ({ store }: Admin, keyId: string): Promise<string> => {
   const { events } = await store.load(apikey, keyId);
   const [created] = events;

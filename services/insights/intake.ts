@@ -11,7 +11,7 @@ import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { ensureAccounts, forget, lockAccounts, onAccountEvent, recount, zoneOf } from './accounts.ts';
 import type { SourceOf } from './deps.ts';
 import { onRefreshEvent } from './refreshes.ts';
-import { type Cadence, nextLook } from './schedule.ts';
+import { type Cadence, nextObservation } from './schedule.ts';
 import { settle } from './waiting.ts';
 
 /**
@@ -66,12 +66,12 @@ const publishedIn = async (
   store: DomainStore,
 ): Promise<ReadonlyMap<string, PublishedTarget>> => {
   const found = new Map<string, PublishedTarget>();
-  const telling = events.filter(
+  const publications = events.filter(
     ({ type, data }) => type === 'TargetPublished' || (type === 'TargetOutcomeSettled' && data.outcome === 'published'),
   );
-  for (let at = 0; at < telling.length; at += width) {
+  for (let at = 0; at < publications.length; at += width) {
     await Promise.all(
-      telling.slice(at, at + width).map(async ({ id, stream }) => {
+      publications.slice(at, at + width).map(async ({ id, stream }) => {
         const { state } = await store.load(target, idOf(stream));
         if (state.status === 'published' && state.removedAt === null) found.set(id, state);
       }),
@@ -176,8 +176,8 @@ const onPublished = async (
   const { workspaceTimezone: timezone, closed, now } = await zoneOf(tx, accountId);
   if (closed) return;
   const publishedAt = Date.parse(out.publishedAt);
-  const look = nextLook({ publishedAt, use: null, accountId, timezone }, now, cadence);
-  if (look === null) return;
+  const dueAt = nextObservation({ publishedAt, use: null, accountId, timezone }, now, cadence);
+  if (dueAt === null) return;
   await tx.query(
     `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at, post_id, external_id, published_at)
      values ($1, 'post', $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
@@ -185,7 +185,7 @@ const onPublished = async (
       idOf(event.stream),
       event.metadata.workspaceId,
       accountId,
-      new Date(look),
+      new Date(dueAt),
       postId,
       externalId,
       new Date(publishedAt),

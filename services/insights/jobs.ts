@@ -54,7 +54,7 @@ export interface Tried {
   readonly job: Job;
   readonly dueAt: Date | null;
   /** The network answered. */
-  readonly told: boolean;
+  readonly answered: boolean;
   /** A refresh that waits for the job counts it as failed. */
   readonly failed: boolean;
   /** Failed tries in a row. */
@@ -99,9 +99,9 @@ const triedSql = `
 update ops.metrics_jobs j
 set due_at = t.due_at, failures = t.failures, gone_at = t.gone_at, wanted = false,
   seen_revision = coalesce(t.seen_revision, j.seen_revision),
-  told_at = case when t.told then now() else j.told_at end
+  told_at = case when t.answered then now() else j.told_at end
 from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::bool[], $5::int[], $6::timestamptz[], $7::int[])
-  as t (id, was_due, due_at, told, failures, gone_at, seen_revision)
+  as t (id, was_due, due_at, answered, failures, gone_at, seen_revision)
 where j.id = t.id and j.due_at = t.was_due and t.due_at is not null`;
 
 const doneSql = `
@@ -159,7 +159,7 @@ export class Jobs {
         tried.map(({ job }) => job.id),
         tried.map(({ job }) => job.dueAt),
         tried.map(({ dueAt }) => dueAt),
-        tried.map(({ told }) => told),
+        tried.map(({ answered }) => answered),
         tried.map(({ failures }) => failures),
         tried.map(({ goneAt }) => goneAt),
         tried.map(({ seenRevision }) => seenRevision),

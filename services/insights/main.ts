@@ -12,7 +12,7 @@ import { migrateInsights } from './tables.ts';
 
 await runProcess({
   name: 'insights',
-  summary: 'asks the networks how posts and accounts do, and writes down what they tell',
+  summary: 'asks the networks for figures of posts and accounts, and records them',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'insights', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

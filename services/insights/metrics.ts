@@ -31,13 +31,13 @@ export const workMetrics = (
   });
   const odd = new Counter({
     name: 'insights_odd_figures_total',
-    help: 'figures left out of an observation because no count can be what the network told; the observation keeps its raw answer',
+    help: 'figures left out of an observation because they cannot be counts; the observation keeps the raw answer',
     labelNames: ['platform', 'field'],
     registers,
   });
   const failures = new Counter({
     name: 'insights_failures_total',
-    help: 'posts and accounts of which a network told nothing, by why',
+    help: 'posts and accounts without figures from their network, by reason',
     labelNames: ['platform', 'failure'],
     registers,
   });

@@ -27,7 +27,7 @@ import { dayOf, storyEndsMs } from './schedule.ts';
 
 export type Seen =
   /** `revision`: the stream's new one. `odd`: figures that were left out. */
-  | { readonly kind: 'told'; readonly revision: number; readonly odd: readonly OddFigure[] }
+  | { readonly kind: 'recorded'; readonly revision: number; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string; readonly raw: Json | null }
   /**
    * The post seems to be removed since `goneAt`, by the network's clock; only a later poll that confirms it is
@@ -62,11 +62,11 @@ export const contextOf = ({ workspaceId, now }: PollCycle, job: Job): CommandCon
 
 const causeOf = ({ id, dueAt }: Job): string => uuidv5(id, dueAt.toISOString());
 
-type Told = Extract<PostInsightsAnswer, { kind: 'reported' }>;
-type ToldOfAccount = Extract<AccountInsightsAnswer, { kind: 'reported' }>;
-export type Telling = Told | ToldOfAccount | Extract<PostInsightsAnswer, { kind: 'removed' }>;
+type ReportedPost = Extract<PostInsightsAnswer, { kind: 'reported' }>;
+type ReportedAccount = Extract<AccountInsightsAnswer, { kind: 'reported' }>;
+export type ObservedAnswer = ReportedPost | ReportedAccount | Extract<PostInsightsAnswer, { kind: 'removed' }>;
 
-export const observe = async (observing: Observing, job: Job, answer: Telling): Promise<Seen> => {
+export const observe = async (observing: Observing, job: Job, answer: ObservedAnswer): Promise<Seen> => {
   const observedAt = wellFormedInstant(answer.observedAt);
   if (observedAt === null) return { kind: 'nonsense', reason: 'its clock tells no instant', raw: answer.raw };
   const wrong = untimely(observing, job, Date.parse(observedAt));
@@ -77,8 +77,8 @@ export const observe = async (observing: Observing, job: Job, answer: Telling): 
   const raw = wellFormedJson(answer.raw);
   try {
     if (answer.kind === 'removed') return await observeGone(observing, job, observedAt, raw);
-    if (job.kind === 'post') return await observePost(observing, job, observedAt, raw, answer as Told);
-    return await observeAccount(observing, job, observedAt, raw, answer as ToldOfAccount);
+    if (job.kind === 'post') return await observePost(observing, job, observedAt, raw, answer as ReportedPost);
+    return await observeAccount(observing, job, observedAt, raw, answer as ReportedAccount);
   } catch (error) {
     // The answer parsed as figures, but the event's schema refuses it.
     if (error instanceof InvalidEvent) return { kind: 'nonsense', reason: error.message.slice(0, 500), raw };
@@ -164,7 +164,7 @@ const observePost = async (
   job: Job,
   observedAt: string,
   raw: Json,
-  { fields }: Told,
+  { fields }: ReportedPost,
 ): Promise<Seen> => {
   const { platform } = observing.cycle;
   const { use, hasVideo } = job;
@@ -177,7 +177,7 @@ const observePost = async (
   const observation = { ...about(observing, observedAt, raw), ...aboutPost(job), figures, platformRemovedAt: null };
   const loaded = await newest(observing.store, targetmetrics, job);
   return {
-    kind: 'told',
+    kind: 'recorded',
     revision: await append(observing, job, targetmetrics, { type: 'Observe', observation }, loaded),
     odd,
   };
@@ -200,7 +200,7 @@ const observeAccount = async (
   job: Job,
   observedAt: string,
   raw: Json,
-  { fields, figuresOf, earlier = [] }: ToldOfAccount,
+  { fields, figuresOf, earlier = [] }: ReportedAccount,
 ): Promise<Seen> => {
   if (figuresOf !== null && !isDay(figuresOf, observedAt)) {
     return { kind: 'nonsense', reason: 'its figures are of no day', raw };
@@ -208,15 +208,15 @@ const observeAccount = async (
   const asked = fields === undefined ? {} : { fields };
   const mapped = accountFiguresOf(observing.cycle.platform, raw, asked);
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
-  const { kind: _kind, odd, ...told } = mapped;
-  const observation = { ...about(observing, observedAt, raw), ...told, figuresDay: figuresOf };
+  const { kind: _kind, odd, ...reported } = mapped;
+  const observation = { ...about(observing, observedAt, raw), ...reported, figuresDay: figuresOf };
   const days = figuresOf === null ? [] : earlier.slice(0, accountDays).filter(({ day }) => day < figuresOf);
   const others = days.map((one) => earlierOf(observing, observation, one));
   const known = others.flatMap((one) => (one.observation === null ? [] : [one.observation]));
   const loaded = await newest(observing.store, accountmetrics, job, days.length === 0 ? 0 : listEvents);
   const command = { type: 'Observe', observation, earlier: known } as const;
   return {
-    kind: 'told',
+    kind: 'recorded',
     revision: await append(observing, job, accountmetrics, command, loaded),
     odd: [...odd, ...others.flatMap((one) => one.odd)],
   };

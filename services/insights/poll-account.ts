@@ -18,8 +18,8 @@ import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
-import { contextOf, type Observing, observe, type Telling } from './observe.ts';
-import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
+import { contextOf, type Observing, observe, type ObservedAnswer } from './observe.ts';
+import { type Cadence, nextObservation, nextNight, nextTry } from './schedule.ts';
 import { shownOf } from './subjects.ts';
 
 /**
@@ -151,19 +151,19 @@ const ask = async (
   const posts = jobs.filter(({ kind }) => kind === 'post');
   /** Keeps the answers that came before the call failed. */
   const call = async <One extends Answer>(
-    most: number,
+    max: number,
     fetch: (signal: AbortSignal) => AsyncIterable<One> | Iterable<Promise<One>>,
   ): Promise<readonly One[]> => {
-    const told: One[] = [];
+    const answers: One[] = [];
     try {
       for await (const one of fetch(AbortSignal.any([stop, AbortSignal.timeout(tools.callLimitMs)]))) {
-        if (told.push(one) >= most) break;
+        if (answers.push(one) >= max) break;
       }
     } catch (error) {
       stop.throwIfAborted();
       tools.logger.error({ err: error, platform }, 'asking a network for figures ended with an error');
     }
-    return told;
+    return answers;
   };
   const [ofAccount = silent]: readonly Answer[] =
     posts.length === jobs.length
@@ -232,7 +232,7 @@ class Ended {
     }
   }
 
-  async #observe(observing: Observing, job: Job, answer: Telling): Promise<void> {
+  async #observe(observing: Observing, job: Job, answer: ObservedAnswer): Promise<void> {
     const { platform, now } = this.#cycle;
     const { metrics, logger, cadence } = this.#tools;
     try {
@@ -244,17 +244,17 @@ class Ended {
         return;
       }
       metrics?.fetched(platform);
-      if (seen.kind === 'told') {
+      if (seen.kind === 'recorded') {
         for (const { field, reason } of seen.odd) {
           metrics?.odd(platform, field);
           logger.debug({ platform, field, reason, id: job.id }, 'a figure that no count can be was left out');
         }
-        this.#next(job, { told: true, seenRevision: seen.revision });
+        this.#next(job, { answered: true, seenRevision: seen.revision });
       } else if (seen.kind === 'gone' || seen.kind === 'expired')
-        this.tried.push({ ...this.#untold(job), dueAt: null, told: true });
+        this.tried.push({ ...this.#unanswered(job), dueAt: null, answered: true });
       else {
         const dueAt = new Date(now.getTime() + cadence.goneMs);
-        this.tried.push({ ...this.#untold(job), dueAt, told: true, goneAt: seen.goneAt });
+        this.tried.push({ ...this.#unanswered(job), dueAt, answered: true, goneAt: seen.goneAt });
       }
     } catch (error) {
       if (isInfrastructureFault(error) || error instanceof LeaseLost) throw error;
@@ -264,8 +264,8 @@ class Ended {
     }
   }
 
-  #untold(job: Job): Omit<Tried, 'dueAt'> {
-    return { job, told: false, failed: false, failures: 0, goneAt: null, seenRevision: null };
+  #unanswered(job: Job): Omit<Tried, 'dueAt'> {
+    return { job, answered: false, failed: false, failures: 0, goneAt: null, seenRevision: null };
   }
 
   #regular(job: Job): number | null {
@@ -274,12 +274,12 @@ class Ended {
     if (job.kind === 'account') return nextNight(now.getTime(), this.#cycle.timezone ?? timezone, accountId);
     const publishedAt = job.publishedAt?.getTime() ?? 0;
     const { use } = job;
-    return nextLook({ publishedAt, use, accountId, timezone }, now.getTime(), this.#tools.cadence);
+    return nextObservation({ publishedAt, use, accountId, timezone }, now.getTime(), this.#tools.cadence);
   }
 
   #next(job: Job, how: Partial<Tried>): void {
     const at = this.#regular(job);
-    this.tried.push({ ...this.#untold(job), dueAt: at === null ? null : new Date(at), ...how });
+    this.tried.push({ ...this.#unanswered(job), dueAt: at === null ? null : new Date(at), ...how });
   }
 
   #again(job: Job): void {
@@ -288,7 +288,7 @@ class Ended {
     const at = nextTry(failures, this.#cycle.now.getTime(), this.#regular(job), cadence);
     const dueAt = at === null ? null : new Date(at);
     const counted = failures > cadence.retryMs.length ? 0 : failures;
-    this.tried.push({ ...this.#untold(job), dueAt, failed: true, failures: counted, goneAt: job.goneAt });
+    this.tried.push({ ...this.#unanswered(job), dueAt, failed: true, failures: counted, goneAt: job.goneAt });
   }
 
   #limited(named: number): void {

@@ -54,17 +54,17 @@ export const onRefreshEvent = async (
   const minIntervalOf: MinIntervalOf = ({ network, platform }) =>
     deps.sourceOf(network, platform)?.minIntervalMs ?? null;
   const asked = rows.flatMap((one) => {
-    const least = minIntervalOf(one);
-    return least === null ? [] : [{ accountId: one.accountId, least }];
+    const minMs = minIntervalOf(one);
+    return minMs === null ? [] : [{ accountId: one.accountId, minMs }];
   });
   const ids = asked.map(({ accountId }) => accountId);
   await tx.query(
     `update ops.metrics_jobs j set due_at = least(j.due_at, date_trunc('milliseconds', now())), wanted = true
-     from unnest($1::uuid[], $2::float8[]) as asked (account_id, least)
+     from unnest($1::uuid[], $2::float8[]) as asked (account_id, min_ms)
      where j.account_id = asked.account_id
-       and (j.told_at is null or j.told_at <= now() - asked.least * interval '1 millisecond')
+       and (j.told_at is null or j.told_at <= now() - asked.min_ms * interval '1 millisecond')
        and (j.published_at is null or j.published_at > now() - $3 * interval '1 millisecond')`,
-    [ids, asked.map(({ least }) => least), deps.cadence.lifeMs],
+    [ids, asked.map(({ minMs }) => minMs), deps.cadence.lifeMs],
   );
   await recount(tx, ids);
   await tx.query(

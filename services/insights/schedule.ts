@@ -91,14 +91,14 @@ export interface Observed {
 }
 
 /** The next instant at which a post is observed; null: never again. */
-export const nextLook = (post: Observed, after: number, { youngMs, lifeMs, storyMs }: Cadence): number | null => {
+export const nextObservation = (post: Observed, after: number, { youngMs, lifeMs, storyMs }: Cadence): number | null => {
   const { publishedAt, use, accountId, timezone } = post;
   const steps = (ages: readonly number[]) => ages.map((ms) => publishedAt + ms);
   const midnight = nextMidnight(Math.max(after, publishedAt + (youngMs[0] ?? 0)), timezone, accountId);
   const others = [...steps(youngMs), ...(midnight <= publishedAt + lifeMs ? [midnight] : [])];
   // A post whose use is not known yet may be a story, and networks report on a story for one day only.
-  const looks = [...(use === 'story' || use === null ? steps(storyMs) : []), ...(use === 'story' ? [] : others)];
-  const ahead = looks.filter((at) => at > after);
+  const planned = [...(use === 'story' || use === null ? steps(storyMs) : []), ...(use === 'story' ? [] : others)];
+  const ahead = planned.filter((at) => at > after);
   return ahead.length === 0 ? null : Math.min(...ahead);
 };
 

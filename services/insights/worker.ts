@@ -66,11 +66,11 @@ export class Worker {
   }
 
   run(): Promise<void> {
-    return this.#work.run(() => this.#look(), 'accounts to poll');
+    return this.#work.run(() => this.#beginDue(), 'accounts to poll');
   }
 
   /** @returns false always: the end of a poll frees a slot and wakes the loop */
-  async #look(): Promise<boolean> {
+  async #beginDue(): Promise<boolean> {
     const { insightsConcurrency: slots } = this.#deps.config;
     const { running } = this.#work;
     const open = openTo(platforms, running, slots);
@@ -80,7 +80,7 @@ export class Worker {
     await this.#work.begin(chosen);
     await this.#complete();
     await this.#clean();
-    this.#work.liveness.looked();
+    this.#work.liveness.searched();
     return false;
   }
 

@@ -27,7 +27,7 @@ export interface Taken {
 }
 
 /** Milliseconds between two tries to get a free core. */
-const lookMs = 100;
+const retryMs = 100;
 
 export class Cores {
   readonly #leases: Leases;
@@ -46,7 +46,7 @@ export class Cores {
       for (const one of free.slice(max)) one.release();
       const mine = free.slice(0, max);
       if (mine.length > 0) return takenOf(mine);
-      await delay(lookMs, undefined, { signal });
+      await delay(retryMs, undefined, { signal });
     }
   }
 

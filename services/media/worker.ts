@@ -73,7 +73,7 @@ export class Worker {
 
   async run(): Promise<void> {
     try {
-      await this.#work.run(() => this.#look(), 'media work');
+      await this.#work.run(() => this.#beginDue(), 'media work');
     } finally {
       await this.#cores.close();
     }
@@ -93,10 +93,10 @@ export class Worker {
   }
 
   /** @returns whether it began any work */
-  async #look(): Promise<boolean> {
+  async #beginDue(): Promise<boolean> {
     const downloads = await this.#due('downloads', this.#downloads);
     const files = await this.#filesToBegin();
-    this.#work.liveness.looked();
+    this.#work.liveness.searched();
     return (await this.#work.begin([...downloads, ...files])).length > 0;
   }
 

@@ -150,7 +150,7 @@ class Publisher {
     await this.#lease(this.#supply, findDue, (row, lease) => worker.publishDue(row, lease));
     const findUnknown = (scope: SearchScope) => this.#unknown.find(scope);
     await this.#lease(this.#questions, findUnknown, (row, lease) => worker.settleUnknown(row, lease));
-    this.#liveness.looked();
+    this.#liveness.searched();
   }
 
   /** Leases as many of the found targets as have a slot, and begins to work on them. */

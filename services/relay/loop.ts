@@ -131,7 +131,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     if (!stop.aborted) throw new EventStoreError('unavailable', 'the store ended its subscription');
   };
 
-  /** Sends the same records until the log has acknowledged them. False when told to stop before. */
+  /** Sends the same records until the log has acknowledged them. False when `stop` aborts before. */
   const acknowledged = async (records: readonly LogRecord[], stop: AbortSignal): Promise<boolean> => {
     for (let failures = 0; !stop.aborted; failures++) {
       try {

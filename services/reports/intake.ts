@@ -40,14 +40,14 @@ on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 const keepSql = `
 insert into ops.report_exports (run_id, report_id, workspace_id, ends_at) values ($1, $2, $3, $4) on conflict do nothing`;
 /** The next runs of these schedules must be computed again. */
-const lookAgain = (which: string): string => `
+const resettleSql = (which: string): string => `
 with mine as (
   select report_id from ops.report_schedules where ${which} order by report_id for update
 )
 update ops.report_schedules s set due_at = null, heard = gen_random_uuid(), look_at = now()
 from mine where s.report_id = mine.report_id`;
-const zoneSql = lookAgain('workspace_id = $1');
-const endSql = lookAgain(
+const zoneSql = resettleSql('workspace_id = $1');
+const endSql = resettleSql(
   'workspace_id = $1 and report_id in (select report_id from ops.report_subjects where client_id = $2)',
 );
 const eraseSql = `

@@ -42,19 +42,19 @@ export class Worker {
   }
 
   run(): Promise<void> {
-    return this.#work.run(() => this.#look(), 'reports to make');
+    return this.#work.run(() => this.#beginDue(), 'reports to make');
   }
 
   /** @returns whether it worked on a run */
-  async #look(): Promise<boolean> {
+  async #beginDue(): Promise<boolean> {
     let worked = false;
-    this.#work.liveness.looked();
+    this.#work.liveness.searched();
     await this.#jobs.endLives();
     for (const job of await this.#jobs.due(leaseKind)) {
       if (this.#signal.aborted) return false;
       if ((await this.#work.begin([job])).length === 0) continue;
       await this.#work.idle();
-      this.#work.liveness.looked();
+      this.#work.liveness.searched();
       worked = true;
     }
     return worked;

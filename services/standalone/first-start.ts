@@ -48,7 +48,7 @@ const existing = async (
   return { workspaceId: found.id, memberId: owner[0], timezone: found.timezone, keys: found.keys };
 };
 
-/** Repeats the look until it succeeds. @throws when the projections stay unready meanwhile */
+/** Repeats the query until it succeeds. @throws when the projections stay unready meanwhile */
 const patiently = async ({ readiness }: Deps, look: () => Promise<boolean>): Promise<void> => {
   for (let well = performance.now(); !(await look()); await delay(20)) {
     const ill = (await readiness.checks()).find((one) => !one.ok);

@@ -20,7 +20,7 @@ export interface Receiver {
   readonly host: string;
   /** Requests since the secret was set, in order of arrival. */
   readonly received: readonly Received[];
-  /** Answers a GET of this path with the file: it plays a stranger's server. */
+  /** Answers a GET of this path with the file, as a stranger's server does. */
   serve(path: string, file: Uint8Array, contentType: string): void;
   /** Sets the secret; from now on requests must be signed with it. */
   expect(secret: string): void;
@@ -79,8 +79,8 @@ export const startReceiver = async (): Promise<Receiver> => {
     host: `127.0.0.1:${port}`,
     received,
     serve: (path, file, contentType) => void files.set(path, { file, contentType }),
-    expect: (told) => {
-      secret = told;
+    expect: (given) => {
+      secret = given;
       received.length = 0;
     },
     close: async () => {

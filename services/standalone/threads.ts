@@ -23,7 +23,7 @@ const youngMb = 6;
 export interface Threads {
   /** Resolves when every process is ready; rejects when one failed. */
   readonly ready: Promise<void>;
-  /** Rejects when a thread ends without being told to. */
+  /** Rejects when a thread ends before `stop` was called. */
   readonly failed: Promise<never>;
   readonly report: SelfReport;
   /** Lets every process finish its started work. */
@@ -115,17 +115,17 @@ class Thread {
         resolve(report.checks.length === 0 ? silent : report);
       };
       this.#pending.set(id, { reports: [], done });
-      this.#tell({ type: 'report', id });
+      this.#send({ type: 'report', id });
     });
   }
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#tell({ type: 'drain' });
+    this.#send({ type: 'drain' });
     await this.#exited;
   }
 
-  #tell(message: ToThread): void {
+  #send(message: ToThread): void {
     this.#worker.postMessage(message);
   }
 }

@@ -161,21 +161,21 @@ export class Sender implements Handover {
 
   /** Does everything that is due now. @returns milliseconds until the next search */
   async #work(): Promise<number> {
-    if (this.#lookAt() <= performance.now()) await this.#look();
+    if (this.#searchAt() <= performance.now()) await this.#search();
     while (await this.#claim());
-    return Math.max(0, this.#lookAt() - performance.now());
+    return Math.max(0, this.#searchAt() - performance.now());
   }
 
-  #lookAt(): number {
-    return Math.max(this.#woken ? 0 : this.#liveness.lookedAt + this.#idle.ms, this.#restUntil);
+  #searchAt(): number {
+    return Math.max(this.#woken ? 0 : this.#liveness.searchedAt + this.#idle.ms, this.#restUntil);
   }
 
   #isWorkDue(): boolean {
-    return this.#lookAt() <= performance.now() || this.#claimRequests().claimRequests.length > 0;
+    return this.#searchAt() <= performance.now() || this.#claimRequests().claimRequests.length > 0;
   }
 
   /** Finds the endpoints with due deliveries. */
-  async #look(): Promise<void> {
+  async #search(): Promise<void> {
     this.#woken = false;
     const begun = performance.now();
     await this.#endpoints.refresh();
@@ -189,10 +189,10 @@ export class Sender implements Handover {
     // Deliveries that wait for a host's credit begin here, because no end of a request may wake them.
     this.#start();
     this.#sweep();
-    this.#liveness.looked();
-    const { lookedAt } = this.#liveness;
-    const took = lookedAt - begun;
-    this.#restUntil = took > cheapSearchMs ? lookedAt + Math.min(9 * took, maxRestMs) : 0;
+    this.#liveness.searched();
+    const { searchedAt } = this.#liveness;
+    const took = searchedAt - begun;
+    this.#restUntil = took > cheapSearchMs ? searchedAt + Math.min(9 * took, maxRestMs) : 0;
   }
 
   #sweep(): void {

@@ -36,19 +36,19 @@ export const csvOf = (contents: Contents): string => {
   ];
   const row = (
     scope: string,
-    { platform = '', day = '', figures = {}, told = {}, label = [], post = [], provisional }: RowParts,
+    { platform = '', day = '', figures = {}, shown = {}, label = [], post = [], provisional }: RowParts,
   ): readonly Cell[] => [
     ...[name, workspace, client, from, to, asOf, scope, platform, day],
     ...gains.map((one) => figures[one]),
     ...(hasFollowers ? [figures.followerCount] : []),
-    ...audienceNames.map((one) => told[one]),
+    ...audienceNames.map((one) => shown[one]),
     ...labels.map((_, at) => label[at]),
     ...(topPosts.length === 0 ? [] : [0, 1, 2].map((at) => post[at])),
     provisional === undefined ? null : String(provisional),
   ];
   const provisional = !contents.completeness.complete;
   const rows = [
-    row('total', { platform: contents.platform ?? '', figures: contents.totals, told: audience, provisional }),
+    row('total', { platform: contents.platform ?? '', figures: contents.totals, shown: audience, provisional }),
     ...contents.byPlatform.map(({ platform, series: _days, ...figures }) =>
       row('platform', { platform, figures, provisional }),
     ),
@@ -73,7 +73,7 @@ interface RowParts {
   readonly platform?: string;
   readonly day?: string;
   readonly figures?: Readonly<Record<string, number | null>>;
-  readonly told?: Readonly<Record<string, number | null>>;
+  readonly shown?: Readonly<Record<string, number | null>>;
   readonly label?: readonly Cell[];
   /** Id, instant of the publication, interactions. */
   readonly post?: readonly Cell[];

@@ -127,7 +127,7 @@ class Download {
   #total: number | null = null;
   /**
    * Identifies the exact bytes of which we have a part (strong ETag, else Last-Modified); null: after a break the
-   * download begins anew.
+   * download starts again from the first byte.
    */
   #validator: string | null = null;
 
@@ -175,11 +175,11 @@ class Download {
     const from = this.#accepted(head);
     if (from === null) {
       // Our part is not of the present file: without a range the server sends all of it.
-      await this.#beginAnew();
+      await this.#restart();
       throw new Broken();
     }
     if (from === 0) {
-      await this.#beginAnew();
+      await this.#restart();
       this.#validator = validatorOf(head.headers);
     }
     this.#pace.begin(this.#received, this.#waited());
@@ -308,7 +308,7 @@ class Download {
     }
   }
 
-  async #beginAnew(): Promise<void> {
+  async #restart(): Promise<void> {
     this.#bytes = 0;
     this.#hash = createHash('sha256');
     this.#total = null;

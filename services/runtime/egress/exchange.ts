@@ -1,7 +1,7 @@
 /**
- * One request and its answer with an untrusted receiver: within a time, within a size, and without throwing whatever
- * the network does. The caller bounds the concurrency: an exchange in flight has its own connection, and only idle
- * connections are limited here, so no exchange waits behind a slow receiver.
+ * One request to an untrusted receiver and its answer, within a time and a size. It never throws for a fault of the
+ * network. The caller bounds the concurrency: an exchange in flight has its own connection, and only idle connections
+ * are limited here, so no exchange waits behind a slow receiver.
  */
 import { Connection } from './connection.ts';
 import type { DialOptions } from './dial.ts';

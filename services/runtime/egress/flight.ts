@@ -12,7 +12,7 @@ import { DialError } from './dial.ts';
 export type ExchangeError = 'url_not_allowed' | 'connection_failed' | 'tls_failed' | 'timeout' | 'bad_response';
 
 export interface ExchangeResult {
-  /** Once the status line and headers have come the status counts, whatever the body does; `error` is then null. */
+  /** After the status line and headers the status counts, even if the body fails; `error` is then null. */
   readonly status: number | null;
   readonly error: ExchangeError | null;
   /** The received headers among `keepHeaders`, by lower-case name; the first where one came twice. */

@@ -60,8 +60,9 @@ export class EgressGuard {
    */
   checkUrl(text: string): URL {
     if (text.length > MAX_LENGTH) throw new NotAllowed(`The url is longer than ${MAX_LENGTH} characters.`);
-    // `URL` drops tabs and line ends and reads `https:host` and `https:\\host`: such a text says something else than it does.
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    // `URL` drops tabs and line ends and accepts `https:host` and `https:\\host`: then the text shows another url than
+    // is used.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for control characters
     if (!/^https?:\/\/[^\u0000-\u0020\u007f\\]+$/i.test(text) || !URL.canParse(text))
       throw new NotAllowed('The url must be an absolute https url.');
     const url = new URL(text);

@@ -18,6 +18,6 @@ export const resolveByDns = (servers?: readonly string[]): Resolve => {
   };
 };
 
-/** As the machine resolves: by its hosts file and search domains. Only for targets that the config names. */
+/** Resolves as the machine does, with its hosts file and search domains. Only for targets that the config names. */
 export const resolveBySystem: Resolve = async (name) =>
   (await lookup(name, { all: true, order: 'verbatim' })).map(({ address }) => address);

@@ -71,7 +71,7 @@ export class Transfer implements Dispatcher.DispatchHandler {
     this.end(error);
   }
 
-  /** Ends at once, whatever is under way; call it too when the rest is not needed. */
+  /** Ends the transfer at once; call it too when the rest is not needed. */
   end(error: Error): void {
     this.#reject(error);
     this.body.destroy(error);

@@ -63,7 +63,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>>): C
   return Object.fromEntries(read) as Config;
 };
 
-/** What a process cannot do without. @throws ConfigError that names every variable missing, and what it is for. */
+/** Checks the settings that a process needs. @throws ConfigError that names every missing variable and its purpose. */
 export const requireSet = (config: Config, keys: readonly (keyof Config)[]): void => {
   const missing = keys.filter(
     (key) => config[key] === null || (Array.isArray(config[key]) && config[key].length === 0),
@@ -72,7 +72,7 @@ export const requireSet = (config: Config, keys: readonly (keyof Config)[]): voi
   throw new ConfigError(missing.map((key) => `${variables[key].name} is required: ${variables[key].help}`).join('\n'));
 };
 
-/** What `--help` of a process prints under its own words. */
+/** The list of settings that `--help` prints below the process's own text. */
 export const configHelp = (): string =>
   Object.values(variables)
     .map(({ name, fallback, help }) => {
@@ -81,7 +81,7 @@ export const configHelp = (): string =>
     })
     .join('\n');
 
-/** Where a test has a process die or stop; see fault-point.ts. Never set in production. */
+/** The fault point at which a test ends or stops the process; see fault-point.ts. Never set in production. */
 export const readFaults = (env: Readonly<Record<string, string | undefined>>) => ({
   at: env.POSTLINE_FAULT ?? null,
   onceFile: env.POSTLINE_FAULT_ONCE ?? null,

@@ -15,7 +15,10 @@ import { BrokenInvariant } from './invariant.ts';
  * excuse a job for a fault that the job made.
  */
 
-/** Connection lost, server stopping, deadlock; the event store, the log or the blob store unavailable: no job is to blame. */
+/**
+ * Connection lost, server stopping, deadlock; the event store, the log or the blob store unavailable: no job is to
+ * blame.
+ */
 export const isInfrastructureFault = (error: unknown): boolean => {
   if (error instanceof Unavailable || error instanceof QueryTimeout) return true;
   if (error instanceof EventStoreError) return error.code === 'unavailable' || error.code === 'outcome_unknown';
@@ -23,7 +26,7 @@ export const isInfrastructureFault = (error: unknown): boolean => {
   if (error instanceof DatabaseError) {
     return error.severity === 'FATAL' || error.severity === 'PANIC' || /^(08|40|53|55|57|58)/.test(error.code ?? '');
   }
-  // A TypeError and its like are faults of ours, whatever their message.
+  // A TypeError and its like are faults of this code, whatever their message.
   if (!(error instanceof Error) || error.name !== 'Error') return false;
   const code = 'code' in error ? String(error.code) : '';
   return (

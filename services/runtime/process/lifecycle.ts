@@ -112,7 +112,7 @@ export const runProcess = async ({
     ready: (details = {}) => {
       starting = [];
       logger.info(details, 'ready');
-      tellParent({ type: 'ready', process: name, details });
+      sendToParent({ type: 'ready', process: name, details });
     },
     onClose: (close) => void closers.unshift(close),
   };
@@ -128,7 +128,7 @@ export const runProcess = async ({
     const reason = error instanceof SetupError ? error.message : null;
     if (reason !== null && isMainThread) process.stderr.write(`${name}: ${reason}\n`);
     process.exitCode = reason === null ? 1 : 2;
-    tellParent({ type: 'failed', process: name, reason });
+    sendToParent({ type: 'failed', process: name, reason });
   } finally {
     for (const close of closers)
       await close().catch((error: unknown) => logger.error({ err: error }, 'closing failed'));
@@ -148,14 +148,14 @@ const logOf = (name: string, { logLevel, logFile, logFileBytes: bytes, logFiles:
   }
 };
 
-/** A port that no operator chose is open to this machine only. */
+/** Without a setting of the operator the port is open to this machine only. */
 const opsAt = ({ host, opsHost, opsPort }: Config) => ({
   host: opsHost ?? (opsPort === 0 ? '127.0.0.1' : host),
   port: opsPort,
   setting: 'OPS_PORT',
 });
 
-const tellParent = (message: FromThread): void => {
+const sendToParent = (message: FromThread): void => {
   if (!isMainThread) parentPort?.postMessage(message);
 };
 
@@ -202,10 +202,10 @@ const listenForDrain = (name: string, draining: AbortController, logger: Logger,
 };
 
 const answerReport = async (name: string, id: number, report: SelfReport): Promise<void> => {
-  tellParent({ type: 'report', process: name, id, checks: await report.checks(), metrics: await report.metrics() });
+  sendToParent({ type: 'report', process: name, id, checks: await report.checks(), metrics: await report.metrics() });
 };
 
-/** Resolves when all have ended. When one fails the others are told to end, and it rejects once they have. */
+/** Resolves when all have ended. If one fails, it aborts `failed`, waits for the others, and rejects. */
 export const together = async (parts: readonly Promise<unknown>[], failed: AbortController): Promise<void> => {
   try {
     await Promise.all(parts);

@@ -49,7 +49,7 @@ const pidOf = (name: string, host: string): number | null => {
   return its === host ? Number(pid) : null;
 };
 
-/** A predecessor had our own process id where ids begin anew with each start, as in a container. */
+/** A predecessor had our own process id where ids begin again with each start, as in a container. */
 const isAlive = (pid: number): boolean => {
   if (pid === process.pid) return false;
   try {

@@ -84,10 +84,10 @@ export class LeasedWork<Job> {
 
   /**
    * Runs until the signal aborts and every job has ended.
-   * @param look searches and begins due jobs; true: it found work, so there may be more
+   * @param search searches and begins due jobs; true: it found work, so there may be more
    * @param sought names the work in the log line of a failed search
    */
-  async run(look: () => Promise<boolean>, sought: string): Promise<void> {
+  async run(search: () => Promise<boolean>, sought: string): Promise<void> {
     const { pollMs, maxPolls, wakeSignal, signal } = this.#options;
     const isOver = (): boolean => signal.aborted;
     const rest = new Rest(pollMs, maxPolls);
@@ -95,7 +95,7 @@ export class LeasedWork<Job> {
     signal.addEventListener('abort', wake, { once: true });
     try {
       while (!isOver()) {
-        const more = await this.#look(look, sought);
+        const more = await this.#search(search, sought);
         const waitMs = rest.after(more || this.#running.size > 0);
         if (!more) await wakeSignal.wait(waitMs, isOver);
       }
@@ -106,11 +106,11 @@ export class LeasedWork<Job> {
     }
   }
 
-  async #look(look: () => Promise<boolean>, sought: string): Promise<boolean> {
+  async #search(search: () => Promise<boolean>, sought: string): Promise<boolean> {
     try {
       // A released lease that is not yet written would hide its job from the search.
       await this.#leases.flush();
-      return await look();
+      return await search();
     } catch (error) {
       this.#options.logger.warn({ err: error }, `looking for ${sought} failed`);
       return false;

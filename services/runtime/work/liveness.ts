@@ -4,7 +4,7 @@
  */
 export class Liveness {
   readonly #limitMs: number;
-  #lookedAt = performance.now();
+  #searchedAt = performance.now();
 
   /** @param limitMs age of the last search from which the worker is not ready */
   constructor(limitMs: number) {
@@ -12,12 +12,12 @@ export class Liveness {
   }
 
   /** Monotonic milliseconds. */
-  get lookedAt(): number {
-    return this.#lookedAt;
+  get searchedAt(): number {
+    return this.#searchedAt;
   }
 
-  looked(): void {
-    this.#lookedAt = performance.now();
+  searched(): void {
+    this.#searchedAt = performance.now();
   }
 
   /**
@@ -26,9 +26,9 @@ export class Liveness {
    * @throws when the last search is too old
    */
   check(detail?: string): string {
-    const ageMs = performance.now() - this.#lookedAt;
+    const ageMs = performance.now() - this.#searchedAt;
     if (ageMs > this.#limitMs) throw new Error(`has not looked for work for ${Math.round(ageMs)} ms`);
-    const looked = `looked ${Math.round(ageMs)} ms ago`;
-    return detail === undefined ? looked : `${looked}, ${detail}`;
+    const line = `looked ${Math.round(ageMs)} ms ago`;
+    return detail === undefined ? line : `${line}, ${detail}`;
   }
 }

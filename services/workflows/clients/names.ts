@@ -14,8 +14,8 @@ import { partitionKeyOf } from '#runtime/eventing/domain-store.ts';
  *
  * A claim holds while its owner is live and has the name. Another caller may break a claim that does not hold and is
  * older than `lapseMs`: it appends ClientNameClaimLapsed to the owner's stream, so that a pending write of the owner
- * conflicts, and claims the name anew. Every claim appends an event, also a second claim of the same client, so that a
- * caller who acts on the older claim conflicts too.
+ * conflicts, and claims the name itself. Every claim appends an event, also a second claim of the same client, so that
+ * a caller who acts on the older claim conflicts too.
  */
 
 /** Age from which a claim that does not hold may be broken, milliseconds. */
@@ -72,7 +72,8 @@ const appendToName = (
 
 /** The present owner of a name, as far as another claimant must respect it. */
 export type Holder =
-  | { readonly kind: 'nobody' }
+  /** The name is free, or the claimant's own client has claimed it. */
+  | { readonly kind: 'free' }
   /** A live client has the name. */
   | { readonly kind: 'holds'; readonly clientId: string; readonly client: Loaded<ClientState> }
   /** The name was claimed for a client that was never created: the next claimant may create that client. */
@@ -96,7 +97,7 @@ export const holderOf = async (
   { state }: NameClaim,
   claimantId: string,
 ): Promise<Holder> => {
-  if (state.status === 'free' || state.clientId === claimantId) return { kind: 'nobody' };
+  if (state.status === 'free' || state.clientId === claimantId) return { kind: 'free' };
   const { clientId } = state;
   const owner = await store.load(client, clientId);
   const old = clock() - Date.parse(state.claimedAt) > lapseMs;
@@ -114,14 +115,14 @@ export const claimName = async (
 ): Promise<readonly DecodedEvent[]> => {
   const other = holder.kind === 'uncreated' || holder.kind === 'doubtful' ? holder.clientId : clientId;
   const evicts = other === clientId ? null : other;
-  if (evicts !== null && holder.kind !== 'nobody' && holder.kind !== 'holds') await breakClaim(by, name, holder);
+  if (evicts !== null && holder.kind !== 'free' && holder.kind !== 'holds') await breakClaim(by, name, holder);
   const now = new Date(by.clock()).toISOString();
   return appendToName(by, name, { type: 'Claim', clientId, name, now, evicts }, claim);
 };
 
 /**
  * Breaks an old claim that does not hold: a pending write of its owner now conflicts. If we die before the name is
- * claimed anew, the next caller breaks the claim again.
+ * claimed again, the next caller breaks the claim again.
  * @throws EventStoreError when the owner's stream changed meanwhile: look again.
  */
 const breakClaim = (by: Claimant, name: string, holder: Extract<Holder, { kind: 'uncreated' | 'doubtful' }>) =>

@@ -5,7 +5,7 @@ import {
   cadence,
   dayOf,
   minuteOf,
-  nextLook,
+  nextObservation,
   nextMidnight,
   nextNight,
   nextTry,
@@ -45,7 +45,7 @@ const post = (over: Partial<Observed> = {}): Observed => ({
 /** Every look at a post that is asked in time. */
 const looks = (one: Observed): readonly number[] => {
   const found: number[] = [];
-  for (let next = nextLook(one, one.publishedAt, cadence); next !== null; next = nextLook(one, next, cadence)) {
+  for (let next = nextObservation(one, one.publishedAt, cadence); next !== null; next = nextObservation(one, next, cadence)) {
     found.push(next);
   }
   return found;
@@ -157,9 +157,9 @@ suite('times of looks', (t) => {
   });
 
   t('missed looks are not repeated: the next look is the next time from now', () => {
-    equal(nextLook(post(), published + 2 * hour, cadence), published + 6 * hour);
-    equal(nextLook(post(), published + 90 * day, cadence), null);
-    equal(nextLook(post({ use: 'story' }), published + 23 * hour, cadence), null);
+    equal(nextObservation(post(), published + 2 * hour, cadence), published + 6 * hour);
+    equal(nextObservation(post(), published + 90 * day, cadence), null);
+    equal(nextObservation(post({ use: 'story' }), published + 23 * hour, cadence), null);
   });
 
   t('a failed look is tried after 1, 5 and 30 minutes, then at the next regular time', () => {

@@ -12,7 +12,7 @@ type Figures = Readonly<Partial<Record<Figure, number | null>>>;
 
 const all: readonly Figure[] = ['followerCount', ...counters, 'engagementRate'];
 /** Figures that have a value in at least one row. */
-const toldIn = (rows: readonly Figures[]): readonly Figure[] =>
+const knownIn = (rows: readonly Figures[]): readonly Figure[] =>
   all.filter((one) => rows.some((row) => row[one] !== null && row[one] !== undefined));
 
 const instantOf = (iso: string, timezone: string): string =>
@@ -69,12 +69,12 @@ const tiles = (sheet: Sheet, items: readonly (readonly [name: string, value: str
 export const totals = (sheet: Sheet, { totals: figures, audience = {}, kind }: Contents): void => {
   sheet.newPage();
   sheet.heading(kind === 'account' ? 'Posts of the account' : 'Totals');
-  const told = toldIn([figures]);
+  const known = knownIn([figures]);
   tiles(
     sheet,
-    told.map((one) => [figureNames[one], written(one, figures[one])] as const),
+    known.map((one) => [figureNames[one], written(one, figures[one])] as const),
   );
-  if (told.length === 0) sheet.note('No network told a figure for these days.');
+  if (known.length === 0) sheet.note('No network told a figure for these days.');
   sheet.note('Gains of the days of the report, after corrections by the networks. Followers: the last count.');
   const asked = Object.entries(audience) as (readonly [keyof typeof audienceNames, number | null])[];
   if (asked.length === 0) return;
@@ -92,8 +92,8 @@ const charted: readonly Figure[] = ['impressions', 'totalInteractions', 'likes',
 const maxCharts = 4;
 
 export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => {
-  const told = toldIn(series);
-  if (told.length === 0) return;
+  const known = knownIn(series);
+  if (known.length === 0) return;
   sheet.newPage();
   sheet.heading('Day by day');
   const drawn = (figure: Figure) => ({
@@ -101,8 +101,8 @@ export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => 
     figure,
     points: series.map((day) => ({ label: day.day, value: (day as Figures)[figure] ?? null })),
   });
-  for (const one of charted.filter((figure) => told.includes(figure)).slice(0, maxCharts)) barChart(sheet, drawn(one));
-  for (const one of ['engagementRate', 'followerCount'] as const) if (told.includes(one)) lineChart(sheet, drawn(one));
+  for (const one of charted.filter((figure) => known.includes(figure)).slice(0, maxCharts)) barChart(sheet, drawn(one));
+  for (const one of ['engagementRate', 'followerCount'] as const) if (known.includes(one)) lineChart(sheet, drawn(one));
   sheet.note('A day that shows nothing was not looked at; what was gained on it counts on the next day that was.');
   const ranked = charted.filter((figure) => byPlatform.some((row) => ((row as Figures)[figure] ?? null) !== null));
   const [first] = ranked;
@@ -134,17 +134,17 @@ const topTable = (sheet: Sheet, { topPosts = [], timezone }: Contents): void => 
 export const tables = (sheet: Sheet, contents: Contents): void => {
   const { byPlatform, series, demographics } = contents;
   topTable(sheet, contents);
-  const told = toldIn([...byPlatform, ...series]);
-  if (told.length > 0) sheet.newPage();
+  const known = knownIn([...byPlatform, ...series]);
+  if (known.length > 0) sheet.newPage();
   const table = <R extends object>(
     title: string,
     first: string,
     rows: readonly R[],
     nameOf: (row: R) => string,
   ): void => {
-    if (rows.length === 0 || told.length === 0) return;
+    if (rows.length === 0 || known.length === 0) return;
     sheet.heading(title);
-    for (const group of groups(told)) {
+    for (const group of groups(known)) {
       drawTable(sheet, {
         first: 84,
         head: [first, ...group.map((one) => figureNames[one])],
@@ -154,8 +154,8 @@ export const tables = (sheet: Sheet, contents: Contents): void => {
   };
   table('By network', 'Network', byPlatform, ({ platform }) => rulesOf(platform).name);
   table('By day', 'Day', series, ({ day, provisional }) => (provisional ? `${day} *` : day));
-  if (told.length > 0) sheet.note(`${unknown}: the network does not tell it, or nobody looked on that day.`);
-  if (told.length > 0 && series.some(({ provisional }) => provisional))
+  if (known.length > 0) sheet.note(`${unknown}: the network does not tell it, or nobody looked on that day.`);
+  if (known.length > 0 && series.some(({ provisional }) => provisional))
     sheet.note('*: provisional; a later look at a post may still change the day, and so the totals.');
   if (demographics === null || demographics === undefined) return;
   for (const [dimension, counts] of Object.entries(demographics)) {

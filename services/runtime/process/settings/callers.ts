@@ -2,7 +2,7 @@ import { noProxies } from '#runtime/identity/proxies.ts';
 import { integer, proxies, targets } from '../config-values.ts';
 import { variable } from './variable.ts';
 
-/** What callers of the api may take, and what their urls may reach. */
+/** Allowances of the api's callers, and the addresses that their urls may reach. */
 export const callersSettings = {
   trustedProxies: variable(
     'TRUSTED_PROXIES',

@@ -1,7 +1,7 @@
 import { brokers, eventStoreUrl, integer, oneOf, optional, secretKeys, topicPrefix, url } from '../config-values.ts';
 import { variable } from './variable.ts';
 
-/** What keeps the data, and the key it is sealed with. */
+/** The stores of the data, and the key that seals it. */
 export const storesSettings = {
   databaseUrl: variable(
     'DATABASE_URL',
@@ -10,7 +10,8 @@ export const storesSettings = {
     'Postgres for read models and operational tables. Standalone: none = an embedded server under the data folder',
   ),
   eventStoreUrl: variable(
-    // Not EVENTSTORE_…: the server reads every variable of that prefix and refuses to start at one that it does not know (24.10).
+    // Not EVENTSTORE_…: the server (24.10) reads every variable with that prefix and refuses to start at an unknown
+    // one.
     'ESDB_URL',
     optional(eventStoreUrl),
     null as string | null,

@@ -1,6 +1,6 @@
 import type { SettingReader } from '../config-values.ts';
 
-/** A setting: how its text is read, what it is where it is not set, and what `--help` says of it. */
+/** A setting: the reader of its text, its default, and its line in `--help`. */
 export interface Variable<T> {
   readonly name: string;
   /** Former name, read where `name` is not set. */

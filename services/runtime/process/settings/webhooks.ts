@@ -27,7 +27,7 @@ export const webhooksSettings = {
     'WEBHOOK_PER_HOST',
     integer(1, 10_000),
     128,
-    'webhook requests under way of one tenant to one host (name and port), whatever number of endpoints it has there',
+    'webhook requests under way of one tenant to one host (name and port), over all its endpoints there',
   ),
   webhookHostFailures: variable(
     'WEBHOOK_HOST_FAILURES',
@@ -47,7 +47,7 @@ export const webhooksSettings = {
     'WEBHOOK_LEASE_MS',
     integer(100, 600_000),
     32_000,
-    'after this somebody else may send a delivery that a sender has begun with; more than twice WEBHOOK_EXCHANGE_MS',
+    'after this another sender may send a delivery that a sender has begun; more than twice WEBHOOK_EXCHANGE_MS',
   ),
   webhookBreakerFailures: variable(
     'WEBHOOK_BREAKER_FAILURES',

@@ -13,9 +13,9 @@ suite('liveness', (t) => {
   t('a worker that has not looked for too long is not well until it looks again', async () => {
     const liveness = new Liveness(50);
     // Monotonic time is what is tested here, so the test lets it pass.
-    while (performance.now() - liveness.lookedAt <= 50) await delay(10);
+    while (performance.now() - liveness.searchedAt <= 50) await delay(10);
     throws(() => liveness.check('works on 3'), /^Error: has not looked for work for \d+ ms$/);
-    liveness.looked();
+    liveness.searched();
     match(liveness.check(), /^looked/);
   });
 });
