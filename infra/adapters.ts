@@ -45,7 +45,7 @@ export interface AdaptersOptions {
     subKey(purpose: 'wrapping' | 'blob-urls' | 'key-check', version?: string): Buffer;
   };
   /**
-   * False for a command that only looks: its keys must agree with those of the database, and no check value is stored.
+   * False for a command that only reads: its keys must agree with those of the database, and no check value is stored.
    * Default true.
    */
   readonly decidesKeys?: boolean;

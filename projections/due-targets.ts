@@ -56,7 +56,7 @@ export interface WalkStep {
   readonly platform: string;
   readonly at: string;
   readonly id: string;
-  /** Rows that this step looks at. */
+  /** Rows that this step reads. */
   readonly rows: number;
 }
 
@@ -121,7 +121,7 @@ export const walkDueTargets = (
     leaseKind,
   ]);
 
-/** Where a walk goes on; null: from the newest row on. */
+/** Where a walk continues; null: it begins at the newest row. */
 export interface WalkCursor {
   readonly at: string;
   readonly id: string;

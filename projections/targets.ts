@@ -38,7 +38,7 @@ interface Own {
   readonly failure: Failure | null;
   readonly retry_at: string | null;
   /**
-   * When a worker should look at the target again; null when none has to. While publishing: the time of its last event.
+   * When a worker must act on the target next; null when none must. While publishing: the time of its last event.
    */
   readonly next_action_at: string | null;
   readonly first_comment_issue: FirstCommentIssue | null;

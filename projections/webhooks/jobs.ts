@@ -19,7 +19,7 @@ export interface JobsDeps extends StepDeps {
   readonly logger: Logger;
 }
 
-/** Between two looks for a job: the next one finds jobs that another process made or failed at. */
+/** Between two searches for a job, which also find jobs that another process made or failed at. */
 const minRestMs = 250;
 const maxRestMs = 3_000;
 /** Rest after the second failed step in a row: the fault is then not the job's own. */
@@ -131,8 +131,8 @@ export class Jobs {
   }
 
   /**
-   * Moves a failed job behind the others of its workspace: otherwise it would block them all. A replay
-   * ends at an event that cannot be read; a catch-up and a deletion are guaranteed, and are tried again.
+   * Moves a failed job behind the others of its workspace: otherwise it would block them all. A replay ends at an event
+   * that cannot be read; a catch-up and a deletion are guaranteed, and are tried again.
    */
   async #giveUp(job: Job | null, error: unknown): Promise<void> {
     if (job === null) return;

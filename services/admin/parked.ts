@@ -23,7 +23,7 @@ const shown = ({ group, stream, events, eventId, type, revision, since, retryAt,
 export const listOfParked = async ({ pool }: Admin, { flag }: Given): Promise<CommandOutput> =>
   (await listParked(pool, flag('group') ?? null)).map(shown);
 
-/** A running consumer looks every second. */
+/** A running consumer checks every second whether a retry is requested. */
 const patienceMs = 8_000;
 
 /** Which of these are still parked after their consumer has tried, or after the wait. */

@@ -67,7 +67,7 @@ export const createNamedClient = async (by: Claimant, key: string, fields: Clien
   }
 };
 
-/** Null when another caller created the client under this id, or broke our claim: look again. */
+/** Null when another caller created the client under this id, or broke our claim: the caller starts over. */
 const create = async (
   by: Claimant,
   id: string,

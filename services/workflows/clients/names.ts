@@ -20,7 +20,7 @@ import { partitionKeyOf } from '#runtime/eventing/domain-store.ts';
 
 /** Age from which a claim that does not hold may be broken, milliseconds. */
 const lapseMs = 10_000;
-/** Wait before the caller looks again at a claim that neither holds nor is old, milliseconds. */
+/** Wait before the caller reads a claim again that neither holds nor is old, milliseconds. */
 export const pollMs = 100;
 
 export interface Claimant {
@@ -123,7 +123,7 @@ export const claimName = async (
 /**
  * Breaks an old claim that does not hold: a pending write of its owner now conflicts. If we die before the name is
  * claimed again, the next caller breaks the claim again.
- * @throws EventStoreError when the owner's stream changed meanwhile: look again.
+ * @throws EventStoreError when the owner's stream changed meanwhile: the caller reads the claim again.
  */
 const breakClaim = (by: Claimant, name: string, holder: Extract<Holder, { kind: 'uncreated' | 'doubtful' }>) =>
   appendToClient(by, holder.clientId, { type: 'LapseNameClaim', name }, holder.client);
