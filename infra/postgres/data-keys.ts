@@ -44,7 +44,7 @@ const place = (clientId: string, version: string): Buffer => Buffer.from(`data k
 export class PostgresDataKeys {
   readonly #pool: pg.Pool;
   readonly #secrets: WrappingKeys;
-  readonly #most: number;
+  readonly #max: number;
   readonly #freshMs: number;
   readonly #kept = new Map<string, Entry>();
   readonly #asking = new Map<string, Promise<Entry | null>>();
@@ -52,7 +52,7 @@ export class PostgresDataKeys {
   constructor({ pool, secrets, maxKeys = 10_000, freshMs = 1_000 }: PostgresDataKeysOptions) {
     this.#pool = pool;
     this.#secrets = secrets;
-    this.#most = maxKeys;
+    this.#max = maxKeys;
     this.#freshMs = freshMs;
   }
 
@@ -165,7 +165,7 @@ export class PostgresDataKeys {
     this.#kept.delete(clientId);
     this.#kept.set(clientId, entry);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > this.#most && oldest !== undefined) this.#kept.delete(oldest);
+    if (this.#kept.size > this.#max && oldest !== undefined) this.#kept.delete(oldest);
     return entry;
   }
 

@@ -58,7 +58,7 @@ export class Backlog {
       if (room === null) continue;
       if (due.probe) {
         if (room.all === 0) continue;
-        claimRequests.push({ endpointId, lane: due.first ? 0 : due.later ? 1 : 2, most: 1 });
+        claimRequests.push({ endpointId, lane: due.first ? 0 : due.later ? 1 : 2, max: 1 });
         probes.push(endpointId);
         room.take(1);
         left -= 1;
@@ -66,8 +66,8 @@ export class Backlog {
       }
       for (const request of claimRequestsOf(due, room, Math.min(room.all, share, left))) {
         claimRequests.push(request);
-        room.take(request.most);
-        left -= request.most;
+        room.take(request.max);
+        left -= request.max;
       }
     }
     return { claimRequests, probes };
@@ -84,13 +84,13 @@ export class Backlog {
       count(`${one.endpointId} ${one.queueLane}`);
       if (one.forced) count(`${one.endpointId} ${askedLane}`);
     }
-    for (const { endpointId, lane, most } of claimRequests) {
+    for (const { endpointId, lane, max } of claimRequests) {
       const due = this.#due.get(endpointId);
       if (due === undefined) continue;
       this.#due.delete(endpointId);
       // After a probe only the next search knows what is due.
       if (due.probe) continue;
-      const more = (counts.get(`${endpointId} ${lane}`) ?? 0) >= most;
+      const more = (counts.get(`${endpointId} ${lane}`) ?? 0) >= max;
       const left = {
         ...due,
         first: lane === 0 ? more : due.first,
@@ -108,15 +108,15 @@ export class Backlog {
  * endpoint whose last request failed, a delivery that a person requested goes first: otherwise a test that shall show
  * the repair would wait behind the backlog.
  */
-const claimRequestsOf = (due: Due, { later, open, proven }: Claimable, most: number): readonly ClaimRequest[] => {
+const claimRequestsOf = (due: Due, { later, open, proven }: Claimable, max: number): readonly ClaimRequest[] => {
   const { endpointId } = due;
-  const rest = Math.min(later, due.first ? Math.max(1, Math.floor(most / 8)) : most);
+  const rest = Math.min(later, due.first ? Math.max(1, Math.floor(max / 8)) : max);
   const both = due.later && due.replay;
   const counts: readonly (readonly [lane: number, count: number])[] = [
-    [askedLane, due.asked ? Math.min(later, most) : open && due.first && !proven ? Math.min(1, most) : 0],
-    [0, open && due.first ? (due.later || due.replay ? most - rest : most) : 0],
+    [askedLane, due.asked ? Math.min(later, max) : open && due.first && !proven ? Math.min(1, max) : 0],
+    [0, open && due.first ? (due.later || due.replay ? max - rest : max) : 0],
     [1, open && due.later ? (both ? Math.ceil(rest / 2) : rest) : 0],
     [2, open && due.replay ? (both ? Math.floor(rest / 2) : rest) : 0],
   ];
-  return counts.flatMap(([lane, count]) => (count > 0 ? [{ endpointId, lane, most: count }] : []));
+  return counts.flatMap(([lane, count]) => (count > 0 ? [{ endpointId, lane, max: count }] : []));
 };

@@ -106,8 +106,8 @@ export class Sender implements Handover {
     if (this.#mayNotClaim() || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
     // Queued deliveries came first. But a claim costs more than a hand-over, so a sender that is behind would fall
     // further behind if it only claimed.
-    const most = this.#backlog.hasFirst(endpointId) ? this.#limiter.room(endpointId, workspaceId).all >> 1 : wanted;
-    return this.#limiter.reserve(endpointId, workspaceId, Math.min(wanted, most));
+    const max = this.#backlog.hasFirst(endpointId) ? this.#limiter.room(endpointId, workspaceId).all >> 1 : wanted;
+    return this.#limiter.reserve(endpointId, workspaceId, Math.min(wanted, max));
   }
 
   giveBack(endpointId: string, workspaceId: string, count: number): void {
@@ -183,7 +183,7 @@ export class Sender implements Handover {
     this.#backlog.found(found);
     const quiet = found.length === 0 && this.#limiter.underWay === 0;
     this.#idle.after(!quiet);
-    this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
+    this.#metrics?.lag(found.reduce((max, { lagMs }) => Math.max(max, lagMs), 0) / 1_000);
     // An endpoint may have been turned off or barred by its breaker meanwhile, and leases may be nearly over.
     this.#return(this.#limiter.withdraw((one) => this.#mayBegin(one) !== null));
     // Deliveries that wait for a host's credit begin here, because no end of a request may wake them.

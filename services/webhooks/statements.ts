@@ -43,7 +43,7 @@ export interface ClaimRequest {
   readonly endpointId: string;
   /** 0 first tries, 1 retries, 2 replays, 3 forced ones. */
   readonly lane: number;
-  readonly most: number;
+  readonly max: number;
 }
 
 /** A delivery that this process holds for the length of a lease. */
@@ -93,7 +93,7 @@ export const claim = async (
       leaseMs,
       plainArray(claimRequests.map(({ endpointId }) => endpointId)),
       plainArray(claimRequests.map(({ lane }) => lane)),
-      plainArray(claimRequests.map(({ most }) => most)),
+      plainArray(claimRequests.map(({ max }) => max)),
       plainArray(probes),
     ],
   });

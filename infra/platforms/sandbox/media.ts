@@ -216,8 +216,8 @@ const outside = (value: number, range: Bounds | null): boolean =>
 const problem = (rules: UseRules | null, found: Found, bytes: number): string | null => {
   const { format } = found;
   if (format === 'pdf') {
-    const most = rules?.document?.bytes ?? null;
-    return most === null ? 'documents are not taken here' : outside(bytes, most) ? `${bytes} bytes are too many` : null;
+    const max = rules?.document?.bytes ?? null;
+    return max === null ? 'documents are not taken here' : outside(bytes, max) ? `${bytes} bytes are too many` : null;
   }
   if (format === 'gif' && rules?.gif)
     return outside(bytes, rules.gif.bytes) ? `${bytes} bytes are too many` : sizeProblem(rules.gif, found);

@@ -42,16 +42,16 @@ export const readTrustedProxies = (text: string): TrustedProxies => {
 const readRange = (text: string): Range => {
   const [, address = '', bits] = /^([0-9a-f.:]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const bytes = addressBytes(address);
-  const most = (bytes?.length ?? 0) * 8;
-  if (bytes === null || Number(bits ?? most) > most) {
+  const max = (bytes?.length ?? 0) * 8;
+  if (bytes === null || Number(bits ?? max) > max) {
     throw new Error('must be a number of hops, or a list of addresses and ranges like 10.0.0.0/8,2001:db8::1');
   }
   if (Number(bits) === 0) throw new Error('must not trust every address: name the number of hops instead');
   const shorter = plain(bytes);
-  if (shorter === bytes) return { bytes, bits: Number(bits ?? most) };
+  if (shorter === bytes) return { bytes, bits: Number(bits ?? max) };
   // A range of IPv4 addresses written as IPv6, as they are compared: by their last 32 bits.
-  if (Number(bits ?? most) <= 96) throw new Error('must write ranges of IPv4 addresses as IPv4');
-  return { bytes: shorter, bits: Number(bits ?? most) - 96 };
+  if (Number(bits ?? max) <= 96) throw new Error('must write ranges of IPv4 addresses as IPv4');
+  return { bytes: shorter, bits: Number(bits ?? max) - 96 };
 };
 
 const isTrusted = ({ hops, ranges }: TrustedProxies, address: readonly number[], hop: number): boolean =>

@@ -23,7 +23,7 @@ const room = (all: number, later = all >> 1, open = true): Claimable => ({
 const claimedOf = ({ endpointId, lane }: ClaimRequest, count: number): readonly Claimed[] =>
   Array.from({ length: count }, () => ({ endpointId, queueLane: lane, forced: false }) as Claimed);
 const lanesOf = ({ claimRequests }: { readonly claimRequests: readonly ClaimRequest[] }) =>
-  claimRequests.map(({ lane, most }) => [lane, most]);
+  claimRequests.map(({ lane, max }) => [lane, max]);
 
 suite('backlog of due deliveries', (t) => {
   t('claims within the free room, first attempts before others, but always some of the others', () => {
@@ -45,7 +45,7 @@ suite('backlog of due deliveries', (t) => {
     const names = Array.from({ length: 600 }, (_, at) => `e${at}`);
     backlog.found(names.map((name) => due(name)));
     const { claimRequests } = backlog.claimRequests(() => room(64));
-    assert.deepEqual([claimRequests.length, new Set(claimRequests.map(({ most }) => most))], [500, new Set([1])]);
+    assert.deepEqual([claimRequests.length, new Set(claimRequests.map(({ max }) => max))], [500, new Set([1])]);
     backlog.claimed(
       claimRequests,
       claimRequests.flatMap((wish) => claimedOf(wish, 1)),
@@ -60,7 +60,7 @@ suite('backlog of due deliveries', (t) => {
     const { claimRequests } = backlog.claimRequests(() => room(8));
     const [first] = claimRequests;
     assert.ok(first && backlog.hasFirst('a'));
-    backlog.claimed(claimRequests, claimedOf(first, first.most - 1));
+    backlog.claimed(claimRequests, claimedOf(first, first.max - 1));
     assert.deepEqual([backlog.hasFirst('a'), backlog.size], [false, 0]);
   });
 
@@ -105,12 +105,12 @@ suite('backlog of due deliveries', (t) => {
     const shared = (): Claimable => ({ ...room(left), take });
     const { claimRequests } = backlog.claimRequests(shared);
     assert.deepEqual(
-      claimRequests.map(({ endpointId, most }) => [endpointId, most]),
+      claimRequests.map(({ endpointId, max }) => [endpointId, max]),
       [['a', 4]],
     );
     backlog.claimed(
       claimRequests,
-      claimRequests.flatMap((wish) => claimedOf(wish, wish.most)),
+      claimRequests.flatMap((wish) => claimedOf(wish, wish.max)),
     );
     backlog.found(all);
     left = 4;

@@ -213,8 +213,8 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
         new Set([`${open} true false`, `${off} false true`]),
       );
       const claimRequests = [
-        { endpointId: open, lane: 0, most: 10 },
-        { endpointId: off, lane: 3, most: 10 },
+        { endpointId: open, lane: 0, max: 10 },
+        { endpointId: off, lane: 3, max: 10 },
       ];
       const { claimed } = await claim(world.pool, 60_000, claimRequests, []);
       assert.deepEqual(new Set(claimed.map(({ deliveryId }) => deliveryId)), new Set([due, asked]));

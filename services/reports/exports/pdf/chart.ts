@@ -103,11 +103,11 @@ export const rowChart = (sheet: Sheet, { title, figure, points }: Chart): void =
   sheet.y += 22;
   const [names, figures] = [90, 70];
   const room = inner - names - figures;
-  const most = Math.max(1, ...points.map(({ value }) => Math.abs(value ?? 0)));
+  const max = Math.max(1, ...points.map(({ value }) => Math.abs(value ?? 0)));
   for (const { label, value } of points) {
     sheet.line(label, page.margin, sheet.y + 2, names - 8, { size: 9 });
     if (value !== null) {
-      const long = Math.max(0.5, (Math.abs(value) / most) * room);
+      const long = Math.max(0.5, (Math.abs(value) / max) * room);
       doc.rect(page.margin + names, sheet.y, long, row - 6).fill(value < 0 ? colors.second : colors.main);
       const place = page.margin + names + long + 6;
       sheet.line(shortly(figure, value), place, sheet.y + 2, figures - 6, { size: 9, color: colors.soft });

@@ -54,13 +54,13 @@ export class Sheet {
     this.doc.fillColor(style.color ?? colors.ink).text(shown, x + indent, y, { lineBreak: false });
   }
 
-  /** As many lines as the text needs, at most `most`. @returns their height */
-  block(text: string, x: number, y: number, width: number, most: number, style: Style = {}): number {
+  /** As many lines as the text needs, at most `max`. @returns their height */
+  block(text: string, x: number, y: number, width: number, max: number, style: Style = {}): number {
     const lines: string[] = [];
     for (const word of text.split(/\s+/u)) {
       const last = lines.at(-1);
       const longer = last === undefined ? word : `${last} ${word}`;
-      const fits = last !== undefined && (lines.length === most || this.#width(longer, style) <= width);
+      const fits = last !== undefined && (lines.length === max || this.#width(longer, style) <= width);
       if (fits) lines[lines.length - 1] = longer;
       else lines.push(word);
     }

@@ -19,8 +19,8 @@ const instantOf = (iso: string, timezone: string): string =>
   new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: timezone }).format(new Date(iso));
 
 /** The widest group that is legible beside a name. */
-const groups = <T>(items: readonly T[], most = 6): readonly (readonly T[])[] =>
-  Array.from({ length: Math.ceil(items.length / most) }, (_, at) => items.slice(at * most, (at + 1) * most));
+const groups = <T>(items: readonly T[], max = 6): readonly (readonly T[])[] =>
+  Array.from({ length: Math.ceil(items.length / max) }, (_, at) => items.slice(at * max, (at + 1) * max));
 
 /** Joins consecutive days into one range: a person reads two dates more easily than ninety. */
 const provisionalOf = ({ provisionalDays }: Contents['completeness']): readonly string[] => {
