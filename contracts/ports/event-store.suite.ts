@@ -624,21 +624,24 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     await bounds();
   });
 
-  t('reads a workspace: passes other workspaces’ events in bounded pages, and with an index reads none of them', async () => {
-    const from = await store.head();
-    const mine = randomUUID();
-    const list = events(3, ofWorkspace(mine));
-    const theirs = ofWorkspace(randomUUID());
-    for (let i = 0; i < 5; i++) await store.append(newStream(), 'none', events(450, theirs));
-    await store.append(newStream(), 'none', list);
-    assert.deepEqual(ids((await workspaceEvents(store, mine, { after: from })).found), ids(list));
-    assert.deepEqual((await workspaceEvents(store, randomUUID(), { after: from })).found, []);
-    if (!offered('index')) return;
-    await hook('index');
-    const { found, pages } = await workspaceEvents(store, mine, { after: from });
-    assert.deepEqual(ids(found), ids(list));
-    assert.ok(pages <= 2, `${pages} pages for three events`);
-  });
+  t(
+    'reads a workspace: passes other workspaces’ events in bounded pages, and with an index reads none of them',
+    async () => {
+      const from = await store.head();
+      const mine = randomUUID();
+      const list = events(3, ofWorkspace(mine));
+      const theirs = ofWorkspace(randomUUID());
+      for (let i = 0; i < 5; i++) await store.append(newStream(), 'none', events(450, theirs));
+      await store.append(newStream(), 'none', list);
+      assert.deepEqual(ids((await workspaceEvents(store, mine, { after: from })).found), ids(list));
+      assert.deepEqual((await workspaceEvents(store, randomUUID(), { after: from })).found, []);
+      if (!offered('index')) return;
+      await hook('index');
+      const { found, pages } = await workspaceEvents(store, mine, { after: from });
+      assert.deepEqual(ids(found), ids(list));
+      assert.ok(pages <= 2, `${pages} pages for three events`);
+    },
+  );
 
   t('reads a workspace by its metadata, and refuses an event whose metadata name another one', async () => {
     const from = await store.head();
@@ -685,18 +688,21 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     }
   });
 
-  t('a subscription after a position beyond the end is caught up, and leaves out events up to that position', async () => {
-    const after = ((await store.head()) ?? 0n) + 300n;
-    const stream = newStream();
-    const subscribed = tail(other, { after, streams: new Set([stream]) });
-    await subscribed.until(() => subscribed.items.some((item) => item.kind === 'caughtUp'));
-    await store.append(stream, 'none', events(310));
-    const stored = await store.read(stream);
-    await subscribed.until(() => subscribed.seen.at(-1)?.id === stored.at(-1)?.id);
-    await subscribed.stop();
-    assert.deepEqual(ids(subscribed.seen), ids(stored.filter((e) => e.position > after)));
-    assert.ok(subscribed.seen.length < stored.length);
-  });
+  t(
+    'a subscription after a position beyond the end is caught up, and leaves out events up to that position',
+    async () => {
+      const after = ((await store.head()) ?? 0n) + 300n;
+      const stream = newStream();
+      const subscribed = tail(other, { after, streams: new Set([stream]) });
+      await subscribed.until(() => subscribed.items.some((item) => item.kind === 'caughtUp'));
+      await store.append(stream, 'none', events(310));
+      const stored = await store.read(stream);
+      await subscribed.until(() => subscribed.seen.at(-1)?.id === stored.at(-1)?.id);
+      await subscribed.stop();
+      assert.deepEqual(ids(subscribed.seen), ids(stored.filter((e) => e.position > after)));
+      assert.ok(subscribed.seen.length < stored.length);
+    },
+  );
 
   t('the total order is the order of commits: an append after an answer comes later', async () => {
     for (let round = 0; round < 20; round++) {

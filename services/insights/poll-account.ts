@@ -18,8 +18,8 @@ import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
-import { contextOf, type Observing, observe, type ObservedAnswer } from './observe.ts';
-import { type Cadence, nextObservation, nextNight, nextTry } from './schedule.ts';
+import { contextOf, type ObservedAnswer, type Observing, observe } from './observe.ts';
+import { type Cadence, nextNight, nextObservation, nextTry } from './schedule.ts';
 import { shownOf } from './subjects.ts';
 
 /**

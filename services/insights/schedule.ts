@@ -91,7 +91,11 @@ export interface Observed {
 }
 
 /** The next instant at which a post is observed; null: never again. */
-export const nextObservation = (post: Observed, after: number, { youngMs, lifeMs, storyMs }: Cadence): number | null => {
+export const nextObservation = (
+  post: Observed,
+  after: number,
+  { youngMs, lifeMs, storyMs }: Cadence,
+): number | null => {
   const { publishedAt, use, accountId, timezone } = post;
   const steps = (ages: readonly number[]) => ages.map((ms) => publishedAt + ms);
   const midnight = nextMidnight(Math.max(after, publishedAt + (youngMs[0] ?? 0)), timezone, accountId);

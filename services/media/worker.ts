@@ -60,7 +60,8 @@ export class Worker {
       idOf: ({ assetId }) => assetId,
       work: (job, lease, stop) => this.#hold(job, lease, stop),
     });
-    const onError = (error: unknown): void => logger.warn({ err: error }, 'could not renew or release leases of cores; retrying');
+    const onError = (error: unknown): void =>
+      logger.warn({ err: error }, 'could not renew or release leases of cores; retrying');
     this.#cores = new Cores({ pool, ttlMs: leaseTtlMs, onError, ...machine });
     this.#customers = new Customers(store);
     this.#downloads = new Slots(mediaDownloads, mediaDownloadsPerWorkspace);

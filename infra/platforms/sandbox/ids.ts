@@ -9,7 +9,11 @@ import { imitations } from './imitations.ts';
 export const contentHash = (content: string): string => sha256(content).toString('hex');
 
 /** Hash of everything in a container: text, files, and the post that it replies to. */
-export const segmentHash = ({ content, thread, media }: Pick<PublishRequest, 'content' | 'thread' | 'media'>): string => {
+export const segmentHash = ({
+  content,
+  thread,
+  media,
+}: Pick<PublishRequest, 'content' | 'thread' | 'media'>): string => {
   const parent = thread?.replyTo?.parent ?? null;
   if (parent === null && media.length === 0) return contentHash(content);
   return contentHash(JSON.stringify([content, parent, media.map((one) => one.sha256)]));

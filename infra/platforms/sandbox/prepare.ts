@@ -4,7 +4,7 @@ import type { Json, PublishOutcome, PublishRequest, PublishSteps } from '#contra
 import { rulesOf } from '#domain/platforms/index.ts';
 import { contentChanged, down, stillProcessing } from './answers.ts';
 import type { Fault } from './faults.ts';
-import { segmentHash, recordKey } from './ids.ts';
+import { recordKey, segmentHash } from './ids.ts';
 import type { Looked } from './media.ts';
 import type { Container, Network } from './network.ts';
 import type { SandboxOptions } from './options.ts';

@@ -5,9 +5,9 @@ import {
   cadence,
   dayOf,
   minuteOf,
-  nextObservation,
   nextMidnight,
   nextNight,
+  nextObservation,
   nextTry,
   type Observed,
 } from '#services/insights/schedule.ts';
@@ -45,7 +45,11 @@ const post = (over: Partial<Observed> = {}): Observed => ({
 /** Every look at a post that is asked in time. */
 const looks = (one: Observed): readonly number[] => {
   const found: number[] = [];
-  for (let next = nextObservation(one, one.publishedAt, cadence); next !== null; next = nextObservation(one, next, cadence)) {
+  for (
+    let next = nextObservation(one, one.publishedAt, cadence);
+    next !== null;
+    next = nextObservation(one, next, cadence)
+  ) {
     found.push(next);
   }
   return found;
