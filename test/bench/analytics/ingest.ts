@@ -142,7 +142,7 @@ const ours = async ({ pool, client, env, key }: World, version: number, events: 
   await ensureTables(client, version);
   const count = async (): Promise<number> => {
     const answer = await client.query({
-      query: `select sum(rows) as n from system.adapters
+      query: `select sum(rows) as n from system.parts
         where active and database = currentDatabase() and table = '${tableOf('observations', version)}'`,
       format: 'JSONEachRow',
     });
