@@ -1,22 +1,14 @@
 import assert from 'node:assert/strict';
-import { Pool } from 'pg';
 import { accounts } from '#projections/accounts.ts';
 import { clients } from '#projections/clients.ts';
-import { migrate } from '#projections/tables.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: accounts', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: accounts', (t) => {
   const profile = (name: string | null) => ({ username: name, displayName: name, avatarUrl: null });
   const connected = (clientId: string, over: object = {}) => ({
     clientId,

@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict';
-import { Pool } from 'pg';
 import { apiKeys } from '#projections/apikeys.ts';
-import { migrate } from '#projections/tables.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: apikeys', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: apikeys', (t) => {
   t('api keys: created, rotated, revoked', async () => {
     const { id, memberId } = ids('id', 'memberId');
     const key = on('apikey', id);

@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
-import { Pool } from 'pg';
 import { clients } from '#projections/clients.ts';
-import { migrate } from '#projections/tables.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: clients', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: clients', (t) => {
   t('clients: written, changed, archived, erased', async () => {
     const { id } = ids('id');
     const client = on('client', id);

@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
-import { Pool } from 'pg';
 import { media } from '#projections/media.ts';
-import { migrate } from '#projections/tables.ts';
 import { fittingProbe } from '#test/support/assets.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: media', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: media', (t) => {
   t('media: offered, registered, probed, transcoded; each need has its newest state', async () => {
     const { id, clientId, postId } = ids('id', 'clientId', 'postId');
     const asset = on('media', id);

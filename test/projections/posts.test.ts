@@ -1,22 +1,14 @@
 import assert from 'node:assert/strict';
-import { Pool } from 'pg';
 import { posts } from '#projections/posts.ts';
-import { migrate } from '#projections/tables.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { failure, postBody } from '#test/support/samples.ts';
 import { claim, out, scheduled } from '#test/support/scheduled-post.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: posts', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: posts', (t) => {
   t('posts: a draft, replaced', async () => {
     const { id, clientId, campaignId } = ids('id', 'clientId', 'campaignId');
     const post = on('post', id);

@@ -14,21 +14,17 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 const clientsProjection = projectionOf('clients');
 
+const pool = await readModelsPool(8);
+
 suite('recounts', { timeoutMs: 120_000 }, (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const { url } = await testDatabase();
-    pool = new Pool({ connectionString: url, max: 8 });
-    await migrate(pool);
-    await migratePositions(pool);
-  });
-  t.after(async () => pool?.end());
+  t.before(() => migratePositions(pool));
 
   const connected = (clientId: string, name = 'ann'): Given => ({
     stream: `account-${randomUUID()}`,

@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { Pool } from 'pg';
 import { maxRuns, reports } from '#projections/reports.ts';
-import { migrate } from '#projections/tables.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: reports', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: reports', (t) => {
   t('reports: defined, run, completed or failed, removed; a completed run stays', async () => {
     const { id, runId, other } = ids('id', 'runId', 'other');
     const report = on('report', id);

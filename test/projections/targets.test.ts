@@ -1,22 +1,14 @@
 import assert from 'node:assert/strict';
-import { Pool } from 'pg';
-import { migrate } from '#projections/tables.ts';
 import { postTargets } from '#projections/targets.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { type Given, given, instant, notProjected } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { failure } from '#test/support/samples.ts';
 import { claim, out, scheduled } from '#test/support/scheduled-post.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: targets', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: targets', (t) => {
   t('targets: every sequence of states', async () => {
     const world = scheduled();
     const { id, clientId, accountA, a, plan, targetA: target } = world;

@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict';
-import { Pool } from 'pg';
-import { migrate } from '#projections/tables.ts';
 import { webhookKeyVersions, webhooks } from '#projections/webhook-endpoints.ts';
-import { testDatabase } from '#test/support/postgres.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('read models: webhook-endpoints', (t) => {
-  let pool: Pool;
-  t.before(async () => {
-    const database = await testDatabase();
-    pool = new Pool({ connectionString: database.url, max: 4 });
-    await migrate(pool);
-  });
-  t.after(async () => pool?.end());
+const pool = await readModelsPool();
 
+suite('read models: webhook-endpoints', (t) => {
   t('webhooks: registered, changed, off and on, rotated, deleted; requests change no row', async () => {
     const { id } = ids('id');
     const webhook = on('webhook', id);
