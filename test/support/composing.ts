@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Platform } from '#schemas/common.ts';
-import type { Answered, Caller, World } from './http.ts';
+import { type Answered, type Caller, startWorld, type World } from './http.ts';
+import { afterFile } from './suite.ts';
 
 /** A client with accounts, connected as a guest connects them, and posts for them. */
 
@@ -13,16 +14,26 @@ export interface Composer {
 
 export const tomorrow = (): string => new Date(Date.now() + 86_400_000).toISOString();
 
+export interface ComposerOptions {
+  readonly name?: string;
+  readonly timezone?: string;
+  readonly by?: Caller;
+  /** Time zones of accounts, by platform. */
+  readonly zones?: Readonly<Record<string, string>>;
+}
+
+/** A world with one composer. It closes after the file's last test. */
+export const composedWorld = async (platforms: readonly Platform[], options: ComposerOptions = {}) => {
+  const world = await startWorld();
+  afterFile(world.close);
+  return { world, tester: world.tester, composed: await composer(world, platforms, options) };
+};
+
 /** Connects one sandbox account per platform to a new client of the test twin. */
 export const composer = async (
   world: World,
   platforms: readonly Platform[],
-  options: {
-    readonly name?: string;
-    readonly timezone?: string;
-    readonly by?: Caller;
-    readonly zones?: Readonly<Record<string, string>>;
-  } = {},
+  options: ComposerOptions = {},
 ): Promise<Composer> => {
   const by = options.by ?? world.tester;
   const name = options.name ?? `Client ${Math.random().toString(36).slice(2)}`;

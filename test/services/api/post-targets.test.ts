@@ -5,22 +5,14 @@ import { post as postDecider } from '#domain/post.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
-import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
+import { composedWorld, composer, refused, tomorrow } from '#test/support/composing.ts';
+import type { Answered } from '#test/support/http.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('post targets over HTTP', (t) => {
-  let world: World;
-  let tester: Caller;
-  let one: Composer;
-  t.before(async () => {
-    world = await startWorld();
-    tester = world.tester;
-    one = await composer(world, ['x']);
-  });
-  t.after(() => world.close());
+const { world, tester, composed: one } = await composedWorld(['x']);
 
+suite('post targets over HTTP', (t) => {
   const made = async (more: Record<string, unknown> = {}) => {
     const post = await tester.post('/posts', one.body(more));
     assert.equal(post.status, 200, post.text);

@@ -5,8 +5,8 @@ import { keyedIdOf, testTwinIdOf } from '#domain/ids.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
-import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
-import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
+import { composedWorld, composer, refused, tomorrow } from '#test/support/composing.ts';
+import type { Answered } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 
 interface Target {
@@ -19,20 +19,16 @@ interface Target {
 }
 const targetsOf = (answer: Answered): readonly Target[] => answer.data.targets as readonly Target[];
 
-suite('posts over HTTP', (t) => {
-  let world: World;
-  let tester: Caller;
-  let all: Composer;
-  t.before(async () => {
-    world = await startWorld();
-    tester = world.tester;
-    all = await composer(world, ['x', 'bluesky', 'linkedin', 'telegram'], {
-      timezone: 'Europe/Berlin',
-      zones: { x: 'Asia/Tokyo' },
-    });
-  });
-  t.after(() => world.close());
+const {
+  world,
+  tester,
+  composed: all,
+} = await composedWorld(['x', 'bluesky', 'linkedin', 'telegram'], {
+  timezone: 'Europe/Berlin',
+  zones: { x: 'Asia/Tokyo' },
+});
 
+suite('posts over HTTP', (t) => {
   /** Nothing may be stored by what was refused. */
   const appendsNothing = async (ask: () => Promise<Answered>): Promise<Answered> => {
     const before = await world.head();

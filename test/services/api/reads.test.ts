@@ -5,8 +5,7 @@ import { type ReportCommand, report } from '#domain/report.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Composer, composer } from '#test/support/composing.ts';
-import { type Caller, startWorld, type World } from '#test/support/http.ts';
+import { composedWorld } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';
 import { presignBody } from '#test/support/uploads.ts';
 
@@ -16,17 +15,9 @@ interface Scheduled {
   plan: { targets: { targetId: string }[] };
 }
 
-suite('reads over HTTP', (t) => {
-  let world: World;
-  let tester: Caller;
-  let one: Composer;
-  t.before(async () => {
-    world = await startWorld();
-    tester = world.tester;
-    one = await composer(world, ['x']);
-  });
-  t.after(() => world?.close());
+const { world, tester, composed: one } = await composedWorld(['x']);
 
+suite('reads over HTTP', (t) => {
   /** A post whose api process died between the post's append and the fan-out: its target has no stream. */
   const withoutFanOut = async () => {
     const { data: source } = await tester.post('/posts', one.body());

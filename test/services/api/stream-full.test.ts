@@ -2,21 +2,12 @@ import assert from 'node:assert/strict';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { maxOptionalEvents } from '#runtime/eventing/stream-room.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
-import { type Caller, startWorld, type World } from '#test/support/http.ts';
+import { composedWorld, refused, tomorrow } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('streams at their limit of changes', (t) => {
-  let world: World;
-  let tester: Caller;
-  let one: Composer;
-  t.before(async () => {
-    world = await startWorld();
-    tester = world.tester;
-    one = await composer(world, ['x']);
-  });
-  t.after(() => world?.close());
+const { world, tester, composed: one } = await composedWorld(['x']);
 
+suite('streams at their limit of changes', (t) => {
   /** Appends the same event until the stream has so many, and waits for the read models. */
   const fill = async (stream: string, event: { type: string; data: unknown }, upTo: number, partitionKey = stream) => {
     let { length } = await world.store.readStream(stream);
