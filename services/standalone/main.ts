@@ -6,20 +6,15 @@ import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
-import { isRebuildOpen, migrateAnalytics } from '#projections/analytics/live.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
+import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Config, processEnv } from '#runtime/process/config.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { type Logger, type Readiness, serveOps } from '#runtime/process/telemetry.ts';
-import { migrateProgress } from '#runtime/work/progress.ts';
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, startApi } from '#services/api/start.ts';
-import { migrateImportUrls } from '#services/workflows/import-urls.ts';
-import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
+import { migrateApi } from '#services/api/tables.ts';
 import { diskRoom } from './disk-room.ts';
 import { firstStart } from './first-start.ts';
 import { help, type Options, readOptions, UsageError } from './options.ts';
@@ -122,13 +117,7 @@ const run: (
     logger.warn(line);
     screen.warning(line);
   }
-  await migratePositions(adapters.pool);
-  await migrateReadModels(adapters.pool);
-  await migrateWebhooks(adapters.pool);
-  await migrateProgress(adapters.pool);
-  await migrateImportUrls(adapters.pool);
-  await migrateMediaUsage(adapters.pool);
-  await migrateAnalytics(adapters.pool);
+  await migrateApi(adapters.pool);
   // Not at every start: the check starts the engine.
   const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(adapters.pool)));
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');

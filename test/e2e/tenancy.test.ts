@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
 import { accountIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
@@ -204,7 +203,6 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     const { client } = await testClickHouse();
     world = await startWorld({ deps: { analytics: client } });
-    await migrateAnalytics(world.pool);
     const { log, eventStore, pool, codec, logger } = world;
     counted = runAnalytics({ log, store: eventStore, pool, codec, logger, client, signal: counting.signal }).done;
     dispatcher = await dispatching(world);

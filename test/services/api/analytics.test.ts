@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import { noTotals } from '#projections/analytics/totals.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -89,7 +88,6 @@ suite('analytics over HTTP', (t) => {
     house = await testClickHouse();
     for (const query of createStatements(1)) await house.client.command({ query });
     world = await startWorld({ deps: { analytics: house.client } });
-    await migrateAnalytics(world.pool);
     caller = world.tester;
     workspaceId = testTwinIdOf(world.workspaceId);
     acme = await composer(world, ['instagram', 'x', 'facebook']);
@@ -584,7 +582,6 @@ suite('analytics over HTTP', (t) => {
     for (const analytics of [null, nowhere]) {
       const away = await startWorld({ deps: { analytics } });
       try {
-        await migrateAnalytics(away.pool);
         const client = await away.owner.post('/clients', { name: 'Acme', type: 'brand' });
         // Of no posts there are no figures to ask for.
         const listed = analytics === null ? ['/analytics/posts'] : [];

@@ -1,0 +1,19 @@
+import type { Pool } from 'pg';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
+import { migrateProgress } from '#runtime/work/progress.ts';
+import { migrateImportUrls } from '#services/workflows/import-urls.ts';
+import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
+
+/** Tables that the api reads and writes: whichever process starts first makes them. */
+export const migrateApi = async (pool: Pool): Promise<void> => {
+  await migratePositions(pool);
+  await migrateReadModels(pool);
+  await migrateWebhooks(pool);
+  await migrateProgress(pool);
+  await migrateImportUrls(pool);
+  await migrateMediaUsage(pool);
+  await migrateAnalytics(pool);
+};
