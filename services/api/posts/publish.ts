@@ -1,0 +1,97 @@
+import { Rejection } from '#domain/decider.ts';
+import { type PostState, post } from '#domain/post.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import type { Cleaned } from '#schemas/http/common.ts';
+import type { PostPublish } from '#schemas/http/post.ts';
+import type { Plan, PostBody } from '#schemas/post.ts';
+import { eventsUpTo } from '../commands.ts';
+import type { Call } from '../operation.ts';
+import { scheduleOf } from './body.ts';
+import { planPost } from './compose.ts';
+import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
+
+type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
+
+interface Accepted {
+  /** Revision of the draft that passed the gates: nothing else is published. */
+  readonly revision: number;
+  readonly schedule: PostBody['schedule'];
+  readonly plan: Plan;
+}
+
+interface Published {
+  /** The post's events up to the plan. */
+  readonly events: readonly DecodedEvent[];
+  /** Of the plan. */
+  readonly revision: number;
+  readonly replayed: boolean;
+}
+
+/**
+ * The call is accepted with its plan, so that a repeat after a crash publishes the same plan. If we die between
+ * acceptance and the post's append, nothing was published and the repeat publishes it. If we die after the append, the
+ * sweeper carries the plan out.
+ */
+export const publishDraft = async (call: Publishing): Promise<Published> => {
+  const { id } = call.params;
+  let seen: LoadedPost | undefined;
+  let written: Loaded<PostState> | undefined;
+  const { result, replayed } = await call.once(
+    async (): Promise<Accepted> => {
+      const draft = await loadPost(call, id);
+      call.guard(draft);
+      const accepted = await accept(call, draft);
+      seen = draft;
+      return accepted;
+    },
+    async (accepted, context) => {
+      // Another call may have accepted a newer draft than the one this call saw.
+      const draft = seen?.revision === accepted.revision ? seen : await loadPost(call, id);
+      written = await append(call, draft, accepted, context);
+      await fanOutOrLeave(call, id, context, written);
+      return { revision: written.state.status === 'live' ? written.state.planRevision : written.revision };
+    },
+  );
+  const { revision } = result;
+  const events = await eventsUpTo(call, `post-${id}`, revision, written?.events ?? []);
+  call.deps.store.note(events, call.positions);
+  return { events, revision, replayed };
+};
+
+/** Plans the draft by the schedule of the call, else by its own. */
+const accept = async (call: Publishing, { state, revision }: LoadedPost): Promise<Accepted> => {
+  const { clientId, body, plans } = asDraft(state);
+  const sent = call.body.schedule;
+  const schedule = sent === undefined ? body.schedule : scheduleOf(sent);
+  const { id } = call.params;
+  const plan = await planPost(call, { id, clientId, body: { ...body, schedule }, planNumber: plans + 1 });
+  return { revision, schedule, plan };
+};
+
+/** Appends the accepted plan. @throws Rejection `revision_mismatch` when the draft is not the accepted one */
+const append = (
+  { deps, params, positions }: Publishing,
+  loaded: LoadedPost,
+  { revision, schedule, plan }: Accepted,
+  context: CommandContext,
+): Promise<Loaded<PostState>> => {
+  const { clientId, createdBy, body } = loaded.state;
+  return execute(
+    deps.store,
+    post,
+    params.id,
+    { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body: { ...body, schedule }, plan },
+    context,
+    {
+      positions,
+      loaded,
+      guard: (now) => {
+        if (now.state.status === 'draft' && now.revision !== revision) {
+          throw new Rejection('revision_mismatch', 'The draft was replaced meanwhile.');
+        }
+      },
+    },
+  );
+};
