@@ -1,17 +1,15 @@
-import { client } from '#domain/client.ts';
-import { type InviteCommand, invite } from '#domain/invite.ts';
+import { type InviteCommand, type InviteState, invite } from '#domain/invite.ts';
 import { invites } from '#projections/invites.ts';
 import { rowOf } from '#projections/model.ts';
+import type { Created } from '#runtime/eventing/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Invite, InviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';
+import { requireUnarchived } from '../clients.ts';
 import { exampleInvite } from '../examples.ts';
 import { inviteToken } from '../invite-token.ts';
 import { type Call, operation } from '../operation.ts';
-import { Refusal } from '../refusal.ts';
-import { ownStream, writtenRow } from '../rows.ts';
-
-/** Longer than most operations: what it promises and the two ways of its answer, with the token and without. */
+import { writtenRow } from '../rows.ts';
 
 const hourMs = 3_600_000;
 
@@ -35,7 +33,7 @@ export const createConnectInvite = operation({
     const { deps, body, params, now } = call;
     const created = await call.stream(invite).create({
       command: async (): Promise<InviteCommand> => {
-        await requireLiveClient(call, params.id);
+        await requireUnarchived(call, params.id);
         return {
           type: 'Create',
           clientId: params.id,
@@ -47,30 +45,23 @@ export const createConnectInvite = operation({
         };
       },
     });
-    const row = writtenRow(rowOf(invites, created.events));
-    const token = row.expires_at > now ? inviteToken(deps.secrets, row.id, row.key_version) : null;
-    return {
-      data: {
-        object: 'connect_invite',
-        inviteId: row.id,
-        clientId: row.client_id,
-        url: token === null ? null : `${deps.consoleUrl()}/invite/${token}`,
-        token,
-        platformsRequested: row.platforms,
-        maxAccounts: created.state.status === 'none' ? defaultMaxAccounts : created.state.maxAccounts,
-        expiresAt: row.expires_at,
-        createdAt: row.created_at,
-      },
-      replayed: created.replayed,
-    };
+    return { data: answerOf(call, created), replayed: created.replayed };
   },
 });
 
-/** Read from the client's own stream: an archive that was acknowledged is seen. */
-const requireLiveClient = async (call: Pick<Call, 'deps' | 'workspaceId' | 'guard'>, id: string): Promise<void> => {
-  const loaded = await call.deps.store.load(client, id);
-  ownStream(call, 'client')(loaded);
-  if (loaded.state.status === 'archived') {
-    throw new Refusal('client_archived', 'An archived client takes no new accounts.');
-  }
+/** Without the link once it has expired. */
+const answerOf = ({ deps, now }: Pick<Call, 'deps' | 'now'>, { events, state }: Created<InviteState>) => {
+  const row = writtenRow(rowOf(invites, events));
+  const token = row.expires_at > now ? inviteToken(deps.secrets, row.id, row.key_version) : null;
+  return {
+    object: 'connect_invite',
+    inviteId: row.id,
+    clientId: row.client_id,
+    url: token === null ? null : `${deps.consoleUrl()}/invite/${token}`,
+    token,
+    platformsRequested: row.platforms,
+    maxAccounts: state.status === 'none' ? defaultMaxAccounts : state.maxAccounts,
+    expiresAt: row.expires_at,
+    createdAt: row.created_at,
+  };
 };
