@@ -5,15 +5,14 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
+import { drainSignal } from '#test/support/drain-signal.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { hangs } from './publisher-rounds.ts';
 
 const url = process.argv[2] ?? '';
 const parts = await openPublishing(url, { database: { url, connections: 48 } });
 const logger = createLogger('bench', 'warn');
-const draining = new AbortController();
-process.on('SIGTERM', () => draining.abort());
-process.stdin.on('end', () => draining.abort()).resume();
+const draining = drainSignal();
 
 /** Wall clock at which each target's publish call began. */
 const begun: [string, number][] = [];
@@ -42,7 +41,7 @@ await runPublisher(
     clock,
     logger,
   },
-  draining.signal,
+  draining,
 );
 await clock.close();
 await parts.close();

@@ -4,13 +4,11 @@
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
+import { drainSignal } from './drain-signal.ts';
 import { openPublishing, quick } from './publishing.ts';
 
 const parts = await openPublishing(process.argv[2] ?? '');
-const draining = new AbortController();
-process.on('SIGTERM', () => draining.abort());
-// The parent's pipe closes however the parent ends: no process is left behind.
-process.stdin.on('end', () => draining.abort()).resume();
+const draining = drainSignal();
 const logger = createLogger('child', process.env.LOG_LEVEL ?? 'silent');
 const clock = await DatabaseClock.open({ pool: parts.pool, logger });
 process.stdout.write('ready\n');
@@ -26,7 +24,7 @@ await runPublisher(
     logger,
     pollMs: 25,
   },
-  draining.signal,
+  draining,
 );
 await clock.close();
 await parts.close();

@@ -1,22 +1,10 @@
 /** A media worker alone in a process, to be killed or stopped: `node media-process.ts <database url>`. Says `ready`. */
 import path from 'node:path';
-import { openPostgresLog } from '#infra/postgres/log.ts';
 import { startMedia } from '#services/media/media.ts';
-import { openPublishing } from '#test/support/publishing.ts';
+import { workerProcess } from '#test/support/worker-process.ts';
 import { workerOf } from './world.ts';
 
-const url = process.argv[2] ?? '';
-const parts = await openPublishing(url);
-const log = await openPostgresLog({ url, store: parts.eventStore });
-const draining = new AbortController();
-process.on('SIGTERM', () => draining.abort());
-// The parent's pipe closes however the parent ends: nothing is left behind.
-process.stdin.on('end', () => draining.abort()).resume();
-const { deps, folder } = await workerOf(parts, log, path.join(parts.folder, 'work'));
-const { done } = startMedia(deps, draining.signal);
-process.stdout.write('ready\n');
-await done;
-await folder.close();
-await log.close();
-await parts.close();
-process.stdin.destroy();
+await workerProcess(process.argv[2] ?? '', async (parts, log, signal) => {
+  const { deps, folder } = await workerOf(parts, log, path.join(parts.folder, 'work'));
+  return { done: startMedia(deps, signal).done, close: () => folder.close() };
+});

@@ -11,6 +11,7 @@ import { createLogger } from '#runtime/process/telemetry.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { Sender } from '#services/webhooks/sender.ts';
 import { MemoryDataKeys } from '#test/support/domain.ts';
+import { drainSignal } from '#test/support/drain-signal.ts';
 import { short } from './short.ts';
 
 const [url = '', key = ''] = process.argv.slice(2);
@@ -28,12 +29,9 @@ const sender = new Sender({
   config: { ...readConfig({}), ...short },
   logger: createLogger('child', process.env.LOG_LEVEL ?? 'silent'),
 });
-const draining = new AbortController();
-process.on('SIGTERM', () => draining.abort());
-// The parent's pipe closes however the parent ends: nothing is left behind.
-process.stdin.on('end', () => draining.abort()).resume();
+const draining = drainSignal();
 process.stdout.write('ready\n');
-await sender.run(draining.signal);
+await sender.run(draining);
 await exchange.close();
 await events.close();
 await pool.end();
