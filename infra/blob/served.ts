@@ -93,7 +93,7 @@ const receive = async (
     const { etag } = await store.put(key, request.body, { contentType, bytes, owned: true, signal });
     return { status: 200, headers: { ETag: quoted(etag), 'Content-Length': '0' }, body: null };
   } catch (error) {
-    if (signal.aborted) throw new ServedRefusal('mismatch', 'The upload was begun anew, or took too long.');
+    if (signal.aborted) throw new ServedRefusal('mismatch', 'The upload was started again, or took too long.');
     if (!(error instanceof BlobError) || error.code !== 'refused') throw error;
     throw new ServedRefusal('mismatch', 'The upload broke off.');
   } finally {

@@ -115,7 +115,7 @@ export const fillIndex = async (store: Store, index: WorkspacePositions, options
         ? await store.readAll({ after: null, limit: pieceEvents })
         : await onwardFrom(store, reached, pieceEvents);
     if (page === null) {
-      logger.warn({ position: String(reached?.position) }, 'the store has another history: its index is filled anew');
+      logger.warn({ position: String(reached?.position) }, 'the store has another history: its index is rebuilt');
       await index.forget(signal);
       reached = null;
       continue;

@@ -43,7 +43,7 @@ const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepI
   const sql = workspaceStatements(schema);
   const forgetOthers = async (): Promise<void> => {
     const { rowCount } = await pool.query(sql.disbelieve);
-    if (rowCount !== 0) logger.warn({}, 'the event table has another history: its index is filled anew');
+    if (rowCount !== 0) logger.warn({}, 'the event table has another history: its index is rebuilt');
     await forgetInPieces(pool, schema, signal);
   };
   await forgetOthers();

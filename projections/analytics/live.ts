@@ -167,7 +167,7 @@ export const ensureTables = (client: ClickHouseClient, version: number, pool?: P
     await before?.ready;
     if (pool !== undefined && (await isLost(client, version, pool)))
       throw new Unavailable(
-        'ClickHouse lost observations that it held: make them anew, npm run admin -- rebuild analytics',
+        'ClickHouse lost observations that it held: rebuild them, npm run admin -- rebuild analytics',
       );
     if (before !== undefined) return;
     for (const query of createStatements(version)) await command(client, query);

@@ -11,7 +11,7 @@ import { rebuildAnalytics } from './rebuild.ts';
 export const mendLost = async (options: IngestOptions, report: (words: string) => void): Promise<void> => {
   const { client, pool, logger } = options;
   if (!(await isLost(client, await liveVersion(pool), pool))) return;
-  const words = 'the figures were lost and are being made anew';
+  const words = 'the figures were lost and are being rebuilt';
   logger.warn(words);
   report(words);
   await rebuildAnalytics({

@@ -80,7 +80,7 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
     logger.info({ version, ...compared }, 'rebuild of analytics: compared');
     if (compared.after < compared.before) {
       throw new Error(
-        `the store told ${compared.after} observations, the tables that are live hold ${compared.before}: they stay`,
+        `the streams hold ${compared.after} observations, the live tables ${compared.before}: the live tables stay`,
       );
     }
     await withMigrationLock(pool, (tx) => switchTo(tx, old, version));

@@ -185,7 +185,7 @@ export const runAnalytics = (options: RunOptions): RunningAnalytics => {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        logger.warn({ err: error }, 'analytics: what was lost is not made anew yet');
+        logger.warn({ err: error }, 'analytics: the lost figures are not rebuilt yet');
         waits = error instanceof Error ? error.message : String(error);
         await pause(mendRestMs, signal);
       }

@@ -40,7 +40,7 @@ export const callClickHouse = async <T>(work: () => Promise<T>): Promise<T> => {
     )
       throw error;
     const why = error instanceof ClickHouseError ? error.type || error.code : codeOf(error);
-    throw new Unavailable(`ClickHouse is away: ${why}`, { cause: error });
+    throw new Unavailable(`ClickHouse is unavailable: ${why}`, { cause: error });
   }
 };
 

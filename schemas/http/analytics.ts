@@ -145,13 +145,13 @@ const rollup = {
     Type.String({
       format: 'date-time',
       description:
-        'All figures are at least so fresh: of the accounts that are not disconnected, the oldest of their freshest snapshots in the window. Null: none was looked at.',
+        'All figures are at least so fresh: of the accounts that are not disconnected, the oldest of their freshest snapshots in the window. Null: none was measured.',
     }),
   ),
   staleAccounts: Type.Integer({
     minimum: 0,
     description:
-      'Accounts that are not disconnected and were not looked at for over 36 hours before now or the end of the window.',
+      'Accounts that are not disconnected and were not measured for over 36 hours before now or the end of the window.',
   }),
   ...shown,
   previous: before(shown),

@@ -99,7 +99,7 @@ export const runOffers = async (
   while (!signal.aborted) {
     try {
       const cleared = await clearOffers(deps, signal);
-      if (cleared > 0) deps.logger.info({ offers: cleared }, 'expired offers were cleared away');
+      if (cleared > 0) deps.logger.info({ offers: cleared }, 'expired offers were deleted');
       const addresses = await clearImports(deps, signal);
       if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import names were destroyed');
       const reservations = await clearReservations(deps, signal);
@@ -107,7 +107,7 @@ export const runOffers = async (
       const missed = await enqueueMissed(deps.pool);
       if (missed > 0) deps.logger.info({ assets: missed }, 'the files of deleted assets are to be removed');
     } catch (error) {
-      deps.logger.warn({ err: error }, 'leftovers of uploads and imports could not be cleared away');
+      deps.logger.warn({ err: error }, 'leftovers of uploads and imports could not be deleted');
     }
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
   }

@@ -114,7 +114,7 @@ export const runSweeper = async (given: SweeperDeps, signal: AbortSignal): Promi
           }
         }
       } catch (error) {
-        logger.warn({ err: error }, 'a sweep failed; the next one begins anew');
+        logger.warn({ err: error }, 'a sweep failed; the next one starts from the beginning');
       }
       await delay(config.sweepIntervalMs, undefined, { signal }).catch(() => undefined);
     }

@@ -49,7 +49,7 @@ export const schedule = async (deps: ReportDeps, signal: AbortSignal): Promise<b
     try {
       await settle(deps, row);
     } catch (error) {
-      logger.warn({ err: error, reportId: row.reportId }, 'a schedule of a report could not be looked at');
+      logger.warn({ err: error, reportId: row.reportId }, 'the schedule of a report could not be evaluated');
       await pool.query(rescheduleSql, [row.reportId]);
     }
   }

@@ -84,7 +84,7 @@ export const showAnalytics = async (tour: AnalyticsTour): Promise<boolean> => {
     await sandbox.advance(dayMs);
     to = dayOf(await sandbox.now(), timezone);
     const { refreshId } = await member.post<{ refreshId: string }>('/analytics/refresh', {});
-    await patiently('no webhook told that the figures are fresh', signal, async () =>
+    await patiently('no webhook said that the figures are fresh', signal, async () =>
       receiver.received.some(({ type, data }) => type === 'analytics.refreshed' && data.refreshId === refreshId)
         ? true
         : null,

@@ -113,7 +113,7 @@ export const prepareMedia = async (
     const media = await http.get<Media>(`/media/${id}`);
     if (said.type !== 'media.ready')
       throw new Error(`${media.name} ended as ${media.status}: ${media.failure?.message ?? 'without a reason'}`);
-    screen.event(`${media.name} is ready`, `the webhook heard ${said.type}`);
+    screen.event(`${media.name} is ready`, `the webhook received ${said.type}`);
     show(media, screen);
   }
   return { photo: imported.id, clip: offer.assetId };

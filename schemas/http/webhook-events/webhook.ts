@@ -17,7 +17,7 @@ export const webhookPublic = {
   }),
   'webhook.enabled': publicEvent('An endpoint was turned on again.', Type.Object(ids), exampleIds),
   'webhook.test': publicEvent(
-    'Somebody asked for a test delivery; only that endpoint hears it.',
+    'A caller asked for a test delivery; only that endpoint receives it.',
     Type.Object(ids),
     exampleIds,
   ),

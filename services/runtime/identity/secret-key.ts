@@ -51,7 +51,7 @@ export const secretKeyOf = (dataDir: string): string => {
   if (data !== undefined) {
     throw new SetupError(
       `${file} is gone, and ${path.join(dataDir, data)} was made with it: restore the file from a backup, or set ` +
-        'SECRET_KEY to what it held. To start anew without the data, choose another folder or move this one away.',
+        'SECRET_KEY to what it held. To start without the data, choose another folder or move this one away.',
     );
   }
   const handle = openSync(draft, 'w', 0o600);

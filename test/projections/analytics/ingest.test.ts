@@ -280,7 +280,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     await equal(client, live, 'after three deaths');
     await remove();
     await append(inOrder(history(randomOf(20), { targets: 1, days: 2 })));
-    await until('it says why it waits', () => /ClickHouse is away/.test(running.reason() ?? ''));
+    await until('it says why it waits', () => /ClickHouse is unavailable/.test(running.reason() ?? ''));
     stop.abort();
     await running.done;
     await client.close();
@@ -303,7 +303,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
       const running = runAnalytics({ ...world, client, signal: stop.signal, mend });
       await settled(`analytics-v${live + 1}`);
       await equal(client, live + 1, 'made anew by itself');
-      assert.match(told.at(-1) ?? '', /made anew: 100 % of the store read/);
+      assert.match(told.at(-1) ?? '', /being rebuilt: 100 % of the store read/);
       await until('it says nothing more', () => running.reason() === null);
       stop.abort();
       await running.done;

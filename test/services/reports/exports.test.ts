@@ -232,7 +232,7 @@ suite('report as PDF', (t) => {
     equal(pages.length, 2);
     ok(!pages.some(({ text }) => text.join().includes('rovisional')), 'all of it is final');
     ok(pages[0]?.text.includes('none were there'));
-    ok(pages[1]?.text.includes('No network told a figure for these days.'));
+    ok(pages[1]?.text.includes('No network reported a figure for these days.'));
     const [one] = contents.series;
     ok((await read({ ...contents, series: one === undefined ? [] : [one] })).pages.length >= 4);
   });

@@ -74,7 +74,7 @@ export const totals = (sheet: Sheet, { totals: figures, audience = {}, kind }: C
     sheet,
     known.map((one) => [figureNames[one], written(one, figures[one])] as const),
   );
-  if (known.length === 0) sheet.note('No network told a figure for these days.');
+  if (known.length === 0) sheet.note('No network reported a figure for these days.');
   sheet.note('Gains of the days of the report, after corrections by the networks. Followers: the last count.');
   const asked = Object.entries(audience) as (readonly [keyof typeof audienceNames, number | null])[];
   if (asked.length === 0) return;
@@ -84,7 +84,7 @@ export const totals = (sheet: Sheet, { totals: figures, audience = {}, kind }: C
     sheet,
     asked.map(([one, value]) => [audienceNames[one], written(null, value)] as const),
   );
-  sheet.note(`${unknown}: the network does not tell it.`);
+  sheet.note(`${unknown}: the network does not report it.`);
 };
 
 /** Figures that are shown where they have a value, in this order. */
@@ -103,7 +103,7 @@ export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => 
   });
   for (const one of charted.filter((figure) => known.includes(figure)).slice(0, maxCharts)) barChart(sheet, drawn(one));
   for (const one of ['engagementRate', 'followerCount'] as const) if (known.includes(one)) lineChart(sheet, drawn(one));
-  sheet.note('A day that shows nothing was not looked at; what was gained on it counts on the next day that was.');
+  sheet.note('Days without a figure were not measured; what was gained on them counts on the next measured day.');
   const ranked = charted.filter((figure) => byPlatform.some((row) => ((row as Figures)[figure] ?? null) !== null));
   const [first] = ranked;
   if (first === undefined || byPlatform.length < 2) return;
@@ -154,9 +154,9 @@ export const tables = (sheet: Sheet, contents: Contents): void => {
   };
   table('By network', 'Network', byPlatform, ({ platform }) => rulesOf(platform).name);
   table('By day', 'Day', series, ({ day, provisional }) => (provisional ? `${day} *` : day));
-  if (known.length > 0) sheet.note(`${unknown}: the network does not tell it, or nobody looked on that day.`);
+  if (known.length > 0) sheet.note(`${unknown}: the network does not report it, or it was not measured on that day.`);
   if (known.length > 0 && series.some(({ provisional }) => provisional))
-    sheet.note('*: provisional; a later look at a post may still change the day, and so the totals.');
+    sheet.note('*: provisional; a later measurement of a post may still change the day, and so the totals.');
   if (demographics === null || demographics === undefined) return;
   for (const [dimension, counts] of Object.entries(demographics)) {
     const largest = Object.entries(counts).sort(([, a], [, b]) => b - a);

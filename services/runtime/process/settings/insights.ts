@@ -14,7 +14,7 @@ export const insightsSettings = {
     'INSIGHTS_YOUNG_DELAYS_MS',
     durations,
     [3_600_000, 21_600_000, 86_400_000] as readonly number[],
-    'when a post is looked at after its publication, rising; after the first also after each midnight of its workspace for 90 days. A story has looks of its own',
+    'when the figures of a post are fetched after its publication, rising; after the first also after each midnight of its workspace for 90 days. A story has times of its own',
     'METRICS_YOUNG_DELAYS_MS',
   ),
   reportWaitMs: variable(
