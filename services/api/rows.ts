@@ -40,10 +40,10 @@ export const readRow = async <Row, Planned = never>(
   const row = await get(params.id);
   if (row !== null && !behind) return row;
   const plan = row === null ? await planned(params.id) : null;
-  if (plan !== null && !behind) return plan;
   const events = await deps.store.readStream(`${kind}-${params.id}`);
   const creation = events.find(({ type }) => !preCreationEventsOf(kind).includes(type));
-  if (creation === undefined && plan !== null) return plan;
+  // A stream with more than its creation is newer than the plan: its row may be missing because the stream is parked.
+  if (plan !== null && events.at(-1) === creation) return plan;
   if (creation === undefined || creation.metadata.workspaceId !== workspaceId) throw notFound(kind);
   throw new Unavailable(`The read model of this ${kind} is behind.`);
 };

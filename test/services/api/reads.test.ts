@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -130,5 +132,26 @@ suite('reads over HTTP', (t) => {
     assert.equal(written.headers.get('etag'), '"0"');
     assert.deepEqual(written.data, planned.data);
     assert.equal((await move(0)).status, 200);
+  });
+
+  t('a target whose stream says more than its plan is 503 without its row, never answered from the plan', async () => {
+    const { postId, targetId } = await withoutFanOut();
+    const { state } = await world.store.load(post, postId);
+    assert.ok(state.status === 'live');
+    const [planned] = state.plan.targets;
+    assert.ok(planned);
+    const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+    const commands: readonly TargetCommand[] = [
+      { type: 'Schedule', planned, postId, postRevision: 0 },
+      { type: 'Cancel', reason: 'requested', postRevision: null },
+    ];
+    for (const command of commands)
+      await execute(world.store, target, targetId, command, context, { partitionKey: postId });
+    await world.settled();
+    assert.equal((await tester.get(`/post-targets/${targetId}`)).data.status, 'canceled');
+    // As while the stream is parked from its first event on.
+    await world.pool.query('delete from read.post_targets where id = $1', [targetId]);
+    await world.pool.query('update read.posts set fan_out_behind = true where id = $1', [postId]);
+    assert.equal((await tester.get(`/post-targets/${targetId}`)).status, 503);
   });
 });
