@@ -171,19 +171,22 @@ export const bestTimes = (
     return { believed, means };
   });
   const priors = (platforms.length === 0 ? allPlatforms : platforms).map((platform) => rulesOf(platform).priorTimes);
-  return weekSlots
-    .map((slot) => {
-      const log = levels.reduce((sum, { believed }) => sum + believed(slot), logMean(priors, slot));
-      const lift = Math.exp(log);
-      return { slot, lift, sampleSize: levels.at(-1)?.means.count(slot) ?? 0 };
-    })
-    .sort((a, b) => b.lift - a.lift || a.slot - b.slot)
-    .map(({ slot, lift, sampleSize }) => ({
-      weekday: Math.floor(slot / 24) + 1,
-      hour: slot % 24,
-      score: rounded(lift / (1 + lift)),
-      lift: rounded(lift),
-      sampleSize,
-      basis: sampleSize === 0 ? 'prior' : 'observed',
-    }));
+  return (
+    weekSlots
+      .map((slot) => {
+        const log = levels.reduce((sum, { believed }) => sum + believed(slot), logMean(priors, slot));
+        const lift = Math.exp(log);
+        return { slot, lift, sampleSize: levels.at(-1)?.means.count(slot) ?? 0 };
+      })
+      // Equal slots stay in the order of the week, because the sort is stable.
+      .sort((a, b) => b.lift - a.lift)
+      .map(({ slot, lift, sampleSize }) => ({
+        weekday: Math.floor(slot / 24) + 1,
+        hour: slot % 24,
+        score: rounded(lift / (1 + lift)),
+        lift: rounded(lift),
+        sampleSize,
+        basis: sampleSize === 0 ? 'prior' : 'observed',
+      }))
+  );
 };

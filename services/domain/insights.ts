@@ -61,7 +61,7 @@ const dailyOf = ({ followerCount: _now, ...daily }: AccountObservation['figures'
 /** Keeps the earlier figures of a day where a later observation leaves them out. */
 const completed = (one: AccountObservation, { days }: AccountMetricsState): AccountObservation => {
   const known = one.figuresDay === null ? undefined : days[one.figuresDay];
-  return known === undefined ? one : { ...one, figures: { ...known, ...one.figures } };
+  return { ...one, figures: { ...known, ...one.figures } };
 };
 
 const revises = ({ figuresDay, figures }: AccountObservation, { days }: AccountMetricsState): boolean => {

@@ -57,10 +57,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
   target('/publish'),
   target('/schedule'),
   target('/settle', [
-    ...unnoticed('An outcome is unknown only after a boundary was crossed.', [
-      'target.boundary?.segment',
-      'target.boundary.segment',
-    ]),
+    ...unnoticed('An outcome is unknown only after a boundary was crossed.', ['boundary?.segment', 'boundary.segment']),
     ...unnoticed('A failure has no id that could be that of an earlier segment.', [
       "outcome.kind === 'published'",
       'true',
@@ -83,9 +80,31 @@ export const mutatedFiles: readonly MutatedFile[] = [
   }),
   domain('account'),
   domain('apikey'),
-  domain('best-times'),
+  domain('best-times', {
+    survivors: [
+      ...unnoticed(
+        'It only saves the same computation.',
+        ['found !== undefined', 'false'],
+        ['known.set(quarter, slot);', ';'],
+      ),
+      ...unnoticed(
+        'A group has a member, and there are three levels.',
+        ['targets[0]?.slot', 'targets[0].slot'],
+        ['levels.at(-1)?.means', 'levels.at(-1).means'],
+      ),
+    ],
+  }),
   domain('client'),
-  domain('clientname'),
+  domain('clientname', {
+    survivors: [
+      ...unnoticed(
+        'A free name has no owner whose id a command could name.',
+        ["state.status === 'claimed'", 'true'],
+        ["state.status === 'free'", 'false'],
+        ["'free'", '""'],
+      ),
+    ],
+  }),
   domain('compose', {
     survivors: [
       ...unnoticed('It only saves asking the rules of a network twice.', ['!answers.has(platform)', 'true']),
@@ -96,9 +115,28 @@ export const mutatedFiles: readonly MutatedFile[] = [
         ['coverFrameMs === null', 'false'],
         ['id === undefined', 'false'],
       ),
+      ...unnoticed(
+        'A file that is not known is refused before the gate is asked: test/services/api/post-media.test.ts.',
+        ['[]', '["Stryker was here"]'],
+      ),
+      ...unnoticed(
+        'No rule for an override of a head alone reads the segment.',
+        ['index === 0', 'true'],
+        ['index === 0', 'index !== 0'],
+      ),
     ],
   }),
-  domain('insights'),
+  domain('insights', {
+    survivors: [
+      ...unnoticed('No day is called null.', ['one.figuresDay === null', 'false'], ['figuresDay === null', 'false']),
+      ...unnoticed(
+        'Each day is there once, and observations of earlier days have one.',
+        ["(one.figuresDay ?? '') < (other.figuresDay ?? '')", "(one.figuresDay ?? '') <= (other.figuresDay ?? '')"],
+        ["''", '"Stryker was here!"'],
+        ['one < other', 'one <= other'],
+      ),
+    ],
+  }),
   domain('invite'),
   domain('media'),
   domain('platforms/gate'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { bestTimes, type ObservedPost, type PostKind, type Slot } from '#domain/best-times.ts';
+import { bestTimes, comparedAgeMs, type ObservedPost, type PostKind, type Slot } from '#domain/best-times.ts';
 import { rules } from '#domain/platforms/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { type Random, random, seeded } from '#test/support/seed.ts';
@@ -99,6 +99,8 @@ const reference = (posts: readonly ObservedPost[], { platforms: asked }: typeof 
 };
 
 suite('best times', (t) => {
+  t('posts are compared at an age of seven days', () => assert.equal(comparedAgeMs, 604_800_000));
+
   t('a planted best hour is found at 60 posts in at least 95 % of 200 histories', () => {
     const { seed } = seeded('histories');
     let found = 0;

@@ -112,7 +112,9 @@ suite('members that are not supported yet', (t) => {
   });
 
   t('empty ones are ignored, and media are supported', () => {
-    deepEqual(unsupportedIssues(postBody({ variants: [variant('x', { overrides: { firstComment: '' } })] })), []);
+    for (const firstComment of ['', null]) {
+      deepEqual(unsupportedIssues(postBody({ variants: [variant('x', { overrides: { firstComment } })] })), []);
+    }
     const body = postBody({
       mediaIds: ['m'],
       coverMediaId: 'm',
@@ -211,6 +213,8 @@ suite('media that a body names', (t) => {
       { path: '/mediaIds/0', message: 'belongs to another client than the post goes to' },
     ]);
     const cover = postBody({ coverMediaId: 'ours' });
+    const text = { ...body, variants: [variant('facebook', { contentOverride: 'text' })] };
+    deepEqual(grouped(text, [other], assets), { ...fine, notInClient: ['/mediaIds/0'] }, 'a variant of the text alone');
     deepEqual(grouped(cover, [other], assets), { ...fine, notInClient: ['/coverMediaId'] });
     deepEqual(grouped(cover, [{ ...other, platform: 'x' }], assets), fine, 'X takes no cover');
   });
@@ -242,6 +246,8 @@ suite('media that a body names', (t) => {
     deepEqual(frame(30_000, ['long']), []);
     deepEqual(frame(70_000, ['v', 'long']), [], 'with several videos the frame is ignored');
     deepEqual(frame(70_000, []), []);
+    const unread = postBody({ mediaIds: ['v'], coverFrameMs: 70_000 });
+    deepEqual(grouped(unread, [to('1', 'tiktok')], known({ v: clip({ probe: null }) })).invalid, []);
     const elsewhere = postBody({ mediaIds: ['v'], coverFrameMs: 40_000 });
     deepEqual(grouped(elsewhere, [to('1', 'x')], assets), fine, 'only TikTok uses the frame');
   });
@@ -349,6 +355,8 @@ suite('the content of each target', (t) => {
       variants: [variant('bluesky', { mediaIdsOverride: ['doc'] }), variant('x', { mediaIdsOverride: ['short'] })],
     });
     deepEqual(paths(gateIssues(body, all, assets)), ['/variants/0/mediaIdsOverride']);
+    const ownText = postBody({ mediaIds: ['long'], variants: [variant('x', { contentOverride: 'short' })] });
+    deepEqual(paths(gateIssues(ownText, all, assets)), ['/mediaIds']);
     const covered = postBody({ mediaIds: ['short'], coverMediaId: 'dot', variants: [variant('youtube')] });
     deepEqual(paths(gateIssues(covered, [to('a', 'youtube'), to('b', 'x')], assets)), ['/coverMediaId']);
     deepEqual(paths(gateIssues(postBody(), [to('a', 'instagram'), to('b', 'x')], assets)), ['/mediaIds']);

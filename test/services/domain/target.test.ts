@@ -102,6 +102,10 @@ suite('target', (t) => {
     );
   });
 
+  t('an event before the plan changes nothing', () => {
+    for (const event of [held, started, canceled]) deepEqual(state([event]), target.initial);
+  });
+
   t('is claimed when it is due, not a millisecond before, and only while pending', () => {
     given([scheduled])
       .when({ type: 'Start', now: at(100) })
