@@ -57,7 +57,11 @@ export const mutatedFiles: readonly MutatedFile[] = [
   target('/publish'),
   target('/schedule'),
   target('/settle', [
-    ...unnoticed('An outcome is unknown only after a boundary was crossed.', ['boundary?.segment', 'boundary.segment']),
+    ...unnoticed(
+      'An outcome is unknown only after a boundary was crossed.',
+      ['boundary?.segment', 'boundary.segment'],
+      ['target.boundary?.segment', 'target.boundary.segment'],
+    ),
     ...unnoticed('A failure has no id that could be that of an earlier segment.', [
       "outcome.kind === 'published'",
       'true',
