@@ -98,7 +98,7 @@ export const statusOf = (state: PostState): PostStatus | null => {
 /** Instant the first target went out, null while none has. */
 export const publishedAtOf = (state: PostState): string | null => {
   if (state.status !== 'live') return null;
-  const instants = standings(state).flatMap((one) => (one.publishedAt === null ? [] : [one.publishedAt]));
+  const instants = standings(state).flatMap((one) => one.publishedAt ?? []);
   return instants.sort()[0] ?? null;
 };
 
@@ -138,9 +138,11 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       if (JSON.stringify(state.body) === JSON.stringify(command.body)) return [];
       return [{ type: 'DraftReplaced', data: { body: command.body } }];
     case 'Schedule': {
-      if (state.status === 'live' && state.plannedBy === command.commandId) return [];
-      if (state.status === 'live') throw new Rejection('post_not_draft', 'The post is scheduled already.');
-      if (command.plan.number !== (state.status === 'draft' ? state.plans : 0) + 1) {
+      if (state.status === 'live') {
+        if (state.plannedBy === command.commandId) return [];
+        throw new Rejection('post_not_draft', 'The post is scheduled already.');
+      }
+      if (command.plan.number !== ('plans' in state ? state.plans : 0) + 1) {
         throw new Rejection('revision_mismatch', 'Another plan was made meanwhile.');
       }
       const { clientId, createdBy, body, plan } = command;

@@ -167,10 +167,20 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
     ],
   }),
-  domain('post'),
+  domain('post', {
+    survivors: [
+      ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
+      ...unnoticed('A draft has no plan yet: its number of plans is 0.', ["'plans'", '""']),
+    ],
+  }),
   domain('refresh'),
   domain('report'),
   domain('request'),
-  domain('webhook'),
+  domain('webhook', {
+    survivors: unnoticed('An endpoint that was registered has a secret.', [
+      'state.secrets[0]?.generation',
+      'state.secrets[0].generation',
+    ]),
+  }),
   domain('workspace'),
 ];

@@ -43,6 +43,10 @@ const record = (targetId: string, outcome: TargetOutcome, targetRevision = 5): P
   outcome,
   publishedAt: outcome === 'published' ? when : null,
 });
+const skipped = (intentRevision: number, ...targetIds: readonly string[]): PostEvent => ({
+  type: 'PostTargetsSkipped',
+  data: { intentRevision, targetIds: [...targetIds], reason: 'late' },
+});
 const intent = (...targetIds: readonly string[]): PostEvent => ({
   type: 'PostTargetsChanged',
   data: { change: { kind: 'cancel', reason: 'post_canceled' }, targetIds: [...targetIds] },
@@ -115,6 +119,13 @@ suite('post', (t) => {
     equal(shown(settled('a', 'failed'), settled('b', 'published'), settled('c', 'canceled')), 'partially_published');
     equal(publishedAtOf(state([scheduled, settled('b', 'published')])), when);
     equal(publishedAtOf(state([scheduled, settled('b', 'failed')])), null);
+    equal(publishedAtOf(state([drafted])), null);
+    const earlier = '2026-01-01T00:00:03.000Z';
+    const first: PostEvent = {
+      type: 'PostTargetSettled',
+      data: { targetId: 'b', targetRevision: 5, outcome: 'published', publishedAt: earlier },
+    };
+    equal(publishedAtOf(state([scheduled, settled('a', 'published'), first])), earlier);
   });
 
   t('an outcome that is old, of an unknown target, or without a plan gives no event', () => {
@@ -125,6 +136,10 @@ suite('post', (t) => {
       .when(record('a', 'published', 4))
       .then([]);
     given([scheduled]).when(record('z', 'published')).then([]);
+    given([scheduled]).when({ type: 'ReopenTarget', targetId: 'z', targetRevision: 9 }).then([]);
+    given([scheduled])
+      .when(record('a', 'failed', 0))
+      .then([settled('a', 'failed', 0)]);
     given([drafted]).when(record('a', 'published')).then([]);
     given([drafted]).when({ type: 'ReopenTarget', targetId: 'a', targetRevision: 9 }).then([]);
   });
@@ -169,6 +184,10 @@ suite('post', (t) => {
     given([...failing, reopened('c', 6)])
       .when(record('c', 'canceled', 8))
       .then([settled('c', 'canceled', 8), saidCanceled]);
+    const leaving = [scheduled, settled('a', 'canceled'), settled('b', 'canceled'), settled('c', 'canceled')];
+    given([...leaving, saidCanceled, reopened('c', 6)])
+      .when(record('c', 'canceled', 8))
+      .then([settled('c', 'canceled', 8)]);
   });
 
   t('cancels by an intent that names its open targets once', () => {
@@ -189,17 +208,14 @@ suite('post', (t) => {
   });
 
   t('a target for which an intent came too late may be named by a new intent when it is open again', () => {
-    const skipped: PostEvent = {
-      type: 'PostTargetsSkipped',
-      data: { intentRevision: 1, targetIds: ['a'], reason: 'late' },
-    };
-    const events = [scheduled, intent('a', 'b'), skipped];
+    const late = skipped(1, 'a');
+    const events = [scheduled, intent('a', 'b'), late];
     given(events)
       .when({ type: 'CancelTargets', targetIds: ['a', 'b'], reason: 'post_canceled' })
       .then([intent('a')]);
     given([scheduled, intent('a', 'b')])
       .when({ type: 'RecordSkipped', intentRevision: 1, targetIds: ['a', 'z'], reason: 'late' })
-      .then([skipped]);
+      .then([late]);
     given(events)
       .when({ type: 'RecordSkipped', intentRevision: 1, targetIds: ['a'], reason: 'late' })
       .then([]);
@@ -207,6 +223,32 @@ suite('post', (t) => {
       .when({ type: 'RecordSkipped', intentRevision: 7, targetIds: ['a'], reason: 'late' })
       .then([]);
   });
+
+  t('an intent that came too late for a target leaves the other intents as they are', () => {
+    const events = [scheduled, intent('a'), intent('b')];
+    const skip = { type: 'RecordSkipped', intentRevision: 2, targetIds: ['a', 'b'], reason: 'late' } as const;
+    given(events)
+      .when(skip)
+      .then([skipped(2, 'b')]);
+    given([drafted]).when(skip).then([]);
+    const after = state([...events, skipped(2, 'b')]);
+    deepEqual(after.status === 'live' && after.intents.map((one) => one.skipped), [[], ['b']]);
+  });
+
+  t('events that do not fit are ignored', () => {
+    const replaced: PostEvent = { type: 'DraftReplaced', data: { body: { ...body, content: 'other' } } };
+    deepEqual(state([scheduled, replaced]), state([scheduled]));
+    for (const event of [replaced, settled('a', 'failed'), intent('a'), saidPartial]) {
+      deepEqual(state([event]), post.initial);
+    }
+    deepEqual(state([drafted, settled('a', 'failed')]), state([drafted]));
+  });
+
+  t('its targets canceled one by one are the reason given for the whole, also where the post was canceled', () =>
+    given([scheduled, intent('a', 'b', 'c'), settled('a', 'canceled'), settled('b', 'canceled')])
+      .when(record('c', 'canceled'))
+      .then([settled('c', 'canceled'), saidCanceled]),
+  );
 
   t('a client that was archived is the reason given for the whole', () => {
     const archived: PostEvent = {

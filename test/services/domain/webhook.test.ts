@@ -93,6 +93,7 @@ suite('webhook', (t) => {
       .when(disable(0))
       .then([]);
     given([registered, deleted]).when(disable(0)).then([]);
+    given([registered, deleted, on]).when(disable(2)).then([]);
     given([]).when(disable(0)).then([]);
   });
 
@@ -142,9 +143,26 @@ suite('webhook', (t) => {
     given([registered])
       .when({ type: 'RequestReplay', commandId: 'c', ...asked })
       .then([{ type: 'WebhookReplayRequested', data: asked }]);
+    given([registered])
+      .when({ type: 'RequestReplay', commandId: 'c', ...asked, types: null })
+      .then([{ type: 'WebhookReplayRequested', data: { ...asked, types: null } }]);
     given([registered, off('user', 'requested')])
       .when({ type: 'RequestTest', commandId: 'c', eventType: 'post.created' })
       .then([{ type: 'WebhookTestRequested', data: { eventType: 'post.created' } }]);
+  });
+
+  t('the newest thousand requests are remembered', () => {
+    deepEqual(live([registered]).applied, []);
+    const tests = Array.from(
+      { length: 1_001 },
+      (_, n): Given<WebhookEvent> => ({
+        type: 'WebhookTestRequested',
+        data: { eventType: 'webhook.test' },
+        commandId: `c${n}`,
+      }),
+    );
+    const { applied } = live([registered, ...tests]);
+    deepEqual([applied.length, applied[0], applied.at(-1)], [1_000, 'c1', 'c1000']);
   });
 
   t('a replay is canceled once; one that was never requested is unknown', () => {
@@ -161,6 +179,8 @@ suite('webhook', (t) => {
       live([registered, asked, { type: 'WebhookReplayCanceled', data: { replayId: 'r' } }]).replays.r?.canceled,
       true,
     );
+    const canceled: WebhookEvent = { type: 'WebhookReplayCanceled', data: { replayId: 'r' } };
+    deepEqual(state([registered, canceled]), state([registered]));
   });
 
   t('deleted once and for all: it is unknown to every other command', () => {
