@@ -100,7 +100,7 @@ export type MediaCommand =
   | { readonly type: 'RecordFailed' | 'RecordQuarantined'; readonly failure: MediaFailure };
 
 /** The part of an address that may be kept for ever. */
-export const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, '');
+export const withoutQuery = (url: string): string => url.replace(/[?#].*/s, '');
 
 /** The files that are kept for the asset, with the renditions that are ready and the poster. */
 export const filesOf = ({ needs, stored, poster }: Asset): readonly MediaFile[] => [
@@ -210,7 +210,7 @@ const decide = (command: MediaCommand, state: MediaState): readonly MediaEvent[]
       }));
     }
     case 'RecordTranscoded':
-      if (state.status !== 'transcoding' || nextStep(state) !== 'finish') return [];
+      if (nextStep(state) !== 'finish') return [];
       return [{ type: 'MediaTranscoded', data: { poster: command.poster } }];
     case 'RecordFailed':
     case 'RecordQuarantined':

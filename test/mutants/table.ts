@@ -165,6 +165,15 @@ export const mutatedFiles: readonly MutatedFile[] = [
         ['height === null', 'false'],
       ),
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
+      ...unnoticed('Only a plan of a rendition has a spec.', ["plan?.outcome === 'rendition'", 'true']),
+      ...unnoticed('Files are shown for a use that the network has.', [
+        'useRules(platform, use)?.gif',
+        'useRules(platform, use).gif',
+      ]),
+      ...unnoticed('Each kind is in one shape of a use, so files that are there suit one shape at most.', [
+        'Math.max(...rows.map(({ max }) => max))',
+        'Math.min(...rows.map(({ max }) => max))',
+      ]),
     ],
   }),
   domain('post', {

@@ -1,5 +1,14 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { type Asset, bytesOf, type MediaCommand, media, needKey, nextStep, type PlannedNeed } from '#domain/media.ts';
+import {
+  type Asset,
+  bytesOf,
+  isDeleted,
+  type MediaCommand,
+  media,
+  needKey,
+  nextStep,
+  type PlannedNeed,
+} from '#domain/media.ts';
 import type { MediaEvent, MediaNeed, RenditionSpec } from '#schemas/media.ts';
 import { fittingProbe } from '#test/support/assets.ts';
 import { deciding } from '#test/support/deciding.ts';
@@ -308,6 +317,32 @@ suite('media: needs', (t) => {
     given(filling).when({ type: 'RecordFailed', failure }).then([]);
   });
 
+  t('a later plan and a later request leave what was planned before as it is', () => {
+    const asked: MediaEvent = {
+      type: 'MediaRenditionsRequested',
+      data: { needs: [x, reel], for: { kind: 'post', id: '44444444-4444-4444-8444-444444444444' } },
+    };
+    deepEqual(statusesOf([...shared, asked]), {
+      'x/feed': 'planned',
+      'tiktok/feed': 'planned',
+      'instagram/reel': 'wanted',
+    });
+    const both = asset([...shared, asked, plannedAs([{ ...reel, rendition: two }], false)]);
+    deepEqual([...both.specs.keys()], [one, two]);
+    const early = [
+      ...looked,
+      asked,
+      plannedAs(
+        [
+          { ...x, rendition: null },
+          { ...reel, rendition: null },
+        ],
+        false,
+      ),
+    ];
+    equal(nextStep(state(early)), 'plan', 'the needs of its own networks are not planned yet');
+  });
+
   t('a need that is requested before the probe is part of the first plan', () => {
     const why = { kind: 'post' as const, id: '33333333-3333-4333-8333-333333333333' };
     const events: readonly MediaEvent[] = [
@@ -452,6 +487,33 @@ suite('media: how it is deleted', (t) => {
       equal(nextStep(state([...usable, deleted, removed])), null);
     },
   );
+
+  t('files count from the moment they are stored, each once, with the poster', () => {
+    equal(bytesOf(state(begun)), 0);
+    equal(bytesOf(state(shared)), 1_000, 'a rendition that is not made yet has no bytes');
+    const frame = { key: 'w/a/poster.jpg', contentType: 'image/jpeg', bytes: 30, sha256, width: 9, height: 16 };
+    equal(bytesOf(state([...usable.slice(0, -1), { type: 'MediaTranscoded', data: { poster: frame } }])), 1_730);
+  });
+
+  t('an import that was never stored leaves nothing; a stored one leaves its file', () => {
+    const url = 'https://cdn.example/clip.mov';
+    const requested: MediaEvent = { type: 'MediaImportRequested', data: { url, ...details } };
+    deepEqual(state([requested, deleted, removed]), { status: 'deleted', keys: [], kind: null });
+    deepEqual(state([requested, stored, deleted, removed]), { status: 'deleted', keys: [file.key], kind: 'video' });
+  });
+
+  t('events before the registration or after the removal are ignored', () => {
+    const before: readonly MediaEvent[] = [stored, probed, plannedAs([]), transcoded, failed, quarantined, removed];
+    const gone = [...usable, deleted, removed];
+    for (const event of [...before, registered, deleted]) {
+      deepEqual(state([event]), media.initial, event.type);
+      deepEqual(state([...gone, event]), state(gone), event.type);
+    }
+    for (const event of before) deepEqual(state([offered, event]), state([offered]), event.type);
+    deepEqual(state([...usable, registered]), state(usable));
+    for (const events of [[], [offered], begun]) equal(isDeleted(state(events)), false);
+    for (const events of [[offered, deleted], [...begun, deleted], gone]) equal(isDeleted(state(events)), true);
+  });
 
   t('its files count until they are removed, and the last state names each of them', () => {
     equal(bytesOf(state([...usable, deleted])), 1_700);

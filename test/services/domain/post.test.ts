@@ -244,7 +244,7 @@ suite('post', (t) => {
     deepEqual(state([drafted, settled('a', 'failed')]), state([drafted]));
   });
 
-  t('its targets canceled one by one are the reason given for the whole, also where the post was canceled', () =>
+  t('a post that was canceled names its targets as the reason for the whole', () =>
     given([scheduled, intent('a', 'b', 'c'), settled('a', 'canceled'), settled('b', 'canceled')])
       .when(record('c', 'canceled'))
       .then([settled('c', 'canceled'), saidCanceled]),

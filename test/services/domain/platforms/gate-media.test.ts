@@ -175,6 +175,11 @@ suite('media at the gate of a network', (t) => {
     deepEqual(codes('linkedin', [...long, { ...files(['image'])[0], id: 'other' } as GateMedia]), ['media_mixed']);
   });
 
+  t('a gif that cannot be made to fit counts as a video where the network takes no gifs', () => {
+    const tiny = files(['image', 'gif'], { ...fitting, gif: gifProbe({ width: 2, height: 2 }) });
+    deepEqual(codes('tiktok', tiny), ['media_mixed', 'media_too_small']);
+  });
+
   t('a gif of one frame counts as an image', () => {
     const still = files(['gif', 'image'], { ...fitting, gif: gifProbe({ frames: 1 }) });
     for (const platform of ['x', 'facebook', 'bluesky', 'linkedin'] as const)
@@ -190,6 +195,9 @@ suite('media at the gate of a network', (t) => {
     deepEqual(codes('pinterest', two(601)), []);
     deepEqual(codes('pinterest', two(900)), ['media_aspects_differ']);
     deepEqual(codes('threads', two(900)), []);
+    const square = { id: 'a', kind: 'image' as const, probe: imageProbe({ width: 1_000, height: 1_000 }) };
+    const wider = { id: 'b', kind: 'image' as const, probe: imageProbe({ width: 1_010, height: 1_000 }) };
+    deepEqual(codes('pinterest', [square, wider]), [], 'one percent is no difference');
   });
 
   t('a file that cannot be made to fit is named at the gate and at the publish check', () => {
