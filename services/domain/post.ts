@@ -142,7 +142,7 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
         if (state.plannedBy === command.commandId) return [];
         throw new Rejection('post_not_draft', 'The post is scheduled already.');
       }
-      if (command.plan.number !== ('plans' in state ? state.plans : 0) + 1) {
+      if (command.plan.number !== (state.status === 'draft' ? state.plans : 0) + 1) {
         throw new Rejection('revision_mismatch', 'Another plan was made meanwhile.');
       }
       const { clientId, createdBy, body, plan } = command;

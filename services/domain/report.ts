@@ -86,7 +86,7 @@ const decide = (command: ReportCommand, state: ReportState): readonly ReportEven
         });
       }
       const definition = { ...command.definition, formats: [...new Set(command.definition.formats)] };
-      if (isDeepStrictEqual({ ...state, definition }, state)) return [];
+      if (state.status === 'live' && isDeepStrictEqual(state.definition, definition)) return [];
       return [{ type: 'ReportDefined', data: { definition } }];
     }
     case 'RequestRun': {

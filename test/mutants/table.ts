@@ -165,6 +165,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
         ['height === null', 'false'],
       ),
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
+      ...unnoticed('Nothing stands between fewer than two words.', ["''", '"Stryker was here!"']),
       ...unnoticed('Only a plan of a rendition has a spec.', ["plan?.outcome === 'rendition'", 'true']),
       ...unnoticed('Files are shown for a use that the network has.', [
         'useRules(platform, use)?.gif',
@@ -179,11 +180,17 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('post', {
     survivors: [
       ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
-      ...unnoticed('A draft has no plan yet: its number of plans is 0.', ["'plans'", '""']),
+      ...unnoticed(
+        'A draft has no plan yet: its number of plans is 0.',
+        ["state.status === 'draft'", 'false'],
+        ["'draft'", '""'],
+      ),
     ],
   }),
   domain('refresh'),
-  domain('report'),
+  domain('report', {
+    survivors: unnoticed('Only a live report has a definition.', ["state.status === 'live'", 'true']),
+  }),
   domain('request'),
   domain('webhook', {
     survivors: unnoticed('An endpoint that was registered has a secret.', [

@@ -35,7 +35,7 @@ interface Shown extends GateMedia {
 const plural = (kinds: readonly MediaKind[], count: number): readonly string[] =>
   [...new Set(kinds)].map((kind) => (count === 1 ? kind : `${kind}s`));
 const listed = (words: readonly string[], last: string): string =>
-  words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 const error = (code: string, message: string, mediaId: string | null = null, path = '/mediaIds'): GateError => ({
   path,
   code,
