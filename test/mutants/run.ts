@@ -118,7 +118,11 @@ const report = (row: MutatedFile, results: readonly Result[]): boolean => {
   const alive = valid
     .filter(({ status }) => status !== 'Killed' && status !== 'Timeout')
     .map((one) => changeOf(source, one));
-  const isNamed = (one: Change): boolean => survivors.some(({ from, to }) => from === one.from && to === one.to);
+  const isNamed = (one: Change): boolean =>
+    survivors.some(
+      ({ from, to, within = '' }) =>
+        from === one.from && to === one.to && (source[one.line - 1] ?? '').includes(within),
+    );
   const unnamed = alive.filter((one) => !isNamed(one));
   const named = alive.length - unnamed.length;
   const counted = valid.length - named;
