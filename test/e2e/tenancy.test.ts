@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
 import { accountIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
+import { dayOf } from '#domain/report-windows.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
@@ -64,7 +65,8 @@ const publish = async (world: World, id: string, clientId: string, accountId: st
     const data = { clientId, createdBy: { type: 'member', id: 'm' }, body: postBody(), plan };
     const settled = { targetId, targetRevision: 1, outcome: 'published', publishedAt };
     const published = { attempt: 1, takeover: 0, externalId: targetId, permalink: null, publishedAt };
-    const day = observedAt.slice(0, 10);
+    // The day of an observation is that of its workspace's zone: in UTC the test failed between 0:00 and 1:00.
+    const day = dayOf(observedAt, 'Europe/Berlin');
     const seen = observed({ workspaceId: id, postId, targetId, ...where, day, observedAt, figures: { likes } });
     const streams = {
       [`post-${postId}`]: [
