@@ -8,7 +8,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Platform } from '#schemas/common.ts';
-import { eventually, type PublishingWorld } from '#test/support/publishing.ts';
+import type { PublishingWorld } from '#test/support/publishing.ts';
+import { until } from '#test/support/until.ts';
 import { hangs, lateness, publisherOf, withWorlds } from './publisher-rounds.ts';
 import { type BenchRow, percentile, printRows, spread } from './row.ts';
 
@@ -63,14 +64,14 @@ const round = async (world: PublishingWorld, burst: number): Promise<readonly nu
   if (Date.now() > from - 4_000) throw new Error('scheduling took too long for this round');
   const publisher = publisherOf(world);
   try {
-    await eventually(
+    await until(
       'all begun',
       async () => {
         await delay(250);
         const begun = `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and attempts > 0`;
         return (await world.pool.query(begun, [[...dueAt.keys()]])).rows[0].n === healthy;
       },
-      from - Date.now() + 120_000,
+      { withinMs: from - Date.now() + 120_000 },
     );
     return lateness(dueAt, await publisher.end());
   } finally {

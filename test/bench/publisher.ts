@@ -8,7 +8,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { type Account, eventually, type PublishingWorld } from '#test/support/publishing.ts';
+import type { Account, PublishingWorld } from '#test/support/publishing.ts';
+import { until } from '#test/support/until.ts';
 import { lateness, publisherOf, withWorlds } from './publisher-rounds.ts';
 import { type BenchRow, percentile, printRows, type Spread, spread } from './row.ts';
 
@@ -42,7 +43,7 @@ const round = async (
       }),
     );
     if (Date.now() > from - 4_000) throw new Error('scheduling took too long for this round');
-    await eventually(
+    await until(
       'all begun and over',
       async () => {
         // One cheap query now and then: watching must not add to the measured cost.
@@ -53,7 +54,7 @@ const round = async (
         );
         return rows[0].n === due;
       },
-      60_000,
+      { withinMs: 60_000 },
     );
     const begun = await child.end();
     const calls = await world.sandbox.ledger({ targetIds: [...dueAt.keys()] });

@@ -14,8 +14,9 @@ import { type Caller, callerOf } from '#test/support/http.ts';
 import { type Broker, kafkaBroker, kafkaMissing } from '#test/support/kafka.ts';
 import { compose, prepare, published, targetsOf, upload } from '#test/support/main-job.ts';
 import { dataFolder, testDatabase } from '#test/support/postgres.ts';
-import { type Process, run, start, until } from '#test/support/processes.ts';
+import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { sparing, until } from '#test/support/until.ts';
 
 const missing = await kafkaMissing();
 
@@ -213,7 +214,9 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     const types = ['post.created', 'post.scheduled', 'target.scheduled', 'target.published', 'post.published'];
     const own = () => receiver.received.filter(({ data }) => data.postId === postId);
     const idsOf = (type: string) => new Set(own().flatMap((one) => (one.type === type ? [one.id] : [])));
-    await until('all of them', async () => types.every((type) => idsOf(type).size >= wanted(type)), 60_000);
+    await until('all of them', async () => types.every((type) => idsOf(type).size >= wanted(type)), {
+      withinMs: 60_000,
+    });
     for (const type of types) assert.equal(idsOf(type).size, wanted(type), type);
     assert.ok(own().every(({ standard, service }) => standard && service));
     const { rows: queued } = await until('nothing is queued', async () => {
@@ -241,13 +244,17 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     const made = await here.post('/clients', { name: 'After the deaths', type: 'brand' });
     const headers = { 'x-consistency-token': made.headers.get('x-consistency-token') ?? '' };
     // Kafka gives the dead projector's partitions away when its session lapses: until then 503, never 404.
-    const read = await until('it is read', async () => {
-      const answer = await there.get(`/clients/${made.data.id}`, { headers });
-      if (answer.status === 200) return answer;
-      assert.equal(answer.body.code, 'unavailable', answer.text);
-      assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
-      return null;
-    });
+    const read = await until(
+      'it is read',
+      async () => {
+        const answer = await there.get(`/clients/${made.data.id}`, { headers });
+        if (answer.status === 200) return answer;
+        assert.equal(answer.body.code, 'unavailable', answer.text);
+        assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+        return null;
+      },
+      sparing,
+    );
     assert.deepEqual(read.data, made.data);
   });
 
@@ -284,10 +291,14 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     assert.ok(told.standard && told.service);
     // A workspace with one post: what its days gained is what the post has. They are written one after the other.
     const same = ['impressions', 'likes', 'comments', 'videoViews'];
-    const seen = await until('the days hold what the post has', async () => {
-      const { all: found, totals, lifetime, complete } = await figuresOf(here);
-      return complete && same.every((name) => totals[name] === lifetime[name]) ? { found, totals } : null;
-    });
+    const seen = await until(
+      'the days hold what the post has',
+      async () => {
+        const { all: found, totals, lifetime, complete } = await figuresOf(here);
+        return complete && same.every((name) => totals[name] === lifetime[name]) ? { found, totals } : null;
+      },
+      sparing,
+    );
     for (const name of same) assert.ok(Number(seen.totals[name]) > 0, name);
     assert.deepEqual((await figuresOf(there)).all, seen.found);
     const fetched = await Promise.all(
@@ -325,11 +336,15 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
       readonly runId: string;
       readonly status: string;
     }
-    const done = await until('the run has ended', async () => {
-      const answer = await here.get(`/reports/${reportId}`);
-      const runs = (answer.status === 200 ? answer.data.runs : []) as readonly Run[];
-      return runs.find((one) => one.runId === runId && one.status !== 'running');
-    });
+    const done = await until(
+      'the run has ended',
+      async () => {
+        const answer = await here.get(`/reports/${reportId}`);
+        const runs = (answer.status === 200 ? answer.data.runs : []) as readonly Run[];
+        return runs.find((one) => one.runId === runId && one.status !== 'running');
+      },
+      sparing,
+    );
     assert.equal(done.status, 'completed', JSON.stringify(done));
     for (const [format, begins] of [
       ['json', '{'],

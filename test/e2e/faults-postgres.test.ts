@@ -5,9 +5,9 @@ import { FaultWorld } from '#test/faults/world.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
 import { patience } from '#test/support/patience.ts';
 import { type TestServer, testServer } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** The only part our processes share goes away under load, in order and by kill -9, and comes back. */
 suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
@@ -96,7 +96,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
       await server[way]();
       await away().finally(() => server.start());
       for (const name of names) {
-        await until(`${name} is well again`, async () => (await readiness(name)).status === 200, 30_000);
+        await until(`${name} is well again`, async () => (await readiness(name)).status === 200, { withinMs: 30_000 });
       }
       stop.abort();
       await going;

@@ -4,9 +4,9 @@ import { check, untilQuiet } from '#test/faults/check.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { patience } from '#test/support/patience.ts';
 import { dataFolder, testDatabase } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** All of it in one process, which dies as a whole; its database lives on, as the embedded one does. */
 suite('faults of standalone', { timeoutMs: 180_000 }, (t) => {
@@ -27,7 +27,7 @@ suite('faults of standalone', { timeoutMs: 180_000 }, (t) => {
     for (let kill = 0; kill < 3; kill += 1) {
       await delay(random.int(500, 2_500));
       await standalone.kill();
-      await until('it serves again', async () => standalone.up !== null, 60_000);
+      await until('it serves again', async () => standalone.up !== null, { withinMs: 60_000 });
     }
     stop.abort();
     await going;

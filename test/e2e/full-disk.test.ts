@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type Answered, type Caller, callerOf } from '#test/support/http.ts';
 import { prepare, targetsOf } from '#test/support/main-job.ts';
-import { until } from '#test/support/processes.ts';
 import { smallDisk } from '#test/support/small-disk.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 /** Room for the cluster, some segments of its log, and some hundred posts. */
@@ -79,7 +79,7 @@ suite('full disk', { timeoutMs: 120_000 }, (t) => {
     const from = disk.output().length;
     const main = `${process.execPath} services/standalone/main.ts --data ${data} --port 0`;
     await disk.run(`cd ${root} && { ${main} & } && pid=$!`);
-    await until('standalone', async () => ready.test(disk.output().slice(from)), 60_000);
+    await until('standalone', async () => ready.test(disk.output().slice(from)), { withinMs: 60_000 });
     return disk.output().slice(from);
   };
   const end = () => disk.run('kill -TERM $pid && wait $pid');
@@ -141,7 +141,7 @@ suite('full disk', { timeoutMs: 120_000 }, (t) => {
 
       await disk.run(`rm ${filler}`);
       const [room, before] = [performance.now(), load.acknowledged.length];
-      await until('posts are taken again', async () => load.acknowledged.length > before + 10, 15_000);
+      await until('posts are taken again', async () => load.acknowledged.length > before + 10, { withinMs: 15_000 });
       process.stdout.write(`  posts are taken ${Math.round(performance.now() - room)} ms after there was room\n`);
     } finally {
       await load.end();
@@ -150,7 +150,10 @@ suite('full disk', { timeoutMs: 120_000 }, (t) => {
     const out: string[] = [];
     const unknown: string[] = [];
     for (const id of load.acknowledged) {
-      const post = await until(`post ${id} is out, or its call broke off`, () => settled(http, id), 60_000);
+      const post = await until(`post ${id} is out, or its call broke off`, () => settled(http, id), {
+        withinMs: 60_000,
+        everyMs: 50,
+      });
       for (const one of targetsOf(post)) (one.status === 'published' ? out : unknown).push(one.id);
     }
     assert.equal(out.length + unknown.length, load.acknowledged.length);

@@ -9,9 +9,9 @@ import { doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';
 import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /**
  * A deploy runs the build before and this one on one database, and may be taken back. The database is the older build's
@@ -46,7 +46,7 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
   const goOn = async (): Promise<void> => {
     const { told, posts } = world.load;
     const [calls, taken] = [told.length + enough.calls, posts.length + enough.posts];
-    await until('the load goes on', async () => told.length >= calls && posts.length >= taken, 90_000);
+    await until('the load goes on', async () => told.length >= calls && posts.length >= taken, { withinMs: 90_000 });
   };
 
   /** New ones come up beside the old ones before those go, as an orchestrator does it. */

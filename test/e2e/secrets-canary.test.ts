@@ -11,8 +11,9 @@ import { readyAsset } from '#test/support/assets.ts';
 import { callerOf, startWorld, type World } from '#test/support/http.ts';
 import { compose, prepare } from '#test/support/main-job.ts';
 import { testServer } from '#test/support/postgres.ts';
-import { run, start, until } from '#test/support/processes.ts';
+import { run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
 
 const random = (): string => randomBytes(24).toString('base64url');

@@ -27,8 +27,9 @@ import { compose, prepare, published, targetsOf, upload } from '#test/support/ma
 import { slowness } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder } from '#test/support/postgres.ts';
-import { type Process, run, type StartOptions, start, until } from '#test/support/processes.ts';
+import { type Process, run, type StartOptions, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+import { sparing, until } from '#test/support/until.ts';
 
 const main = 'services/standalone/main.ts';
 const folder = dataFolder();
@@ -86,10 +87,14 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
   };
   const overview = (one: Process) => figures(one, 'overview');
   const overviewShown = (one: Process, what: string, wanted: (asOf: string | null) => boolean) =>
-    until(what, async () => {
-      const answer = await overview(one);
-      return answer.status === 200 && wanted(answer.data.asOf as string | null) ? answer.data : null;
-    });
+    until(
+      what,
+      async () => {
+        const answer = await overview(one);
+        return answer.status === 200 && wanted(answer.data.asOf as string | null) ? answer.data : null;
+      },
+      sparing,
+    );
   /** The Owner asks for fresh figures. */
   const refresh = async (one: Process): Promise<void> => {
     const admin = async (...args: string[]) => {
@@ -346,7 +351,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
         perSecond = ((await counted()) - from) / ((performance.now() - begun) / 1_000);
         return perSecond <= restingStatements;
       },
-      40_000,
+      { withinMs: 40_000 },
     ).finally(() => process.stdout.write(`  ${perSecond.toFixed(1)} statements a second at rest\n`));
     await pool.end();
     await joined.stop();
@@ -372,10 +377,14 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal((await lacking.stop()).code, 0);
     assert.match(readFileSync(path.join(dataDir, 'standalone.log'), 'utf8'), /engine does not start: .*'chdb'/);
     const complete = await standalone();
-    await until('its figures', async () => {
-      const { data } = await figures(complete, `posts/${post.data.id}`);
-      return data?.fetchedAt !== null && data?.fetchedAt !== undefined;
-    });
+    await until(
+      'its figures',
+      async () => {
+        const { data } = await figures(complete, `posts/${post.data.id}`);
+        return data?.fetchedAt !== null && data?.fetchedAt !== undefined;
+      },
+      sparing,
+    );
     assert.equal((await complete.stop()).code, 0);
   });
 
@@ -431,7 +440,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
       output += String(text);
     });
     const ended = once(npm, 'close');
-    await until('it serves', async () => /^Serving/m.test(output), 60_000);
+    await until('it serves', async () => /^Serving/m.test(output), { withinMs: 60_000 });
     const pid = postmaster() ?? 0;
     assert.ok(processFacts(pid) !== undefined);
     npm.kill('SIGKILL');

@@ -19,9 +19,9 @@ import { testClickHouse } from '#test/support/clickhouse.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { compose, targetsOf } from '#test/support/main-job.ts';
 import { observed } from '#test/support/observations.ts';
-import { until } from '#test/support/processes.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { presignBody, uploaded } from '#test/support/uploads.ts';
 import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { publicTypesOf } from '#projections/webhooks/types.ts';
 import { kindOf } from '#schemas/topics.ts';
-import { until } from '#test/support/processes.ts';
+import { until } from '#test/support/until.ts';
 import type { FaultWorld } from './world.ts';
 
 /**
@@ -63,7 +63,7 @@ export class Handover {
         const found = await adapters.pool.query<{ id: string; kind: string }>(held, [this.#endpointId, reads]);
         return new Set(found.rows.map(({ kind }) => kind)).size === 2 ? found : null;
       },
-      60_000,
+      { withinMs: 60_000 },
     );
     this.#jobs = rows.map(({ id }) => id);
   }
@@ -80,7 +80,7 @@ export class Handover {
       );
       return rows.every(({ status }) => status !== 'running') ? rows : null;
     };
-    const rows = await until('both jobs have ended', ended, 60_000);
+    const rows = await until('both jobs have ended', ended, { withinMs: 60_000 });
     for (const { kind, status } of rows) assert.equal(status, 'completed', kind);
     const replay = rows.find(({ kind }) => kind === 'replay');
     assert.ok(replay !== undefined && replay.minted > 0);

@@ -1,7 +1,7 @@
 import { target } from '#domain/target.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { patience } from '#test/support/patience.ts';
-import { until } from '#test/support/processes.ts';
+import { until } from '#test/support/until.ts';
 import { check, untilQuiet } from './check.ts';
 import type { FaultWorld } from './world.ts';
 
@@ -40,11 +40,9 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
     await until('the other has published', async () => foldEvents(target, await events()).status === 'published');
   } else {
     // The sleeper must lose to this takeover; a build that takes over without an event has nothing to wait for.
-    await until(
-      'the takeover',
-      async () => (await events()).some((one) => one.type === 'TargetPublishTakenOver'),
-      1_500,
-    ).catch(() => undefined);
+    await until('the takeover', async () => (await events()).some((one) => one.type === 'TargetPublishTakenOver'), {
+      withinMs: 1_500,
+    }).catch(() => undefined);
   }
   sleeper.dieAt([]);
   sleeper.up?.signal('SIGCONT');

@@ -14,9 +14,9 @@ import { compareWithReplay } from '#projections/verify.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { until } from '#test/support/processes.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { clientFields } from '#test/support/samples.ts';
+import { until } from '#test/support/until.ts';
 
 const { eventStore, codec, store, pool, close } = await openPublishing(process.argv[2] ?? '');
 await migratePositions(pool);

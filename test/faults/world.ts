@@ -23,8 +23,9 @@ import type { Before } from '#test/support/before.ts';
 import { embeddedClickHouse } from '#test/support/clickhouse.ts';
 import { readyClip } from '#test/support/clip.ts';
 import { patience } from '#test/support/patience.ts';
-import { Process, run, until } from '#test/support/processes.ts';
+import { Process, run } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
+import { until } from '#test/support/until.ts';
 import type { Checked } from './check.ts';
 import { Desk } from './desk.ts';
 import { keepEnds } from './ends.ts';
@@ -410,7 +411,7 @@ export class FaultWorld {
     names: readonly string[] = [...this.roles.keys()].filter((name) => name !== 'rebuild' && name !== second),
   ): Promise<void> {
     await Promise.all(names.map((name) => this.role(name).begin()));
-    await until('the key works', async () => (await this.load.get('/agency')).status === 200, 60_000);
+    await until('the key works', async () => (await this.load.get('/agency')).status === 200, { withinMs: 60_000 });
     await this.load.prepare();
     if (names.some((name) => name === 'standalone' || /webhooks|workers/.test(name)))
       await this.hooks.prepare(this.load);
@@ -464,7 +465,7 @@ export class FaultWorld {
   async killEngine(): Promise<void> {
     const { embedded } = this.#engine ?? {};
     if (embedded === undefined) throw new Error('there is no engine of ours here');
-    const pid = await until('the engine runs', async () => embedded.pid(), 60_000);
+    const pid = await until('the engine runs', async () => embedded.pid(), { withinMs: 60_000 });
     process.kill(pid, 'SIGKILL');
     this.#engineKills += 1;
     await until('the engine is gone', async () => embedded.pid() !== pid);
@@ -495,7 +496,9 @@ export class FaultWorld {
         if (!existsSync(fired)) await Promise.race([there, delay(200)]);
       }
       this.#onProgress(`${role.name} died at ${name}`);
-      await until(`${role.name} is up again after ${name}`, async () => role.up !== null || role.finished, 60_000);
+      await until(`${role.name} is up again after ${name}`, async () => role.up !== null || role.finished, {
+        withinMs: 60_000,
+      });
     }
     role.dieAt([]);
   }
@@ -506,7 +509,7 @@ export class FaultWorld {
     role.dieAt([{ name, fired, signal: 'SIGSTOP' }]);
     if (role.up === null) await role.begin();
     else await role.kill();
-    await until(`${role.name} is up`, async () => role.up !== null, 60_000);
+    await until(`${role.name} is up`, async () => role.up !== null, { withinMs: 60_000 });
     return () => existsSync(fired);
   }
 

@@ -12,9 +12,10 @@ import { TooManyParked } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent, StoredBytes } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { type Given, history, scheduledPost } from '#test/support/projecting.ts';
-import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { clientFields, planned } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** A post with three targets, one of which is published. */
 const story = (): Given[] => {

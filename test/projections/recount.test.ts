@@ -12,12 +12,12 @@ import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const clientsProjection = projectionOf('clients');
 

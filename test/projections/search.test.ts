@@ -13,9 +13,10 @@ import { searchedCharacters } from '#schemas/post.ts';
 import { readSettings } from '#services/api/read-pool.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, scheduledPost, TestKeys } from '#test/support/projecting.ts';
-import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const createdBy = { type: 'member', id: 'm' };
 const clientId = randomUUID();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { platforms } from '#schemas/common.ts';
 import { clip } from './clip.ts';
 import type { Answered, Caller } from './http.ts';
-import { until } from './processes.ts';
+import { sparing, until } from './until.ts';
 import { uploaded } from './uploads.ts';
 
 /** Accounts whose sandbox misbehaves once, by name. */
@@ -66,7 +66,7 @@ export const upload = async (http: Caller, within = 60_000): Promise<string> => 
       const answered = await http.get(`/media/${id}`).catch(() => null);
       return answered?.data.publishable === true ? answered : null;
     },
-    within,
+    { ...sparing, withinMs: within },
   );
   return id;
 };
@@ -111,7 +111,7 @@ export const published = async (http: Caller, postId: string, within = 60_000): 
         if (answered.data.status !== 'published') return null;
         return targetsOf(answered).every(({ status }) => status === 'published') ? answered : null;
       },
-      within,
+      { ...sparing, withinMs: within },
     );
   } catch (error) {
     throw new Error(`as it was seen last: ${JSON.stringify(last)}`, { cause: error });

@@ -205,18 +205,3 @@ export const run = async (main: string, options: StartOptions = {}): Promise<End
     clearTimeout(timer);
   }
 };
-
-/** Polls until the condition holds, up to the deadline. */
-export const until = async <T>(
-  what: string,
-  ask: () => Promise<T | false | null | undefined>,
-  within = 30_000,
-): Promise<T> => {
-  const deadline = performance.now() + within * patience;
-  for (;;) {
-    const found = await ask();
-    if (found !== false && found !== null && found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${within * patience} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-};

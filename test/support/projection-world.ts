@@ -8,7 +8,6 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
-import { patience } from './patience.ts';
 import { testDatabase } from './postgres.ts';
 import { type Given, stored, TestKeys } from './projecting.ts';
 
@@ -64,12 +63,4 @@ export const projectionWorld = async (): Promise<ProjectionWorld> => {
       await pool.end();
     },
   };
-};
-
-/** Waits for a condition. @throws after `limitMs`. */
-export const until = async (what: string, holds: () => boolean | Promise<boolean>, limitMs = 20_000): Promise<void> => {
-  for (const end = performance.now() + limitMs * patience; !(await holds()); ) {
-    if (performance.now() > end) throw new Error(`not within ${limitMs * patience} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 };

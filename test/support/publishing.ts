@@ -6,7 +6,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
@@ -40,14 +39,8 @@ import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.
 import { fanOut } from '#services/workflows/fan-out.ts';
 import type { ReadyAsset } from './assets.ts';
 import { readyClip } from './clip.ts';
-import { patience } from './patience.ts';
 import { planned, postBody } from './samples.ts';
-
-export const eventually = async (what: string, holds: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> => {
-  for (const until = performance.now() + ms * patience; performance.now() < until; await delay(20))
-    if (await holds()) return;
-  throw new Error(`did not happen in time: ${what}`);
-};
+import { until } from './until.ts';
 
 /** Short times for a test, in the proportions of the real ones. */
 export const quick: PublisherConfig = {
@@ -357,18 +350,18 @@ export class PublishingWorld {
   }
 
   /** Waits until each stream has this status; then returns the folds. */
-  async all(ids: readonly string[], status: TargetState['status'], ms?: number): Promise<readonly TargetState[]> {
+  async all(ids: readonly string[], status: TargetState['status'], withinMs = 30_000): Promise<readonly TargetState[]> {
     let states: readonly TargetState[] = [];
     let left = [...ids];
     try {
-      await eventually(
-        '',
+      await until(
+        `${ids.length} targets are ${status}`,
         async () => {
           states = await Promise.all(left.map((id) => this.target(id)));
           left = left.filter((_, at) => states[at]?.status !== status);
           return left.length === 0;
         },
-        ms,
+        { withinMs },
       );
     } catch {
       const [id] = left;

@@ -17,7 +17,8 @@ import { type Executed, execute } from '#runtime/eventing/execute.ts';
 import { topicOf } from '#schemas/events.ts';
 import { defaultPartitions, idOf, kindOf, partitionOf } from '#schemas/topics.ts';
 import type { Given } from './projecting.ts';
-import { type ProjectionWorld, projectionWorld, until } from './projection-world.ts';
+import { type ProjectionWorld, projectionWorld } from './projection-world.ts';
+import { until } from './until.ts';
 
 export interface DeliveryRow {
   readonly id: string;

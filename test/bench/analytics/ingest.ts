@@ -28,8 +28,9 @@ import { embeddedClickHouse } from '#test/support/clickhouse.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';
 import { observed, type Seen } from '#test/support/observations.ts';
 import { sharedServer } from '#test/support/postgres.ts';
-import { type Process, start, until } from '#test/support/processes.ts';
+import { type Process, start } from '#test/support/processes.ts';
 import { stored, TestKeys } from '#test/support/projecting.ts';
+import { until } from '#test/support/until.ts';
 import { environment, residentMb } from '../environment.ts';
 import { type BenchRow, spread } from '../row.ts';
 

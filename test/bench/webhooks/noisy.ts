@@ -3,7 +3,7 @@
  * configuration is that of the throughput.
  */
 import { randomUUID } from 'node:crypto';
-import { until } from '#test/support/processes.ts';
+import { sparing, until } from '#test/support/until.ts';
 import { type BenchRow, percentile, spread } from '../row.ts';
 import { cleanup } from './cleanup.ts';
 import { Receiver } from './receiver.ts';
@@ -37,10 +37,14 @@ const round = async (quick: boolean): Promise<Round> => {
   const ms = quick ? 8_000 : 30_000;
   const idle = await feed.openLoop(receiver, { rate, ms });
   await noise.appendMany(queued);
-  await until('the noise is queued', async () => {
-    const { rowCount } = await world.pool.query('select 1 from ops.webhook_deliveries where workspace_id = $1', [a]);
-    return rowCount === queued;
-  });
+  await until(
+    'the noise is queued',
+    async () => {
+      const { rowCount } = await world.pool.query('select 1 from ops.webhook_deliveries where workspace_id = $1', [a]);
+      return rowCount === queued;
+    },
+    sparing,
+  );
   const beside = await feed.openLoop(receiver, { rate, ms });
   const left = queued - Math.max(0, slow.arrived - 64);
   if (slow.arrived === 0 || left < queued / 2) throw new Error(`the slow endpoint was not slow: ${left} left`);

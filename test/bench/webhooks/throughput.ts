@@ -1,7 +1,7 @@
 /** Deliveries a second while events are appended as fast as they arrive, to one endpoint and to five of one tenant. */
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { until } from '#test/support/processes.ts';
+import { sparing, until } from '#test/support/until.ts';
 import { type BenchRow, spread } from '../row.ts';
 import { cleanup } from './cleanup.ts';
 import { type Limit, limitOf, limits } from './limits.ts';
@@ -56,10 +56,14 @@ const check = async (pool: Pool, counts: Counts, events: number, endpoints: numb
 
 /** The sender records after the answer: an arrival is recorded a little later. */
 const recorded = (pool: Pool): Promise<boolean> =>
-  until('all that was delivered is recorded', async () => {
-    const { rowCount } = await pool.query('select 1 from ops.webhook_queue limit 1');
-    return rowCount === 0;
-  });
+  until(
+    'all that was delivered is recorded',
+    async () => {
+      const { rowCount } = await pool.query('select 1 from ops.webhook_queue limit 1');
+      return rowCount === 0;
+    },
+    sparing,
+  );
 
 const perSecond = (rate: number): string => Math.round(rate).toLocaleString('en');
 const range = (rates: readonly number[]): string => {

@@ -13,7 +13,8 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { sharedServer } from '#test/support/postgres.ts';
-import { type Process, start, until } from '#test/support/processes.ts';
+import { type Process, start } from '#test/support/processes.ts';
+import { sparing, until } from '#test/support/until.ts';
 import { cpuSeconds, environment, familyOf, parentOf } from '../environment.ts';
 import { Feed } from './feed.ts';
 
@@ -29,13 +30,17 @@ const durable = async (pool: pg.Pool): Promise<void> => {
 
 /** Resolves when the dispatcher knows so many endpoints, and no catch-up of them is running. */
 export const settled = async (pool: pg.Pool, endpoints: number): Promise<void> => {
-  await until('the endpoints are settled', async () => {
-    const { rows } = await pool.query<{ known: number; catching: number }>(
-      `select (select count(*)::int from ops.webhook_endpoints) as known,
+  await until(
+    'the endpoints are settled',
+    async () => {
+      const { rows } = await pool.query<{ known: number; catching: number }>(
+        `select (select count(*)::int from ops.webhook_endpoints) as known,
          (select count(*)::int from ops.webhook_jobs where status = 'running') as catching`,
-    );
-    return rows[0]?.known === endpoints && rows[0].catching === 0;
-  });
+      );
+      return rows[0]?.known === endpoints && rows[0].catching === 0;
+    },
+    sparing,
+  );
 };
 
 /** A database that is dropped with the stack; Postgres waits for its disk, and the lines describe the machine. */

@@ -10,8 +10,8 @@ import { type EmbeddedAnalyticsOptions, noteOf, startEmbeddedAnalytics } from '#
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { embeddedClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { serverFolder } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** One with options of its own, in a folder that goes with this file. */
 const started = async (options: Partial<EmbeddedAnalyticsOptions> = {}) => {

@@ -19,6 +19,7 @@ import type { AppendFault, ReadFault } from '#test/support/eventstoredb/faults.t
 import { type DoubleProcess, doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
 import { patience } from '#test/support/patience.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const event = (data = '{"text":"hello"}'): EventToAppend => ({
   id: randomUUID(),
@@ -35,14 +36,6 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     () => 'succeeded',
     (error: unknown) => (error instanceof EventStoreError ? error.code : String(error)),
   );
-
-const until = async (condition: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 20_000 * patience;
-  while (!condition()) {
-    if (performance.now() > deadline) assert.fail('not reached in time');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-};
 
 /** The uncaught errors of the work. Without the listeners of this function each of them ends the process. */
 const uncaughtIn = async (work: () => Promise<void>): Promise<unknown[]> => {
@@ -160,7 +153,7 @@ for (const mode of ['batch', 'unary'] as const) {
       const uncaught = await uncaughtIn(async () => {
         double.faults.appendDelayMs = 800;
         const working = list.map((stream) => hasty.append(stream, 'none', [event()]));
-        await until(() => double.log.stream(list[0] ?? '').length > 0);
+        await until('the append is under way', () => double.log.stream(list[0] ?? '').length > 0);
         double.faults.appendDelayMs = 0;
         await Promise.all(working);
       });
@@ -203,7 +196,7 @@ for (const mode of ['batch', 'unary'] as const) {
         };
         const working = Promise.all(Array.from({ length: 400 }, work));
         for (const share of [0.1, 0.3, 0.5, 0.7, 0.9]) {
-          await until(() => done >= streams.length * share);
+          await until('a share is stored', () => done >= streams.length * share);
           double.killConnections();
         }
         await working;
@@ -248,10 +241,10 @@ for (const mode of ['batch', 'unary'] as const) {
       double.faults.appends.push('hang');
       const received = double.received;
       const appending = codeOf(closing.append(newStream(), 'none', [event()]));
-      await until(() => double.received > received);
+      await until('the append is received', () => double.received > received);
       double.faults.reads.push('hang');
       const reading = codeOf(closing.read(newStream()));
-      await until(() => double.faults.reads.length === 0);
+      await until('the fault is used up', () => double.faults.reads.length === 0);
       await closing.close();
       assert.equal(await appending, 'outcome_unknown');
       assert.equal(await reading, 'unavailable');
@@ -330,10 +323,10 @@ suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
       },
     ];
     for (const end of endings) {
-      await until(() => seen.length === sent.length);
+      await until('all sent so far is seen', () => seen.length === sent.length);
       end();
       await append(20);
-      await until(() => seen.length >= sent.length);
+      await until('all sent is seen', () => seen.length >= sent.length);
     }
     stopped.abort();
     await reading;
@@ -403,7 +396,7 @@ suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
     for await (const item of store.subscribe({ after: null, signal: new AbortController().signal })) {
       if (item.kind === 'caughtUp') break;
     }
-    await until(() => double.subscriptions === 0);
+    await until('no subscription is open', () => double.subscriptions === 0);
   });
 });
 
@@ -443,11 +436,11 @@ suite('EventStoreDB double as a process', (t) => {
     try {
       before = await store.readAll({ after: null, limit: 10 });
       for (const goal of [200, 400]) {
-        await until(() => count >= goal);
+        await until(`${goal} events are seen`, () => count >= goal);
         await server.kill9();
         await server.start();
       }
-      await until(() => count >= 600);
+      await until('600 events are seen', () => count >= 600);
     } finally {
       writing = false;
       await working;

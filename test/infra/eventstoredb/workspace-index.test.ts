@@ -7,9 +7,9 @@ import { fillIndex, readPlacedWorkspace } from '#infra/eventstoredb/workspace-in
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
-import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const eventOf = (workspaceId: string): EventToAppend => {
   const id = randomUUID();
@@ -66,11 +66,7 @@ suite('EventStoreDB index of workspaces', { timeoutMs: 120_000 }, (t) => {
   const fillTo = async (store: EventStore, places: WorkspacePositions): Promise<void> => {
     const stop = filling(store, places);
     const head = await store.head();
-    for (const end = performance.now() + 30_000 * patience; ; ) {
-      if ((await places.reached())?.position === head) break;
-      assert.ok(performance.now() < end, 'not filled in time');
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await until('the index is filled', async () => (await places.reached())?.position === head);
     await stop();
   };
   const whole = async (

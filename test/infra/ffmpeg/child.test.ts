@@ -15,13 +15,10 @@ import { mediaFolder } from '#test/support/media/folder.ts';
 import { aliveIn, toolsOf } from '#test/support/media/groups.ts';
 import { never } from '#test/support/media/specs.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const execFile = promisify(execute);
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-
-const until = async (condition: () => boolean): Promise<void> => {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-};
 
 const { network, user } = await isolation();
 
@@ -177,11 +174,11 @@ suite('a tool run within limits', (t) => {
   t('an abort ends the whole process group', async () => {
     const stop = new AbortController();
     const running = sh('sleep 600 & sleep 600; true', limits({}), stop.signal);
-    await until(() => toolsOf(process.pid).filter(({ name }) => name === 'sleep').length === 2);
+    await until('both sleep', () => toolsOf(process.pid).filter(({ name }) => name === 'sleep').length === 2);
     const group = toolsOf(process.pid)[0]?.group ?? 0;
     stop.abort();
     await rejects(running, { kind: 'interrupted' });
-    await until(() => aliveIn(group).filter(({ name }) => name !== 'sleep').length === 0);
+    await until('only the sleepers are left', () => aliveIn(group).filter(({ name }) => name !== 'sleep').length === 0);
   });
 
   t('is not started after an abort', async () => {
@@ -202,7 +199,7 @@ suite('a tool run within limits', (t) => {
     ok(group > 0);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    await until(() => aliveIn(group).length === 0);
+    await until('the tool is gone', () => aliveIn(group).length === 0);
     ok(existsSync(join(folder, 'made.mp4')), 'it was killed in the middle of its work');
   });
 });

@@ -8,10 +8,10 @@ import { replicationOf } from '#infra/kafka/replication.ts';
 import { KafkaSubscription } from '#infra/kafka/subscription.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { kafkaMissing } from '#test/support/kafka.ts';
-import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { tcpProxy } from '#test/support/tcp-proxy.ts';
+import { until } from '#test/support/until.ts';
 import { kafkaHarness, through } from './harness.ts';
 
 const record = ({ revision, value }: { revision: bigint; value: Buffer }): LogRecord => ({
@@ -27,13 +27,6 @@ const record = ({ revision, value }: { revision: bigint; value: Buffer }): LogRe
   value,
   metadata: Buffer.from('{}'),
 });
-
-const eventually = async (what: string, holds: () => boolean): Promise<void> => {
-  for (const end = performance.now() + 30_000 * patience; !holds(); ) {
-    assert.ok(performance.now() < end, `not in time: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-};
 
 const missing = await kafkaMissing({ private: true });
 
@@ -162,7 +155,7 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
       const ten = (from: number) =>
         Array.from({ length: 10 }, (_, i) => record({ revision: BigInt(from + i), value: Buffer.from('{}') }));
       await writer.send(ten(0));
-      await eventually('the first batch waits in its handler', () => handling);
+      await until('the first batch waits in its handler', () => handling);
       await writer.send(ten(10));
       await connection.admin((admin) =>
         admin.deleteTopicRecords({
@@ -174,14 +167,14 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
       silent = true;
       const before = asked;
       release();
-      await eventually('it asks what the log has, twice', () => asked > before + 1);
+      await until('it asks what the log has, twice', () => asked > before + 1);
       assert.deepEqual(
         applied.filter((revision) => revision >= 20n),
         [],
         'the store comes first',
       );
       silent = false;
-      await eventually('it goes on', () => applied.includes(29n));
+      await until('it goes on', () => applied.includes(29n));
       assert.ok(overrun.length > 0, 'the store was read');
     } finally {
       stop.abort();

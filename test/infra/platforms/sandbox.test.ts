@@ -14,8 +14,8 @@ import { clipForAdapter } from '#test/support/clip.ts';
 import { type Clip, makeClip } from '#test/support/media/clips.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const required = (platform: Platform) =>
   platform === 'tiktok' ? { privacyLevel: 'SELF_ONLY' } : platform === 'pinterest' ? { boardId: '1' } : {};
@@ -395,9 +395,9 @@ suite('sandbox network', (t) => {
 
     const away = request('x', { content: 'a [[sandbox:down 300ms]]' });
     equal((await publish(away)).outcome.kind, 'deferred');
-    const until = performance.now() + 5000;
+    const end = performance.now() + 5000;
     let outcome = 'deferred';
-    for (let i = 2; outcome === 'deferred' && performance.now() < until; i += 1) {
+    for (let i = 2; outcome === 'deferred' && performance.now() < end; i += 1) {
       outcome = (await publish({ ...away, attempt: i })).outcome.kind;
     }
     equal(outcome, 'published');
@@ -436,10 +436,9 @@ suite('sandbox network', (t) => {
       equal(outcome.kind, 'unknown');
       ok(performance.now() - steps.boundaryAt < short.boundaryDeadlineMs + 1500, 'the deadline lets go of the call');
       await client.query('rollback');
-      const until = performance.now() + 5000;
+      const end = performance.now() + 5000;
       let seen = 'absent';
-      while (seen !== 'present' && performance.now() < until)
-        seen = (await network.reconcile(asked, steps.crossed)).kind;
+      while (seen !== 'present' && performance.now() < end) seen = (await network.reconcile(asked, steps.crossed)).kind;
       equal(seen, 'present');
     } finally {
       await client.end();

@@ -16,10 +16,10 @@ import { withRebuildLock } from '#projections/rebuild-lock.ts';
 import { inTransaction, withConnection } from '#runtime/postgres/transactions.ts';
 import { Listener } from '#services/webhooks/listener.ts';
 import { runSql } from '#test/support/event-store/postgres.ts';
-import { patience } from '#test/support/patience.ts';
 import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { afterBytes, atRequest, theNext } from '#test/support/tcp-proxy.ts';
+import { until } from '#test/support/until.ts';
 
 const bytes = new TextEncoder().encode('{}');
 
@@ -40,14 +40,6 @@ const outcomeOf = async (work: Promise<unknown>): Promise<{ readonly told: strin
     delay(20_000, 'no answer', { ref: false }),
   ]);
   return { told, ms: performance.now() - began };
-};
-
-const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + 20_000 * patience;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`never: ${what}`);
-    await delay(10);
-  }
 };
 
 suite('deadlines on Postgres', { waits: true }, (t) => {

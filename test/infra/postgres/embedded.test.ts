@@ -9,8 +9,9 @@ import pg from 'pg';
 import { livePostmaster, startEmbedded } from '#infra/postgres/embedded.ts';
 import { formerClusters } from '#infra/postgres/former-clusters.ts';
 import { serverFolder } from '#test/support/postgres.ts';
-import { run, until } from '#test/support/processes.ts';
+import { run } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 function newFolder(): string {
   const { dataDir, drop } = serverFolder();

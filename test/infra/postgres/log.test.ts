@@ -5,17 +5,10 @@ import { logSuite } from '#contracts/ports/log.suite.ts';
 import { type ConsumerHandlers, type LaneBatch, LogError } from '#contracts/ports/log.ts';
 import type { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
-import { patience } from '#test/support/patience.ts';
 import { testDatabase, testServer } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { postgresHarness } from './log-harness.ts';
-
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  for (const end = performance.now() + 20_000 * patience; !(await holds()); ) {
-    assert.ok(performance.now() < end, `not in time: ${holds}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-};
 
 suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) => {
   let url = '';
@@ -78,11 +71,11 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     await subscribed(handlers, async () => {
       for (let i = 0; i < 20; i += 1) await append('media');
       const last = await append('media');
-      await until(() => handlers.at === last);
+      await until('the event is handed over', () => handlers.at === last);
       assert.ok(handlers.batches.length <= 3, `${handlers.batches.length} batches for 21 events of other topics`);
       assert.ok(handlers.batches.every(({ records, position }) => records.length === 0 && position === null));
       const ours = await append('post');
-      await until(() => handlers.at === ours);
+      await until('the event is handed over', () => handlers.at === ours);
       assert.equal(handlers.batches.at(-1)?.position, ours);
     });
   });
@@ -94,13 +87,16 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
         handlers,
         async () => {
           const first = await append('post');
-          await until(() => handlers.at === first);
+          await until('the event is handed over', () => handlers.at === first);
           // One by one for him who is handed each at once; for the other they gather meanwhile.
           for (let i = 0; i < 3; i += 1) {
             const next = await append('post');
-            if (spacingMs === 0) await until(() => handlers.at === next);
+            if (spacingMs === 0) await until('the event is handed over', () => handlers.at === next);
           }
-          await until(() => handlers.batches.flatMap(({ records }) => records).length === 4);
+          await until(
+            'all four are handed over',
+            () => handlers.batches.flatMap(({ records }) => records).length === 4,
+          );
         },
         randomUUID(),
         spacingMs,
@@ -122,7 +118,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     const handlers = consumer(await store.head());
     await subscribed(handlers, async () => {
       await append('post');
-      await until(() => handlers.batches.length === 1);
+      await until('the event is handed over', () => handlers.batches.length === 1);
       await new Promise((resolve) => setTimeout(resolve, 2500));
       assert.equal(handlers.batches.length, 1);
     });
@@ -133,7 +129,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
     await subscribed(handlers, async () => {
       await append('request');
       const ours = await append('post');
-      await until(() => handlers.at === ours);
+      await until('the event is handed over', () => handlers.at === ours);
       assert.deepEqual(
         handlers.batches.flatMap(({ records }) => records.map(({ position }) => position)),
         [ours],
@@ -149,7 +145,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
         const positions: bigint[] = [];
         for (let i = 0; i < 5; i += 1) {
           positions.push(await append('post'));
-          await until(() => handlers.at === positions.at(-1));
+          await until('the event is handed over', () => handlers.at === positions.at(-1));
           await admin.query(
             `select pg_terminate_backend(pid) from pg_stat_activity
              where application_name in ('log-lease', 'events-listen') or (application_name = 'events-read' and $1)`,
@@ -176,7 +172,7 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
       first,
       async () => {
         const begun = await append('post');
-        await until(() => first.at === begun);
+        await until('the event is handed over', () => first.at === begun);
         const left = new AbortController();
         const idle = await openPostgresLog({ url, store });
         // A stand-by that gives up leaves no one waiting in its place.
@@ -187,12 +183,12 @@ suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) 
         secondDone = subscribed(
           second,
           async () => {
-            await until(() => second.batches.length > 0);
+            await until('the second is given a batch', () => second.batches.length > 0);
           },
           group,
         );
         await append('post');
-        await until(() => first.batches.length >= 2);
+        await until('the first is given another batch', () => first.batches.length >= 2);
         assert.equal(second.batches.length, 0);
       },
       group,

@@ -7,10 +7,11 @@ import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
-import { fill, keepsTheLaw, until } from '#test/services/relay/world.ts';
+import { fill, keepsTheLaw } from '#test/services/relay/world.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { RecordingLogWriter } from '#test/support/recording-log-writer.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 suite('relay checkpoint in Postgres', (t) => {
   let pool: pg.Pool;
@@ -94,7 +95,7 @@ suite('relay checkpoint in Postgres', (t) => {
       const stopped = new AbortController();
       const relay = startRelay({ store, writer, checkpoint, holder, partitions: 12, signal: stopped.signal });
       const head = store.log.all.at(-1)?.position;
-      await until(() => relay.status().position === head);
+      await until('all events are sent', () => relay.status().position === head);
       stopped.abort();
       await relay.done;
     }

@@ -6,8 +6,8 @@ import type { EventToAppend, RecordedEvent } from '#contracts/ports/event-store.
 import type { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { workspaceStatements } from '#infra/postgres/workspace-index.sql.ts';
 import { type PostgresHarness, postgresHarness, runSql } from '#test/support/event-store/postgres.ts';
-import { patience } from '#test/support/patience.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const sql = workspaceStatements('es');
 const foreignEvents = 20_000;
@@ -65,13 +65,8 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
       await kept;
     };
   };
-  const until = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
-    const end = performance.now() + 30_000 * patience;
-    while (!(await holds().catch(() => false))) {
-      if (performance.now() > end) assert.fail(`not in time: ${what}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  };
+  /** Its connection may be cut while it asks. */
+  const becomes = (what: string, holds: () => Promise<boolean>) => until(what, () => holds().catch(() => false));
   const isFilled = async () => (await runSql(harness.url, sql.behind)).length === 0;
   const whole = async (workspaceId: string, limit = 500): Promise<RecordedEvent[]> => {
     const found: RecordedEvent[] = [];
@@ -98,14 +93,14 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     const stop = keeping(2_000);
     let reached = 0n;
     for (let killed = 0; killed < 2; killed += 1) {
-      await until('it gets on', async () => (await indexed()) > reached);
+      await becomes('it gets on', async () => (await indexed()) > reached);
       reached = await indexed();
       assert.deepEqual(ids(await whole(mine, 2)), before);
       await harness.killConnections?.();
       assert.ok((await indexed()) >= reached, 'nothing of what was filled is filled again');
     }
     assert.ok(!(await isFilled()), 'it was killed in the middle');
-    await until('all is filled', isFilled);
+    await becomes('all is filled', isFilled);
     await stop();
     assert.equal(await rowsIn(theirs), foreignEvents);
     assert.equal(await rowsIn(mine), 3);
@@ -139,7 +134,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     await store.append(`post-${randomUUID()}`, 'none', [event]);
     assert.deepEqual(ids(await whole(mine)), [...ids(before), event.id]);
     await insertForeign(10);
-    await until('it is filled', isFilled);
+    await becomes('it is filled', isFilled);
     assert.equal(await rowsIn(mine), before.length + 1);
     await stop();
   });
@@ -185,7 +180,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(ids(await whole(mine)), left);
     await runSql(harness.url, 'update es.workspace_index set event_id = gen_random_uuid()');
     const stop = keeping(5_000);
-    await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === left.length);
+    await becomes('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === left.length);
     await stop();
     assert.deepEqual(ids(await whole(mine)), left);
   });
@@ -193,7 +188,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
   t('after a restore while the index is filled, the index covers every restored event', async () => {
     const stop = keeping(5_000);
     try {
-      await until('it is filled', isFilled);
+      await becomes('it is filled', isFilled);
       const list = ids(await whole(mine));
       const head = (await store.head()) ?? 0n;
       const again = randomUUID();
@@ -210,11 +205,11 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
       );
       const wanted = [...list, again];
       assert.deepEqual(ids(await whole(mine)), wanted, 'the index is not believed');
-      await until('the index has reached the end', isFilled);
+      await becomes('the index has reached the end', isFilled);
       assert.deepEqual(ids(await whole(mine)), wanted);
-      await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === wanted.length);
+      await becomes('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === wanted.length);
       await store.append(`post-${randomUUID()}`, 'none', [eventOf(theirs)]);
-      await until('it goes on', async () => (await indexed()) > head + 5n);
+      await becomes('it goes on', async () => (await indexed()) > head + 5n);
       assert.deepEqual(ids(await whole(mine)), wanted);
     } finally {
       await stop();
@@ -232,7 +227,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     };
     await pages();
     const stop = keeping(5_000);
-    await until('it is filled', isFilled);
+    await becomes('it is filled', isFilled);
     await stop();
     assert.equal(await rowsIn(large), list.length);
     await pages();

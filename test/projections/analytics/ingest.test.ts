@@ -21,8 +21,9 @@ import {
   sumsBy,
   targetDays,
 } from '#test/support/observations.ts';
-import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 type Client = ReturnType<typeof openAnalytics>;
 
@@ -47,7 +48,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     for (const one of seen) await world.append([observed(one)], one.workspaceId);
     all.push(...seen);
   };
-  const settled = (group: string): Promise<void> =>
+  const settled = (group: string): Promise<unknown> =>
     until(
       'all is read and counted',
       async () => {
@@ -59,7 +60,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
         );
         return BigInt(rows[0].position ?? 0) >= (head ?? 0n) && rows[0].dirty === 0;
       },
-      60_000,
+      { withinMs: 60_000 },
     );
   const equal = async (client: Client, version: number, words: string): Promise<void> => {
     for (const name of ['workspace_days', 'client_days', 'account_days'] as const) {

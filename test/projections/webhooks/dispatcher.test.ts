@@ -6,9 +6,9 @@ import type { WebhookCommand } from '#domain/webhook.ts';
 import { keyVersionsInUse } from '#services/webhooks/endpoints.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import { type Given, scheduledPost } from '#test/support/projecting.ts';
-import { until } from '#test/support/projection-world.ts';
 import { clientFields, planned } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { WebhookWorld } from '#test/support/webhook-world.ts';
 
 const clientCreated = (id = randomUUID()): Given => ({

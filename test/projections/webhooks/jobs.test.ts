@@ -15,9 +15,9 @@ import { migrate } from '#projections/webhooks/tables.ts';
 import { claimTurn, endTurn, nextTurnMs } from '#projections/webhooks/turns.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
-import { until } from '#test/support/projection-world.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { WebhookWorld } from '#test/support/webhook-world.ts';
 
 const clientCreated = (at = new Date().toISOString()): Given => ({

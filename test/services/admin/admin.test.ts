@@ -20,8 +20,9 @@ import { Warnings } from '#services/api/warnings.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Process, run, start, until } from '#test/support/processes.ts';
+import { type Process, run, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+import { sparing, until } from '#test/support/until.ts';
 
 type Row = Readonly<Record<string, string>>;
 
@@ -82,10 +83,14 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
   const caller = (token: string) => callerOf(() => api.url('/v1'), token);
   /** What was found of a token is believed for less than a second. */
   const answers = (token: string, status: number) =>
-    until(`an answer ${status}`, async () => {
-      const answered = await caller(token).get('/agency');
-      return answered.status === status ? answered : null;
-    });
+    until(
+      `an answer ${status}`,
+      async () => {
+        const answered = await caller(token).get('/agency');
+        return answered.status === status ? answered : null;
+      },
+      sparing,
+    );
 
   t.before(async () => {
     const db = await testDatabase();
@@ -213,7 +218,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const body = { name: 'By Vera', type: 'brand' };
     assert.equal((await caller(secret).post('/clients', body)).body.code, 'role_required');
     await did(`member role ${memberId} manager`);
-    await until('the role counts', async () => (await caller(secret).post('/clients', body)).status === 200);
+    await until('the role counts', async () => (await caller(secret).post('/clients', body)).status === 200, sparing);
     assert.equal((await listed('member list')).length, 2);
     await did(`member remove ${memberId}`);
     assert.equal((await answers(secret, 401)).body.code, 'token_revoked');
@@ -251,10 +256,14 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       assert.equal((await caller(sandbox).get(`/clients/${made.data.id}`)).status, 404, 'the live client is not there');
       assert.match((await admin(`session ${memberId} --mode both`)).output, /--mode is test or live/);
       await did(`member role ${memberId} viewer`);
-      await until('the role counts', async () => {
-        const refused = await caller(secret).post('/clients', { name: 'No', type: 'brand' });
-        return refused.body.code === 'role_required';
-      });
+      await until(
+        'the role counts',
+        async () => {
+          const refused = await caller(secret).post('/clients', { name: 'No', type: 'brand' });
+          return refused.body.code === 'role_required';
+        },
+        sparing,
+      );
       assert.equal((await caller(secret).get('/clients')).status, 200);
       const forged = `${secret.slice(0, -2)}xx`;
       assert.equal((await caller(forged).get('/agency')).body.code, 'invalid_token');
@@ -282,7 +291,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const form = new URLSearchParams({ platform: 'bluesky', username: 'erasable', timezone: '' });
     assert.equal((await fetch(String(invite.url), { method: 'POST', body: form })).status, 200);
     const account = async () =>
-      until('the account', async () => (await http.get(`/accounts?clientId=${client.id}`)).rows[0]);
+      until('the account', async () => (await http.get(`/accounts?clientId=${client.id}`)).rows[0], sparing);
     assert.equal((await account()).username, 'erasable');
     await did(`client erase ${client.id}`);
     const { username, displayName, avatarUrl, platform } = await account();
@@ -295,7 +304,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await account()).username, null);
     // Made from the streams; a process believes a key it holds for at most a second.
     const pageShows = async (text: string) => (await (await fetch(String(invite.url))).text()).includes(text);
-    await until('the invite page forgets', async () => !(await pageShows('erasable')), 5_000);
+    await until('the invite page forgets', async () => !(await pageShows('erasable')), { ...sparing, withinMs: 5_000 });
     assert.equal((await admin(`client erase ${randomUUID()}`)).code, 1);
   });
 
@@ -332,10 +341,14 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const { group = '', event } = row ?? {};
     assert.deepEqual([row?.stream, event, row?.state], [stream, poison, 'parked']);
     assert.match(row?.reason ?? '', /ClientUpdated/);
-    const warned = await until('the answer says so', async () => {
-      const shown = await read();
-      return shown.meta.warnings === undefined ? null : shown;
-    });
+    const warned = await until(
+      'the answer says so',
+      async () => {
+        const shown = await read();
+        return shown.meta.warnings === undefined ? null : shown;
+      },
+      sparing,
+    );
     assert.equal(warned.data.name, 'Poisoned');
     assert.deepEqual(
       warned.meta.warnings?.map(({ code, id }) => ({ code, id })),
@@ -373,8 +386,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       assert.match(output, words);
     }
     assert.deepEqual(await listed(`parked skip ${group} ${poison}`), []);
-    await until('it goes on', async () => ((await read()).data.name === 'Mended' ? true : null));
-    await until('nothing is said any more', async () => ((await read()).meta.warnings === undefined ? true : null));
+    await until('it goes on', async () => (await read()).data.name === 'Mended', sparing);
+    await until('nothing is said any more', async () => (await read()).meta.warnings === undefined, sparing);
     assert.deepEqual(await listed('parked list'), []);
   });
 

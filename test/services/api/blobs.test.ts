@@ -14,8 +14,9 @@ import { DiskBlobs } from '#infra/blob/disk.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Process, start, until } from '#test/support/processes.ts';
+import { type Process, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const soon = () => new Date(Date.now() + 600_000);
 const newKey = () => `${randomUUID()}/${randomUUID()}/upload`;

@@ -9,8 +9,8 @@ import { HeavyBodies } from '#services/api/heavy-bodies.ts';
 import { readBody } from '#services/api/json.ts';
 import { type ApiServer, startServer } from '#services/api/server.ts';
 import { type Answered, callerOf, startWorld, type World } from '#test/support/http.ts';
-import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const kib = 1_024;
 

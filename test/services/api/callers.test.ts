@@ -11,8 +11,8 @@ import { type ApiServer, type DoorOptions, openDoor } from '#services/api/server
 import { startWorld, type World } from '#test/support/http.ts';
 import { patience } from '#test/support/patience.ts';
 import { watched } from '#test/support/pool.ts';
-import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const guess = () => `sk_live_${randomUUID().replaceAll('-', '')}`;
 
@@ -108,7 +108,9 @@ suite('limits of callers', (t) => {
     const refused = await ask('/v1/agency', from, fresh);
     assert.equal(refused.status, 429);
     assert.ok(Number(refused.headers.get('retry-after')) > 10, String(refused.headers.get('retry-after')));
-    await until('the key is seen', async () => (await ask('/v1/agency', from, fresh)).status === 200, 5_000);
+    await until('the key is seen', async () => (await ask('/v1/agency', from, fresh)).status === 200, {
+      withinMs: 5_000,
+    });
     assert.equal((await ask('/v1/agency', from, guess())).status, 429);
   });
 
@@ -233,8 +235,8 @@ suite('limits of callers', (t) => {
         deaf.socket.pause();
         deaf.socket.write(get.repeat(4_000));
         const held = async () => (await registry.getSingleMetric('api_connections')?.get())?.values[0]?.value;
-        await until('it is held', async () => (await held()) === 1, 10_000);
-        await until('an answer that nobody reads is given up', async () => (await held()) === 0, 10_000);
+        await until('it is held', async () => (await held()) === 1, { withinMs: 10_000 });
+        await until('an answer that nobody reads is given up', async () => (await held()) === 0, { withinMs: 10_000 });
         deaf.socket.destroy();
       } finally {
         clearInterval(drip);

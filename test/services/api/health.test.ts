@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import type { Check } from '#runtime/process/telemetry.ts';
 import { health } from '#services/api/health.ts';
-import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 suite('health as callers see it', (t) => {
   let asked = 0;
@@ -45,7 +45,7 @@ suite('health as callers see it', (t) => {
     checks = async () => [{ name: 'database', ok: true }];
     deepEqual(await get('/readyz'), notReady, 'the answer stands for a second');
     equal(asked, 1);
-    await until('it asks again', async () => (await get('/readyz'))[0] === 200, 5_000);
+    await until('it asks again', async () => (await get('/readyz'))[0] === 200, { withinMs: 5_000 });
     equal(asked, 2);
     deepEqual(await get('/readyz?verbose'), ready);
     deepEqual(await get('/readyz', 'HEAD'), [200, '']);
@@ -53,7 +53,7 @@ suite('health as callers see it', (t) => {
 
   t('a report that fails is not ready, and no figures are for callers', async () => {
     checks = () => Promise.reject(new Error('canary'));
-    await until('it asks again', async () => (await get('/readyz'))[0] === 503, 5_000);
+    await until('it asks again', async () => (await get('/readyz'))[0] === 503, { withinMs: 5_000 });
     deepEqual(await get('/readyz'), notReady);
     equal((await get('/metrics'))[0], 404);
     equal((await get('/readyz', 'POST'))[0], 404);

@@ -4,8 +4,9 @@ import { type RunningProjections, runProjections } from '#projections/run.ts';
 import { Keyring } from '#services/api/keyring.ts';
 import { watched } from '#test/support/pool.ts';
 import type { Given } from '#test/support/projecting.ts';
-import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 suite('keyring', (t) => {
   let world: ProjectionWorld;
@@ -106,7 +107,9 @@ suite('keyring', (t) => {
     assert.equal(count('find-keys') + count('projection-stamp'), 0);
     assert.equal(await codeOf(keyring.identify(token)), 'invalid_token');
     await world.append([created(token, keyId)], workspaceId);
-    await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known', 5_000);
+    await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known', {
+      withinMs: 5_000,
+    });
   });
 
   t('thousands of wrong tokens do not make the keyring forget a right one', async () => {
@@ -132,7 +135,7 @@ suite('keyring', (t) => {
     keyring.lookUpLater(token, 'a caller');
     for (let at = 0; at < 20_000; at += 1) keyring.lookUpLater(someToken(), 'a stranger');
     assert.ok(!keyring.hasSeen(token));
-    await until('it is seen', async () => keyring.hasSeen(token), 5_000);
+    await until('it is seen', async () => keyring.hasSeen(token), { withinMs: 5_000 });
     assert.equal(count('find-keys'), 1);
     // One that came when there was no more room is heard the next time.
     const late = [someToken(), randomUUID()] as const;

@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Answered, startWorld, type World } from '#test/support/http.ts';
-import { patience } from '#test/support/patience.ts';
 import { type TestServer, testServer } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** Repeats a call until it is answered with 200; every other answer must be a 503 that says when to come again. */
-const untilBack = async (ask: () => Promise<Answered>): Promise<Answered> => {
-  for (const until = performance.now() + 60_000 * patience; performance.now() < until; await delay(100)) {
-    const answer = await ask();
-    if (answer.status === 200) return answer;
-    assert.equal(answer.body.code, 'unavailable', answer.text);
-    assert.ok(Number(answer.headers.get('retry-after')) >= 1);
-  }
-  throw new Error('the api did not recover');
-};
+const untilBack = (ask: () => Promise<Answered>): Promise<Answered> =>
+  until(
+    'the api is back',
+    async () => {
+      const answer = await ask();
+      if (answer.status === 200) return answer;
+      assert.equal(answer.body.code, 'unavailable', answer.text);
+      assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+      return null;
+    },
+    { withinMs: 60_000, everyMs: 100 },
+  );
 
 suite('an outage of Postgres', { timeoutMs: 180_000 }, (t) => {
   let server: TestServer;

@@ -15,10 +15,10 @@ import { startApi } from '#services/api/start.ts';
 import { composer, refused } from '#test/support/composing.ts';
 import { type Answered, callerOf, startWorld, type World } from '#test/support/http.ts';
 import { watched } from '#test/support/pool.ts';
-import { until } from '#test/support/processes.ts';
 import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { afterBytes, atRequest, type TcpProxy } from '#test/support/tcp-proxy.ts';
+import { until } from '#test/support/until.ts';
 
 const patience: CallPatience = { tokenMs: 300, appendMs: 300, callMs: 1_500 };
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import knexFor, { type Knex } from 'knex';
 import { toProblem } from '#services/api/middleware/problems.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { type TcpProxy, tcpProxy } from '#test/support/tcp-proxy.ts';
+import { until } from '#test/support/until.ts';
 
 /** What a database that goes away makes of a query under way: never an error of ours. */
 suite('a database that fails', (t) => {

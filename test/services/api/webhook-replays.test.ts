@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Answered, given, startWorld, type World } from '#test/support/http.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { dispatching } from '#test/support/webhooks.ts';
 
 const nowhere = '00000000-0000-4000-8000-000000000000';

@@ -4,8 +4,8 @@ import type { AccountInsightsAnswer, InsightsSource, PostInsightsAnswer } from '
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { nextMidnight } from '#services/insights/schedule.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { counted, MetricsWorld, type Started } from './world.ts';
 
 const minute = 60_000;
@@ -73,7 +73,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       published_at = now() - interval '25 hours' where id = any($2::uuid[])`;
     await world.posts.pool.query(sql, [story, [story, post]]);
     await world.due(story, post);
-    await eventually('it has ended', async () => (await world.job(story)) === null);
+    await until('it has ended', async () => (await world.job(story)) === null);
     equal((await world.observed(story)).length, 0);
     ok(!(await world.posts.story(`target-${story}`)).includes('TargetRemovedOnPlatform'));
     ok((await world.job(post))?.goneAt instanceof Date, 'what is no story seems gone');
@@ -88,7 +88,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       gone_at = now() - interval '20 hours' where id = $1`;
     await world.posts.pool.query(sql, [story]);
     await world.due(story);
-    await eventually('it is over', async () => (await world.job(story)) === null);
+    await until('it is over', async () => (await world.job(story)) === null);
     ok((await world.posts.story(`target-${story}`)).includes('TargetRemovedOnPlatform'));
   });
 
@@ -125,7 +125,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       );
       await aged(23.1);
       await world.due(story);
-      await eventually('it is over', async () => (await world.job(story)) === null);
+      await until('it is over', async () => (await world.job(story)) === null);
       equal((await world.observed(story)).length, 2);
     },
   );
@@ -146,7 +146,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     posts.set(one.id, (all) => all.map(() => ({ kind: 'reauth_required', reason: 'dead' })));
     await world.due(well, ill);
     const story = async () => (await world.posts.story(`account-${one.id}`)).includes('AccountReauthRequired');
-    await eventually('nothing is told: the token is dead', story);
+    await until('nothing is told: the token is dead', story);
   });
 
   t('a rate limit without a future time delays the account a minute, doubled with each one in a row', async () => {
@@ -157,7 +157,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
       await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
       await world.due(id);
-      await eventually('it rests', async () => (await restOf(one.id)).limits === limits + 1);
+      await until('it rests', async () => (await restOf(one.id)).limits === limits + 1);
       const rest = ((await restOf(one.id)).at?.getTime() ?? 0) - Date.now();
       ok(Math.abs(rest - minute * 2 ** limits) < 20_000, `${rest} ms after ${limits} limits`);
       equal(asked.get(one.id), limits + 1);
@@ -178,7 +178,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     ] as const) {
       posts.set(one.id, (all) => all.map(() => told(1, at)));
       await world.due(id);
-      await eventually('it is set aside', async () => reason.test((await world.parked(one.id))[0]?.reason ?? ''));
+      await until('it is set aside', async () => reason.test((await world.parked(one.id))[0]?.reason ?? ''));
       equal((await world.observed(id)).length, 0);
     }
     posts.set(one.id, (all) => all.map(() => told(2)));
@@ -209,7 +209,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
         accounts.set(one.id, () => ({ kind: 'reported', raw, observedAt: new Date().toISOString(), figuresOf }));
         await world.posts.pool.query('delete from ops.metrics_parked where account_id = $1', [one.id]);
         await world.due(one.id);
-        await eventually(`${figuresOf} is set aside`, async () => (await world.parked(one.id)).length === 1);
+        await until(`${figuresOf} is set aside`, async () => (await world.parked(one.id)).length === 1);
       }
       equal((await world.observedOf(one.id)).length, 1);
     },
@@ -256,7 +256,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
         id,
       ]);
       await world.due(id);
-      await eventually('it is over', async () => (await world.job(id)) === null);
+      await until('it is over', async () => (await world.job(id)) === null);
       const { likes, clicks, totalInteractions } = (await world.observed(id)).at(-1)?.figures ?? {};
       deepEqual({ likes, clicks, totalInteractions }, { likes: 5, clicks: null, totalInteractions: 13 });
     },
@@ -297,7 +297,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       [ids, other.id],
     );
     try {
-      await eventually('the other is told', async () => (await world.observedOf(other.id)).length === 1);
+      await until('the other is told', async () => (await world.observedOf(other.id)).length === 1);
       for (const { id } of hanging) equal((await world.observedOf(id)).length, 0);
     } finally {
       released.resolve({ kind: 'unavailable', reason: 'it hung' });
@@ -426,7 +426,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     await world.tried(id, one.id);
     const before = asked.get(one.id);
     await execute(world.posts.store, client, one.clientId, { type: 'Archive' }, world.posts.context());
-    await eventually('nothing is left to do', async () => (await world.job(id)) === null);
+    await until('nothing is left to do', async () => (await world.job(id)) === null);
     equal(await world.job(one.id), null);
     equal((await world.observed(id)).length, 1);
     const [said] = await world.refreshed(await world.refresh([one.id]));
@@ -442,7 +442,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       await world.heard([id, one.id]);
       posts.set(one.id, (all) => all.map(() => ({ kind: 'reported', raw: { data: -1 }, observedAt: randomUUID() })));
       await world.due(id);
-      await eventually('it is set aside', async () => (await world.parked(one.id)).length === 1);
+      await until('it is set aside', async () => (await world.parked(one.id)).length === 1);
       const { store } = world.posts;
       const erase = () => execute(store, client, one.clientId, { type: 'Erase' }, world.posts.context());
       // Between the question and the answer.
@@ -451,9 +451,9 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
         return all.map(() => told(1));
       });
       await world.due(id);
-      await eventually('nothing is left to do', async () => (await world.job(id)) === null);
+      await until('nothing is left to do', async () => (await world.job(id)) === null);
       equal((await world.observed(id)).length, 0);
-      await eventually('nothing is set aside', async () => (await world.parked(one.id)).length === 0);
+      await until('nothing is set aside', async () => (await world.parked(one.id)).length === 0);
       equal(await world.job(one.id), null);
     },
   );

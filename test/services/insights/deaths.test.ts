@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { accountDays } from '#contracts/ports/platform-insights.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { MetricsWorld } from './world.ts';
 
 const script = fileURLToPath(new URL('./insights-process.ts', import.meta.url));
@@ -52,7 +52,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     const first = world.start();
     await world.heard([id]);
     await world.due(id);
-    await eventually('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
+    await until('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
     await first.stop();
     await world.posts.sandbox.advance(2 * hour);
     await world.due(id);
@@ -60,7 +60,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
       await mortals.died(await mortals.child(point));
     }
     const last = world.start();
-    await eventually('it is over', async () => (await world.job(id)) === null);
+    await until('it is over', async () => (await world.job(id)) === null);
     const observed = await world.observed(id);
     assert.equal(observed.length, 1);
     assert.deepEqual(observed[0]?.figures, {}, 'nobody had seen any');
@@ -76,7 +76,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await world.heard([id, one.id]);
     // It is the post alone that is waited for.
     await world.due(id);
-    await eventually('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
+    await until('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
     await first.stop();
     await world.posts.sandbox.advance(2 * hour);
     const refreshId = await world.refresh([one.id]);
@@ -97,7 +97,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await world.due(id);
     const sleeper = await mortals.child('insights:after-fetch', 'SIGSTOP');
     const held = `select 1 from ops.work_leases where kind = 'metrics' and id = $1`;
-    await eventually('it sleeps', async () => (await world.posts.pool.query(held, [one.id])).rowCount === 1);
+    await until('it sleeps', async () => (await world.posts.pool.query(held, [one.id])).rowCount === 1);
     const next = world.start();
     await world.tried(id);
     const before = await world.job(id);

@@ -4,8 +4,8 @@ import type { ScheduledTarget } from '#domain/target.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { dayOf, minuteOf, nextNight } from '#services/insights/schedule.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { counted, MetricsWorld, type Started } from './world.ts';
 
 const hour = 3_600_000;
@@ -92,7 +92,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
       const sql = 'select connected from ops.metrics_accounts where account_id = $1';
       return (await world.posts.pool.query(sql, [one.id])).rows[0]?.connected;
     };
-    await eventually('it is held', async () => (await connected()) === false);
+    await until('it is held', async () => (await connected()) === false);
     deepEqual(await world.posts.story(`account-${one.id}`), ['AccountConnected', 'AccountReauthRequired']);
     equal((await world.observed(id)).length, 0);
     ok(((await world.job(id))?.dueAt.getTime() ?? 0) <= Date.now(), 'it is still due');
@@ -146,7 +146,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     equal((await world.observed(id)).length, 1);
     await world.posts.sandbox.advance(hour);
     await world.due(id);
-    await eventually('it is over', async () => (await world.job(id)) === null);
+    await until('it is over', async () => (await world.job(id)) === null);
     const [last, final] = await world.observed(id);
     equal(final?.platformRemovedAt, goneAt.toISOString());
     deepEqual(final?.figures, last?.figures);
@@ -161,7 +161,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     await execute(store, workspace, workspaceId, change, world.posts.context());
     const zone = async () =>
       (await world.posts.pool.query('select timezone from ops.metrics_zones where id = $1', [workspaceId])).rows[0];
-    await eventually('the zone', async () => (await zone())?.timezone === 'Pacific/Kiritimati');
+    await until('the zone', async () => (await zone())?.timezone === 'Pacific/Kiritimati');
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
@@ -178,7 +178,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     const { store } = world.posts;
     await execute(store, account, one.id, { type: 'Disconnect', reason: 'left' }, world.posts.context());
     const sql = 'select connected from ops.metrics_accounts where account_id = $1';
-    await eventually('held', async () => (await world.posts.pool.query(sql, [one.id])).rows[0]?.connected === false);
+    await until('held', async () => (await world.posts.pool.query(sql, [one.id])).rows[0]?.connected === false);
     await world.due(id);
     // Somebody else's turn comes and goes.
     const [other = ''] = await world.published([await world.account('x')]);

@@ -12,14 +12,8 @@ import type { InsightsDeps } from '#services/insights/deps.ts';
 import { type InsightsProcess, startInsights } from '#services/insights/observer.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import {
-  type Account,
-  eventually,
-  type openPublishing,
-  PublishingWorld,
-  quick,
-  type Running,
-} from '#test/support/publishing.ts';
+import { type Account, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
+import { until } from '#test/support/until.ts';
 
 type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool' | 'sandbox'>;
 
@@ -103,9 +97,7 @@ export class MetricsWorld {
 
   /** Whatever is to be asked for an id is heard of: its first time is known. */
   async heard(ids: readonly string[]): Promise<void> {
-    await eventually(`${ids.length} jobs`, async () =>
-      (await Promise.all(ids.map((id) => this.job(id)))).every(Boolean),
-    );
+    await until(`${ids.length} jobs`, async () => (await Promise.all(ids.map((id) => this.job(id)))).every(Boolean));
   }
 
   async job(id: string): Promise<JobRow | null> {
@@ -129,7 +121,7 @@ export class MetricsWorld {
 
   /** It was asked for since its time came, and has its next time. */
   async tried(...ids: readonly string[]): Promise<void> {
-    await eventually(`${ids} tried`, async () => {
+    await until(`${ids} tried`, async () => {
       const jobs = await Promise.all(ids.map((id) => this.job(id)));
       return jobs.every((job) => job === null || job.dueAt.getTime() > Date.now());
     });
@@ -153,10 +145,10 @@ export class MetricsWorld {
   }
 
   /** What was said when all of it was tried, once. */
-  async refreshed(refreshId: string, ms?: number) {
+  async refreshed(refreshId: string, withinMs = 30_000) {
     const said = async () =>
       (await this.posts.store.readStream(`refresh-${refreshId}`)).filter(({ type }) => type === 'AnalyticsRefreshed');
-    await eventually(`the refresh ${refreshId}`, async () => (await said()).length > 0, ms);
+    await until(`the refresh ${refreshId}`, async () => (await said()).length > 0, { withinMs });
     return said();
   }
 
@@ -164,7 +156,7 @@ export class MetricsWorld {
   async forgotten(refreshId: string): Promise<void> {
     const sql = `select 1 from ops.metrics_refreshes where refresh_id = $1
       union all select 1 from ops.metrics_refresh_accounts where refresh_id = $1`;
-    await eventually('no row of it', async () => (await this.posts.pool.query(sql, [refreshId])).rowCount === 0);
+    await until('no row of it', async () => (await this.posts.pool.query(sql, [refreshId])).rowCount === 0);
   }
 
   async parked(accountId: string): Promise<readonly { target_id: string | null; reason: string; raw: string }[]> {

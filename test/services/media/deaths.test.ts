@@ -10,9 +10,9 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { usesOf } from '#services/media/uses.ts';
 import { clip } from '#test/support/clip.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { MediaWorld } from './world.ts';
 
 const script = fileURLToPath(new URL('./media-process.ts', import.meta.url));
@@ -99,7 +99,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
       await mortals.died(await mortals.child('media:after-blobs-gone'));
       assert.equal((await pool.query(counted, [id])).rowCount, 1, 'it died before it gave back the room');
       const last = await world.start();
-      await eventually('nothing is left to do', async () => (await world.job(id)) === null);
+      await until('nothing is left to do', async () => (await world.job(id)) === null);
       await last.stop();
       assert.deepEqual(await world.keys(id), []);
       assert.equal((await pool.query(counted, [id])).rowCount, 0);
@@ -138,10 +138,10 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
 
     await whileLocked('media_v1', async () => {
       await world.command(id, { type: 'Delete' });
-      await eventually('it waits for the library', () => putOff(1, 5));
+      await until('it waits for the library', () => putOff(1, 5));
     });
     await again();
-    await eventually('it waits for calls on their way', () => putOff(500, 600));
+    await until('it waits for calls on their way', () => putOff(500, 600));
     await kept();
 
     const postId = randomUUID();
@@ -152,20 +152,20 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     await whileLocked('posts_v1', async () => {
       await execute(posts.store, post, postId, draft, posts.context());
       await again(`, hidden_at = now() - interval '11 minutes'`);
-      await eventually('it waits for the posts', () => putOff(1, 5));
+      await until('it waits for the posts', () => putOff(1, 5));
     });
     await again();
-    await eventually('it waits for the post', () => putOff(3_000, 3_600));
+    await until('it waits for the post', () => putOff(3_000, 3_600));
     await kept();
 
     await execute(posts.store, post, postId, { type: 'ReplaceDraft', body: body([]) }, posts.context());
     await again();
-    await eventually('it is removed', async () => (await world.job(id)) === null);
+    await until('it is removed', async () => (await world.job(id)) === null);
     assert.deepEqual(await world.keys(id), []);
 
     const { id: place } = await world.offer(await picture(521), { contentType: 'image/png' });
     await world.command(place, { type: 'Delete' });
-    await eventually('the upload is removed', async () => (await world.keys(place)).length === 0);
+    await until('the upload is removed', async () => (await world.keys(place)).length === 0);
     await worker.stop();
   });
 
@@ -173,7 +173,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     for (const point of ['media:after-rendition-put', 'media:before-finish']) {
       const sleeper = await mortals.child(point, 'SIGSTOP');
       const id = await world.upload(await picture(510), { contentType: 'image/png', platforms: ['instagram'] });
-      await eventually('it sleeps', async () => (await world.story(id)).includes('MediaRenditionsPlanned'));
+      await until('it sleeps', async () => (await world.story(id)).includes('MediaRenditionsPlanned'));
       const next = await world.start();
       await fine(id);
       const story = await world.story(id);
@@ -201,7 +201,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
   t('a drain in the middle of the work counts as no death, and the next worker continues', async () => {
     const id = await world.upload(await clip(), { contentType: 'video/mp4' });
     const first = await world.start();
-    await eventually('it has begun', async () => (await world.job(id)) !== null && (await world.story(id)).length > 2);
+    await until('it has begun', async () => (await world.job(id)) !== null && (await world.story(id)).length > 2);
     await first.stop();
     const job = await world.job(id);
     assert.ok(job === null || job.attempts === 0, JSON.stringify(job));

@@ -4,8 +4,8 @@ import sharp from 'sharp';
 import { Cores } from '#services/media/cores.ts';
 import { clearOffers } from '#services/media/offers.ts';
 import { readyClip } from '#test/support/clip.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { MediaWorld } from './world.ts';
 
 suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
@@ -60,7 +60,7 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
         workspaceId: randomUUID(),
       });
       const workers = [await world.start(), await world.start()];
-      await eventually('the one', async () => (await world.state(single)).status === 'transcoded');
+      await until('the one', async () => (await world.state(single)).status === 'transcoded');
       const done = await Promise.all(many.map(async (id) => (await world.state(id)).status === 'transcoded'));
       const before = done.filter(Boolean).length;
       assert.ok(before <= 6, `${before} of the others came first`);
@@ -80,7 +80,7 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
     const clientId = await posts.client();
     const accounts = [await posts.connect(clientId, 'tiktok'), await posts.connect(clientId, 'threads')];
     await posts.schedule(accounts, { dueAt: Date.now() + 86_400_000, body: { mediaIds: [id] } });
-    await eventually('both', async () => {
+    await until('both', async () => {
       const state = await world.state(id);
       if (state.status !== 'transcoded') return false;
       const met = ['tiktok/feed', 'threads/feed'].map((key) => state.needs.get(key)?.status ?? '');
@@ -98,7 +98,7 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
     const offered = await world.offer(body, { contentType: 'image/png' });
     const known = async () =>
       (await posts.pool.query('select 1 from ops.media_offers where asset_id = $1', [offered.id])).rowCount === 1;
-    await eventually('the offer is heard of', known);
+    await until('the offer is heard of', known);
     await worker.stop();
     const deps = { pool: posts.pool, store: posts.store, blobs: posts.blobs, logger: posts.logger };
     const due = () => posts.pool.query("update ops.media_offers set due_at = now() - interval '1 minute'");

@@ -19,8 +19,8 @@ import { clearImports } from '#services/media/imports.ts';
 import { NoRoom, videoSlotOf, videoSlots } from '#services/media/videos.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
 import { clip } from '#test/support/clip.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { mediaConfig as config, importUrlsOf, MediaWorld } from './world.ts';
 
 /** Ends what still lasts when a test has failed. */
@@ -145,19 +145,19 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const pollMs = 20;
     const running = await world.start({ config: config(2), transcoder, readiness, pollMs });
     const mine = [await upload(), await upload()];
-    await eventually('one is under way', () => begun.length === 1);
+    await until('one is under way', () => begun.length === 1);
     await served();
     assert.equal(begun.length, 1);
     mine.push(await upload(randomUUID()));
-    await eventually('it is full', () => begun.length === 2);
+    await until('it is full', () => begun.length === 2);
     const fullSince = performance.now();
-    await eventually('longer than one may not have looked', () => performance.now() - fullSince > 12 * pollMs);
+    await until('longer than one may not have looked', () => performance.now() - fullSince > 12 * pollMs);
     assert.deepEqual(
       (await readiness.ask()).filter(({ ok }) => !ok),
       [],
     );
     for (const one of begun) one.end();
-    await eventually('the third', () => begun.length === 3);
+    await until('the third', () => begun.length === 3);
     begun[2]?.end();
     for (const id of mine) await world.settled(id, 'transcoded');
     await running.stop();
@@ -179,7 +179,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const begin = async (workspaceId: string) =>
       ids.push(await world.import(`https://a.test/${ids.length}`, ['x'], workspaceId));
     for (let n = 0; n < 6; n += 1) await begin(live);
-    await eventually('a workspace has its share', () => begun.length === 4);
+    await until('a workspace has its share', () => begun.length === 4);
     // The sandbox twin has no share of its own.
     for (let n = 0; n < 6; n += 1) await begin(twin);
     await served(twin);
@@ -187,9 +187,9 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const other = randomUUID();
     await world.settled(await world.import('https://b.test/quick', ['x'], other), 'transcoded');
     for (let n = 0; n < 6; n += 1) await begin(other);
-    await eventually('the other has its share', () => begun.length === 8);
+    await until('the other has its share', () => begun.length === 8);
     for (let ended = 0; ended < ids.length; ended += 1) {
-      await eventually('the next', () => begun[ended] !== undefined);
+      await until('the next', () => begun[ended] !== undefined);
       begun[ended]?.end();
     }
     for (const id of ids) await world.settled(id, 'failed');
@@ -279,15 +279,15 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     // Two that come at once, and room for one of them at most.
     await usage.setQuota(owner, (await counted()) + photo.length + 10);
     const both = [await world.import('https://a.test/1', [], owner), await world.import('https://a.test/2', [], owner)];
-    await eventually('both are here', () => begun.length === 2);
+    await until('both are here', () => begun.length === 2);
     for (const one of begun) one.end();
     const ended = async () => Promise.all(both.map(async (one) => (await world.state(one)).status));
-    await eventually('both have ended', async () => !(await ended()).includes('transcoding'));
+    await until('both have ended', async () => !(await ended()).includes('transcoding'));
     assert.deepEqual((await ended()).sort(), ['failed', 'transcoded']);
     const failed = both[(await ended()).indexOf('failed')] ?? '';
     assert.equal((await world.settled(failed, 'failed')).failure?.code, 'import_no_room');
     assert.deepEqual(await world.keys(failed, owner), []);
-    await eventually('it is done with', async () => (await world.job(failed)) === null);
+    await until('it is done with', async () => (await world.job(failed)) === null);
     const { rows } = await pool.query('select sum(bytes)::int as sum from ops.media_usage where customer_id = $1', [
       owner,
     ]);
@@ -303,7 +303,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     for (const owner of [randomUUID(), randomUUID()]) {
       for (let n = 0; n < 3; n += 1) ids.push(await world.import(`https://a.test/${n}`, ['x'], owner));
     }
-    await eventually('three', () => begun.length === 3);
+    await until('three', () => begun.length === 3);
     await served();
     assert.equal(begun.length, 3);
     assert.deepEqual(
@@ -311,7 +311,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
       ids.map(() => 0),
     );
     for (let ended = 0; ended < ids.length; ended += 1) {
-      await eventually('the next', () => begun[ended] !== undefined);
+      await until('the next', () => begun[ended] !== undefined);
       begun[ended]?.end();
     }
     for (const id of ids) await world.settled(id, 'failed');
@@ -324,7 +324,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const asBefore = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 0)';
     await world.posts.pool.query(asBefore, [id, world.posts.workspaceId]);
     const running = await world.start({ config: config(1), fetchFile });
-    await eventually('it is fetched', () => begun.length === 1);
+    await until('it is fetched', () => begun.length === 1);
     const seenBefore = 'select 1 from ops.media_jobs where asset_id = $1 and due_at < $2';
     const { rowCount } = await world.posts.pool.query(seenBefore, [id, new Date(Date.now() + 86_400_000)]);
     assert.equal(rowCount, 0, 'a release without lanes would fetch it, too');
@@ -353,10 +353,10 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const running = await world.start({ config: config(3), transcoder: { ...tools, render }, machine });
     const upload = async () => world.upload(video, { contentType: 'video/x-matroska', platforms: ['instagram'] });
     const first = await upload();
-    await eventually('the first renders', () => renders.length === 1);
+    await until('the first renders', () => renders.length === 1);
     assert.equal(renders[0]?.threads, 8);
     const second = await upload();
-    await eventually('the second waits', async () => {
+    await until('the second waits', async () => {
       const { rows } = await world.posts.pool.query('select video, attempts from ops.media_jobs where asset_id = $1', [
         second,
       ]);
@@ -367,7 +367,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     assert.equal(renders.length, 1);
     renders[0]?.end();
     await world.settled(first, 'transcoded');
-    await eventually('the second renders', () => renders.length === 2);
+    await until('the second renders', () => renders.length === 2);
     renders[1]?.end();
     await world.settled(second, 'transcoded');
     await running.stop();
@@ -389,12 +389,12 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const loseLease = (id: string) =>
       world.posts.pool.query("delete from ops.work_leases where kind = 'media' and id = $1", [id]);
     const id = await world.import('https://a.test/4', ['x']);
-    await eventually('it is under way', () => begun.length === 1);
+    await until('it is under way', () => begun.length === 1);
     await loseLease(id);
-    await eventually('it is begun anew', () => begun.length === 2);
+    await until('it is begun anew', () => begun.length === 2);
     const [first, second] = begun;
     first?.end();
-    await eventually('the first has left', () => !existsSync(path.dirname(first?.to ?? '')));
+    await until('the first has left', () => !existsSync(path.dirname(first?.to ?? '')));
     assert.ok(existsSync(second?.to ?? ''));
     assert.equal(await attempts(id), 0, 'a download that is lost is held against nobody');
     second?.end();
@@ -402,12 +402,12 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await world.keys(id), await world.named(id));
 
     const looked = await slow.upload();
-    await eventually('it is looked at', () => slow.begun.length === 1);
+    await until('it is looked at', () => slow.begun.length === 1);
     await loseLease(looked);
-    await eventually('it is looked at anew', () => slow.begun.length === 2);
+    await until('it is looked at anew', () => slow.begun.length === 2);
     assert.equal(await attempts(looked), 2);
     slow.begun[0]?.end();
-    await eventually('the first is taken back', async () => (await attempts(looked)) === 1);
+    await until('the first is taken back', async () => (await attempts(looked)) === 1);
     slow.begun[1]?.end();
     await world.settled(looked, 'transcoded');
     await running.stop();
@@ -417,14 +417,14 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const { begun, upload: slowUpload, transcoder } = slowUploads();
     const running = await world.start({ config: config(3), transcoder });
     const long = await slowUpload();
-    await eventually('it is under way', () => begun.length === 1);
+    await until('it is under way', () => begun.length === 1);
     const suspect = await world.offer(photo, { contentType: 'image/jpeg', workspaceId: randomUUID() });
     const sql = `insert into ops.media_jobs (asset_id, workspace_id, revision, attempts, due_at, tried_at)
       values ($1, $2, 0, 2, 'infinity', $3)`;
     await world.posts.pool.query(sql, [suspect.id, randomUUID(), new Date()]);
     await world.command(suspect.id, { type: 'Register', ...described, platforms: ['x'] });
     const dueNow = 'select 1 from ops.media_jobs where asset_id = $1 and due_at <= now()';
-    await eventually('it is due', async () => (await world.posts.pool.query(dueNow, [suspect.id])).rowCount === 1);
+    await until('it is due', async () => (await world.posts.pool.query(dueNow, [suspect.id])).rowCount === 1);
     await served();
     assert.equal((await world.state(suspect.id)).status, 'transcoding');
     assert.equal(await attempts(suspect.id), 2);
@@ -449,16 +449,16 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const urgent = await world.upload(photo, mine);
     await world.settled(urgent, 'transcoded');
     await slowUpload(randomUUID());
-    await eventually('it is full', () => begun.length === 1);
+    await until('it is full', () => begun.length === 1);
     const bulk: string[] = [];
     for (let n = 0; n < 5; n += 1) bulk.push(await world.upload(photo, mine));
     await world.need(urgent, { platform: 'instagram', use: 'story' });
-    await eventually('all are heard of', async () => {
+    await until('all are heard of', async () => {
       const jobs = await Promise.all([...bulk, urgent].map((id) => world.job(id)));
       return jobs.every((one) => one !== null);
     });
     begun[0]?.end();
-    await eventually('the rendition', async () => {
+    await until('the rendition', async () => {
       const state = await world.state(urgent);
       const met = state.status === 'transcoded' ? state.needs.get('instagram/story')?.status : undefined;
       return met === 'ready' || met === 'fits';
@@ -474,7 +474,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const running = await world.start();
     const sql = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 7)';
     await world.posts.pool.query(sql, [id, randomUUID()]);
-    await eventually('it is gone', async () => (await world.job(id)) === null);
+    await until('it is gone', async () => (await world.job(id)) === null);
     await running.stop();
   });
 });

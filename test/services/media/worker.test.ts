@@ -7,8 +7,8 @@ import { largestOf } from '#domain/media-types.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { clip } from '#test/support/clip.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { MediaWorld } from './world.ts';
 
 const photo = (width = 1_600, height = 1_200) =>
@@ -64,13 +64,13 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
       assert.ok(need.status === 'fits' || need.status === 'ready', JSON.stringify(need));
     assert.ok(poster !== null && poster.width > 0);
     await world.need(id, { platform: 'instagram', use: 'story' }, { platform: 'x', use: 'feed' });
-    await eventually('the story', async () => {
+    await until('the story', async () => {
       const state = await world.state(id);
       if (state.status !== 'transcoded') return false;
       const need = state.needs.get('instagram/story');
       return need?.status === 'ready' || need?.status === 'fits';
     });
-    await eventually('the end of the work', async () => (await world.job(id)) === null);
+    await until('the end of the work', async () => (await world.job(id)) === null);
     assert.equal((await world.story(id)).filter((one) => one === 'MediaTranscoded').length, 1);
     assert.deepEqual(await world.keys(id), await world.named(id));
   });
@@ -86,7 +86,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     const { rows } = await world.posts.pool.query<{ done: number }>('select done from told');
     assert.ok(rows.length > 0);
     for (const { done } of rows) assert.ok(done >= 0 && done <= 1, String(done));
-    await eventually('nothing is left', async () => {
+    await until('nothing is left', async () => {
       const left = await world.posts.pool.query('select from ops.progress');
       return left.rowCount === 0;
     });
@@ -97,7 +97,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     await world.settled(id, 'transcoded');
     const before = await world.keys(id);
     await world.need(id, { platform: 'threads', use: 'feed' });
-    await eventually('the need', async () => {
+    await until('the need', async () => {
       const state = await world.state(id);
       return state.status === 'transcoded' && ['ready', 'fits'].includes(state.needs.get('threads/feed')?.status ?? '');
     });
@@ -174,7 +174,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
   t('an import is retried while its server is down, and fails when the server stays down', async () => {
     served.set('/later', 503);
     const later = await world.import(`${origin}/later`, ['x']);
-    await eventually('a failed download', async () => ((await world.job(later))?.fetches ?? 0) > 0);
+    await until('a failed download', async () => ((await world.job(later))?.fetches ?? 0) > 0);
     served.set('/later', await photo());
     await world.settled(later, 'transcoded');
     served.set('/never', 503);
@@ -198,7 +198,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     });
     const running = await other.start({ blobs });
     const id = await other.upload(await photo(), { contentType: 'image/jpeg', platforms: ['x'] });
-    await eventually('tries', async () => ((await other.job(id))?.failures ?? 0) >= 7);
+    await until('tries', async () => ((await other.job(id))?.failures ?? 0) >= 7);
     assert.equal((await other.job(id))?.attempts ?? 0, 0);
     away = false;
     await other.settled(id, 'transcoded');

@@ -23,7 +23,8 @@ import { usesOf } from '#services/media/uses.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { eventually, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
+import { type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
+import { until } from '#test/support/until.ts';
 
 type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool'>;
 
@@ -158,7 +159,7 @@ export class MediaWorld {
       if (refused && state.status !== status) throw new Error(`it is ${state.status}`);
       return state.status === status && (await this.job(id)) === null;
     };
-    await eventually('', there, ms).catch(async () => {
+    await until(`${id} is ${status}`, there, { withinMs: ms }).catch(async () => {
       throw new Error(
         `${id} never was ${status}: ${(await this.story(id)).join(' ')} ${JSON.stringify(await this.job(id))}`,
       );

@@ -13,8 +13,9 @@ import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { Resting } from '#services/outcomes/resting.ts';
 import { type SweptKind, sweep } from '#services/outcomes/sweeper.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const failure: Failure = {
   category: 'invalid_content',
@@ -51,7 +52,7 @@ suite('outcomes', (t) => {
   };
   const postStatus = async (postId: string) => statusOf((await world.store.load(post, postId)).state);
   const is = (postId: string, status: string) =>
-    eventually(`${status}`, async () => (await postStatus(postId)) === status, 15_000);
+    until(`${status}`, async () => (await postStatus(postId)) === status, { withinMs: 15_000 });
   const targetEvents = async (ids: readonly string[]) =>
     (await Promise.all(ids.map((id) => world.store.readStream(`target-${id}`)))).flat();
 
@@ -144,7 +145,7 @@ suite('outcomes', (t) => {
     );
     await world.archive(other);
     await world.all([b], 'canceled');
-    await eventually('revoked', async () => (await world.story(`invite-${inviteId}`)).includes('ConnectInviteRevoked'));
+    await until('revoked', async () => (await world.story(`invite-${inviteId}`)).includes('ConnectInviteRevoked'));
     await is(postId, 'published');
     assert.deepEqual((await world.story(`target-${b}`)).slice(-1), ['TargetCanceled']);
     assert.equal((await world.target(a)).status, 'published');
@@ -176,12 +177,12 @@ suite('outcomes', (t) => {
     ];
     for (const command of commands) await act(postId, id, command);
     const running = world.outcomes();
-    await eventually('its row shows it', async () => {
+    await until('its row shows it', async () => {
       const { rows } = await world.pool.query('select status, external_id from read.post_targets where id = $1', [id]);
       return rows[0]?.status === 'rate_limited' && rows[0]?.external_id === 'e';
     });
     await world.archive(other);
-    await eventually('its row shows it', async () => {
+    await until('its row shows it', async () => {
       const { rows } = await world.pool.query('select archived_at from read.clients where id = $1', [other]);
       return rows[0]?.archived_at !== null;
     });
@@ -206,7 +207,7 @@ suite('outcomes', (t) => {
     assert.equal((await world.target(targetIds[0] ?? '')).status, 'none');
     const [a, b] = [world.outcomes(200), world.outcomes(200)];
     await world.all(targetIds, 'pending');
-    await eventually('the row says so', async () => {
+    await until('the row says so', async () => {
       const { rows } = await world.pool.query('select fan_out_behind as behind from read.posts where id = $1', [
         postId,
       ]);
@@ -227,7 +228,7 @@ suite('outcomes', (t) => {
       const { rows } = await world.pool.query('select count(*)::int as n from read.posts where fan_out_behind');
       return rows[0].n;
     };
-    await eventually('both are seen to be behind', async () => (await behind()) === 2);
+    await until('both are seen to be behind', async () => (await behind()) === 2);
     let loads = 0;
     let sick: unknown = new InvalidEvent(`post-${bad.postId}`, 'PostScheduled', 'asked for');
     const store: typeof world.store = Object.assign(Object.create(world.store), {
@@ -264,7 +265,7 @@ suite('outcomes', (t) => {
       assert.equal(loads, expected, `after ${at} ms`);
     }
     assert.deepEqual(failed, ['post', 'post', 'post']);
-    await eventually('the row of the good one says so', async () => (await behind()) === 1);
+    await until('the row of the good one says so', async () => (await behind()) === 1);
     const shown = await registry.metrics();
     assert.match(shown, /^plans_behind\{thread="test"\} 1$/m);
     const [, age] = /^plans_behind_oldest_seconds\{thread="test"\} ([\d.]+)$/m.exec(shown) ?? [];
@@ -275,11 +276,11 @@ suite('outcomes', (t) => {
     await assert.rejects(swept(), Unavailable, 'a part that is away ends the sweep');
     assert.equal(failed.length, 3, 'and is no fault of the post');
     await world.schedule(accounts, { dueAt: later(), fan: false });
-    await eventually('one more is seen to be behind', async () => (await behind()) === 2);
+    await until('one more is seen to be behind', async () => (await behind()) === 2);
     await assert.rejects(swept(), Unavailable, 'the second sweep ends at the same post');
     assert.equal(failed.length, 4, 'and the post rests');
     assert.equal(await swept(), 1, 'so that the third gets to the one behind it');
-    await eventually('the row of that one says so', async () => (await behind()) === 1);
+    await until('the row of that one says so', async () => (await behind()) === 1);
     now = minutes(120);
     assert.equal(await sweep({ ...deps, store: world.store }, new AbortController().signal), 1);
     await world.all(bad.targetIds, 'pending');
@@ -287,7 +288,7 @@ suite('outcomes', (t) => {
 
   t('both consumers run', async () => {
     const running = world.outcomes();
-    await eventually('lanes run', () =>
+    await until('lanes run', () =>
       running.outcomes.consumers.every((one) => [...one.status().values()].every(({ state }) => state === 'running')),
     );
     await running.stop();

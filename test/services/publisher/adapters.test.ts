@@ -17,9 +17,10 @@ import { Steps } from '#services/publisher/steps.ts';
 import { Deadline } from '#services/publisher/time.ts';
 import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -76,7 +77,7 @@ suite('publisher and adapters that misbehave', (t) => {
   t('the publisher corrects an answer that contradicts the boundary', async () => {
     const unknownWithout = start(adapter(async () => ({ kind: 'unknown', failure })));
     const first = await schedule();
-    await eventually('deferred', async () => (await world.story(`target-${first}`)).includes('TargetPublishDeferred'));
+    await until('deferred', async () => (await world.story(`target-${first}`)).includes('TargetPublishDeferred'));
     await unknownWithout.stop();
     const deferredAfter = start(
       adapter(async (_request, steps) => {
@@ -104,7 +105,7 @@ suite('publisher and adapters that misbehave', (t) => {
     await world.all([id], 'outcome_unknown');
     assert.equal(answered, false);
     late.resolve();
-    await eventually('the late answer', () => answered);
+    await until('the late answer', () => answered);
     assert.equal((await world.target(id)).status, 'outcome_unknown');
     await publisher.stop();
   });
@@ -138,7 +139,7 @@ suite('publisher and adapters that misbehave', (t) => {
       }),
     );
     const id = await schedule();
-    await eventually('begun', () => story.length > 0);
+    await until('begun', () => story.length > 0);
     await world.pool.query(
       `update ops.work_leases set epoch = nextval('ops.work_lease_epochs'), until = now() + interval '1 s' where id = $1`,
       [id],
@@ -176,7 +177,7 @@ suite('publisher and adapters that misbehave', (t) => {
     });
     const [first = '', other = ''] = targetIds;
     second = other;
-    await eventually('both', () => begun.length === 2);
+    await until('both', () => begun.length === 2);
     await publisher.stop();
     assert.equal((await world.target(first)).status, 'published');
     assert.equal((await world.target(second)).status, 'publishing');
@@ -272,7 +273,7 @@ suite('publisher and adapters that misbehave', (t) => {
     );
     const { clientId } = account;
     await world.schedule(await Promise.all(Array.from({ length: 16 }, () => world.connect(clientId, 'x'))));
-    await eventually('it hangs', () => hanging.size > 1);
+    await until('it hangs', () => hanging.size > 1);
     const dueAt = Date.now() + 1_500;
     const { targetIds } = await world.schedule([await world.connect(clientId, 'linkedin')], { dueAt });
     await world.all(targetIds, 'published', 10_000);
@@ -296,7 +297,7 @@ suite('publisher and adapters that misbehave', (t) => {
       await act({ ...claim, type: 'Checkpoint', step: 'boundary', data: {}, deadline });
       await act({ ...claim, type: 'RecordUnknown', failure, reconcileAt: new Date().toISOString() });
     }
-    await eventually('the read model knows', async () => {
+    await until('the read model knows', async () => {
       const known = `select from read.post_targets where status = 'outcome_unknown' and id = any($1)`;
       return (await world.pool.query(known, [unknown])).rowCount === unknown.length;
     });
@@ -315,7 +316,7 @@ suite('publisher and adapters that misbehave', (t) => {
           }),
       },
     );
-    await eventually('it is asked', () => asked >= 4);
+    await until('it is asked', () => asked >= 4);
     const { targetIds } = await world.schedule([account]);
     await world.all(targetIds, 'published', 10_000);
     assert.ok(
@@ -337,7 +338,7 @@ suite('publisher and adapters that misbehave', (t) => {
     };
     const publisher = world.publisher({ publishConcurrency: 1 }, { clock });
     const { targetIds } = await world.schedule([account]);
-    await eventually('it was found, and not leased, more often than there are slots', async () => asked > 4);
+    await until('it was found, and not leased, more often than there are slots', async () => asked > 4);
     fault = null;
     await world.all(targetIds, 'published');
     await publisher.stop();
@@ -378,7 +379,7 @@ suite('publisher and adapters that misbehave', (t) => {
     );
     await world.all(ids.slice(0, 2), 'published');
     const deferred = async (id = '') => (await world.story(`target-${id}`)).includes('TargetPublishDeferred');
-    await eventually('what hangs is put off', () => deferred(ids[2]));
+    await until('what hangs is put off', () => deferred(ids[2]));
     assert.deepEqual(aborted, ['hangs']);
     await hangs.stop();
     const limited = world.publisher(
@@ -394,8 +395,8 @@ suite('publisher and adapters that misbehave', (t) => {
       },
     );
     const { targetIds } = await world.schedule([account]);
-    await eventually('what never ends is put off', () => deferred(targetIds[0]));
-    await eventually('and stopped', () => aborted.includes('moving'));
+    await until('what never ends is put off', () => deferred(targetIds[0]));
+    await until('and stopped', () => aborted.includes('moving'));
     await limited.stop();
   });
 });
@@ -405,8 +406,8 @@ suite('publisher parts', (t) => {
     const steps = new Steps({} as LeasedTarget, new AbortController().signal, 1_000, null);
     const seen = [steps.movedAt];
     for (const bytes of [0, 10, 10, 4, 6]) {
-      const until = performance.now() + 2;
-      while (performance.now() < until);
+      const end = performance.now() + 2;
+      while (performance.now() < end);
       steps.fetched(bytes);
       seen.push(steps.movedAt);
     }
@@ -449,8 +450,8 @@ suite('publisher parts', (t) => {
   t('a deadline that passed while the process stood still aborts before its timer runs', () => {
     const deadline = new Deadline(30);
     assert.equal(deadline.signal.aborted, false);
-    const until = performance.now() + 40;
-    while (performance.now() < until);
+    const end = performance.now() + 40;
+    while (performance.now() < end);
     assert.equal(deadline.signal.aborted, true);
     assert.throws(() => deadline.signal.throwIfAborted());
   });

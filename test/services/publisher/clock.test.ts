@@ -3,8 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 const wrongClock = new URL('../../support/wrong-clock.ts', import.meta.url).href;
@@ -53,10 +54,10 @@ suite('the clock of a publisher', (t) => {
       const isHeld = async () =>
         (await world.pool.query('select from ops.work_leases where id = $1 and until > now()', [held.id])).rowCount ===
         1;
-      await eventually('the target is leased for its due time', isHeld);
+      await until('the target is leased for its due time', isHeld);
       off.ms = -61_000;
       const next = await dueIn(500);
-      await eventually('both are late', () => Date.now() > held.dueAt + 300);
+      await until('both are late', () => Date.now() > held.dueAt + 300);
       assert.equal(await isHeld(), false, 'the lease keeps the target from other publishers');
       for (const { id } of [held, next]) assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled']);
       off.ms = 0;

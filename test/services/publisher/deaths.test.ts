@@ -5,8 +5,9 @@ import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 
@@ -92,7 +93,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await world.story(`account-${account.id}`), ['AccountConnected']);
     await world.all([await schedule(account)], 'failed');
     const said = ['AccountConnected', 'AccountReauthRequired'];
-    await eventually('reauth', async () => (await world.story(`account-${account.id}`)).length === 2);
+    await until('reauth', async () => (await world.story(`account-${account.id}`)).length === 2);
     assert.deepEqual(await world.story(`account-${account.id}`), said);
     await publisher.stop();
   });
@@ -102,7 +103,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
       const sleeper = await child(`publisher:${point}`, 'SIGSTOP');
       const id = await schedule(provable);
       const started = async () => (await world.target(id)).status !== 'pending';
-      await eventually('the sleeper has begun', started);
+      await until('the sleeper has begun', started);
       const publisher = world.publisher();
       await world.all([id], 'published');
       const story = await world.story(`target-${id}`);

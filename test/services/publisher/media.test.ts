@@ -8,8 +8,9 @@ import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { clip, readyClip } from '#test/support/clip.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { eventually, PublishingWorld, type Running } from '#test/support/publishing.ts';
+import { PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 suite('files of a target', { timeoutMs: 180_000 }, (t) => {
   let world: PublishingWorld;
@@ -69,9 +70,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     const body = await clip();
     const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
     const target = await post('tiktok', { mediaIds: [id] });
-    await eventually('it is asked for', async () =>
-      (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'),
-    );
+    await until('it is asked for', async () => (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'));
     assert.deepEqual(await world.story(`target-${target}`), ['TargetScheduled']);
     const rendition = 'ab'.repeat(16);
     const need = { platform: 'tiktok', use: 'feed' } as const;
@@ -116,7 +115,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
 
   const minuteMs = 60_000;
   const isAskedFor = (id: string) =>
-    eventually('it is asked for', async () => (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'));
+    until('it is asked for', async () => (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'));
 
   t('after an outage a late target first requests its rendition, and is published once it is ready', async () => {
     const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
@@ -145,7 +144,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     const second = await post('tiktok', { mediaIds: [fresh.id] }, Date.now() - 60 * minuteMs);
     await isAskedFor(fresh.id);
     clock.behindMs = -29 * minuteMs;
-    await eventually('it was looked at since', () => looksAt(second));
+    await until('it was looked at since', () => looksAt(second));
     assert.deepEqual(await world.story(`target-${second}`), ['TargetScheduled']);
     clock.behindMs = -31 * minuteMs;
     assert.equal((await failureOf(second))?.code, 'media_not_ready');
@@ -154,7 +153,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     await publisher.stop();
     publisher = world.publisher();
     const third = await post('tiktok', { mediaIds: [asked.id] }, Date.now() - 60 * minuteMs);
-    await eventually('it was looked at since', () => looksAt(third));
+    await until('it was looked at since', () => looksAt(third));
     assert.deepEqual(await world.story(`target-${third}`), ['TargetScheduled']);
   });
 

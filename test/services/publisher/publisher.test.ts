@@ -8,9 +8,10 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Variant } from '#schemas/post.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { PublishingWorld } from '#test/support/publishing.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const required: readonly Variant[] = [
   { platform: 'tiktok', contentOverride: null, mediaIdsOverride: null, overrides: { privacyLevel: 'SELF_ONLY' } },
@@ -66,7 +67,7 @@ suite('publisher', (t) => {
     const one = await world.connect(clientId, 'x');
     const { targetIds, postId } = await world.schedule([one], { dueAt: Date.now() + 2_000 });
     const [id = ''] = targetIds;
-    await eventually('the publisher knows the old time', () => loaded.has(id));
+    await until('the publisher knows the old time', () => loaded.has(id));
     const later = new Date(Date.now() + 2_500).toISOString();
     await execute(
       world.store,
@@ -156,7 +157,7 @@ suite('publisher', (t) => {
     const one = await world.connect(clientId, 'linkedin', 'token-death-acme');
     const first = await world.schedule([one], { text: 'a' });
     await world.all(first.targetIds, 'failed');
-    await eventually('reauth', async () => (await world.story(`account-${one.id}`)).length === 2);
+    await until('reauth', async () => (await world.story(`account-${one.id}`)).length === 2);
     const second = await world.schedule([one], { text: 'b' });
     await world.all(second.targetIds, 'failed');
     assert.deepEqual(await world.story(`account-${one.id}`), ['AccountConnected', 'AccountReauthRequired']);

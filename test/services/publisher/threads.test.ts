@@ -9,8 +9,9 @@ import { readyAsset } from '#test/support/assets.ts';
 import { readyClip } from '#test/support/clip.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Account, eventually, PublishingWorld, type Running } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 
@@ -116,7 +117,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     started();
     const photo = await readyAsset(world.store, world.workspaceId, 'image', { needs: [] });
     const id = await schedule(provable, ['head', { content: '', mediaIds: [photo.id] }]);
-    await eventually('its rendition is asked for', async () =>
+    await until('its rendition is asked for', async () =>
       (await world.story(`media-${photo.id}`)).includes('MediaRenditionsRequested'),
     );
     assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled']);
@@ -187,7 +188,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     const texts = ['one', 'two [[sandbox:slow once 3s]]', 'three', 'four'];
     const leaving = await world.connect(own, 'threads');
     const gone = await schedule(leaving, texts);
-    await eventually('its head is out', async () => (await chain(gone)).length === 1);
+    await until('its head is out', async () => (await chain(gone)).length === 1);
     const left = { type: 'Disconnect', reason: 'asked for' } as const;
     await execute(world.store, accountDecider, leaving.id, left, world.context());
     const [lost] = await world.all([gone], 'failed');
@@ -195,7 +196,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.ok((await chain(gone)).length < texts.length);
 
     const archived = await schedule(await world.connect(own, 'threads'), texts);
-    await eventually('its head is out', async () => (await chain(archived)).length === 1);
+    await until('its head is out', async () => (await chain(archived)).length === 1);
     await world.archive(own);
     const [ended] = await world.all([archived], 'failed');
     assert.equal(ended?.status === 'failed' && ended.failure.code, 'thread_interrupted');
@@ -234,7 +235,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     const texts = ['one', 'two [[sandbox:slow once 1s]]', 'three'];
     const id = await schedule(provable, texts);
     started();
-    await eventually('its head is out', async () => (await chain(id)).length === 1);
+    await until('its head is out', async () => (await chain(id)).length === 1);
     await stopped();
     started();
     await world.all([id], 'published');

@@ -10,7 +10,8 @@ import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import { type Broker, kafkaBroker } from '#test/support/kafka.ts';
 import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts';
 import { suite } from '#test/support/suite.ts';
-import { fill, keepsTheLaw, until } from './world.ts';
+import { until } from '#test/support/until.ts';
+import { fill, keepsTheLaw } from './world.ts';
 
 /** Everything in the log, each lane in its order. */
 const readLog = async (brokers: readonly string[], prefix: string): Promise<LogRecord[]> => {
@@ -31,7 +32,8 @@ const readLog = async (brokers: readonly string[], prefix: string): Promise<LogR
       },
     },
   });
-  await until(() => ends.every((end) => (next.get(end.lane) ?? 0n) >= (end.nextOffset ?? 0n)), 40_000);
+  const isRead = () => ends.every((end) => (next.get(end.lane) ?? 0n) >= (end.nextOffset ?? 0n));
+  await until('every lane is read', isRead, { withinMs: 40_000 });
   stopped.abort();
   await reading.done;
   await log.close();
@@ -77,7 +79,8 @@ suite('relay from EventStoreDB to Kafka', (t) => {
         },
       };
     };
-    const reached = () => until(() => checkpoint.position === double.log.all.at(-1)?.position, 60_000);
+    const isAtEnd = () => checkpoint.position === double.log.all.at(-1)?.position;
+    const reached = () => until('all events are sent', isAtEnd, { withinMs: 60_000 });
     const first = await start();
     await fill(store, 40, 4);
     double.killConnections();

@@ -12,7 +12,8 @@ import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts'
 import { RecordedLog, RecordingLogWriter } from '#test/support/recording-log-writer.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
-import { eventFor, fill, keepsTheLaw, until } from './world.ts';
+import { until } from '#test/support/until.ts';
+import { eventFor, fill, keepsTheLaw } from './world.ts';
 
 /** A relay over memory, stopped by `stop`. */
 const relayOver = (over: Partial<RelayOptions> & Pick<RelayOptions, 'store' | 'writer' | 'checkpoint'>) => {
@@ -33,6 +34,11 @@ const parts = () => ({
   checkpoint: new MemoryRelayCheckpoint(),
 });
 
+const isAtEnd = (store: MemoryEventStore, checkpoint: MemoryRelayCheckpoint): boolean =>
+  checkpoint.position === store.log.all.at(-1)?.position;
+const isSent = (store: MemoryEventStore, checkpoint: MemoryRelayCheckpoint) =>
+  until('all events are sent', () => isAtEnd(store, checkpoint));
+
 suite('relay', (t) => {
   t('sends events with a topic as they were stored, and moves its checkpoint over all others', async () => {
     const { store, writer, checkpoint } = parts();
@@ -40,10 +46,10 @@ suite('relay', (t) => {
     await store.append(`post-${post}`, 'none', [eventFor(post)]);
     await store.append(`target-${randomUUID()}`, 'none', [eventFor(post)]);
     const relay = relayOver({ store, writer, checkpoint });
-    await until(() => checkpoint.position !== null);
+    await until('a checkpoint is saved', () => checkpoint.position !== null);
     const request = randomUUID();
     const { position } = await store.append(`request-${request}`, 'none', [eventFor(request)]);
-    await until(() => checkpoint.position === position);
+    await until('the event is sent', () => checkpoint.position === position);
     assert.deepEqual(relay.status(), { role: 'active', reason: null, position, waiting: 0, trouble: null });
     await relay.stop();
     const [event] = await store.read(`post-${post}`);
@@ -75,11 +81,11 @@ suite('relay', (t) => {
     const { store, writer, checkpoint } = parts();
     await fill(store, 5, 4);
     const first = relayOver({ store, writer, checkpoint });
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await first.stop();
     await fill(store, 5, 4);
     const second = relayOver({ store, writer, checkpoint });
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await second.stop();
     keepsTheLaw(store.log.all, writer.log.records);
     assert.equal(new Set(writer.log.records.map((record) => record.id)).size, writer.log.records.length);
@@ -105,13 +111,13 @@ suite('relay', (t) => {
     });
     writer.beforeSend = () => gate;
     const relay = relayOver({ store: counting, writer, checkpoint });
-    await until(() => relay.status().waiting >= 2_000);
+    await until('2,000 events wait', () => relay.status().waiting >= 2_000);
     for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
     assert.ok(relay.status().waiting <= 2_000);
     assert.ok(read < 3_500, `${read} read of ${store.log.all.length} while one send was under way`);
     assert.equal(checkpoint.position, null);
     release();
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await relay.stop();
     keepsTheLaw(store.log.all, writer.log.records);
     assert.ok(Math.max(...writer.log.sends) === 500);
@@ -129,7 +135,7 @@ suite('relay', (t) => {
       if (failures-- > 0) throw new LogError('unavailable', 'away (asked for)');
     };
     const relay = relayOver({ store, writer, checkpoint });
-    await until(() => checkpoint.position !== null);
+    await until('a checkpoint is saved', () => checkpoint.position !== null);
     await relay.stop();
     assert.equal(tried.length, 4);
     for (const records of tried) assert.equal(records, tried[0]);
@@ -160,18 +166,18 @@ suite('relay', (t) => {
       const states = (await registry.metrics()).matchAll(/^relay_state\{state="(\w+)",.*\} 1$/gm);
       return [check?.ok, check?.detail, [...states].map(([, state]) => state).join()];
     };
-    await until(() => relay.status().trouble !== null);
+    await until('the relay says what fails', () => relay.status().trouble !== null);
     assert.match(String((await told())[1]), /but blocked: no store answers/);
     isStoreAway = false;
-    await until(() => relay.status().trouble === 'no broker answers');
+    await until('the relay blames the broker', () => relay.status().trouble === 'no broker answers');
     assert.deepEqual(await told(), [
       false,
       `active at the start, 0 waiting, but blocked: no broker answers`,
       'waiting',
     ]);
     isLogAway = false;
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
-    await until(() => relay.status().trouble === null);
+    await isSent(store, checkpoint);
+    await until('nothing fails', () => relay.status().trouble === null);
     assert.deepEqual(await told(), [true, `active at ${checkpoint.position}, 0 waiting`, 'active']);
     await relay.stop();
     keepsTheLaw(store.log.all, writer.log.records);
@@ -189,7 +195,7 @@ suite('relay', (t) => {
       },
     };
     const relay = relayOver({ store: ending, writer, checkpoint });
-    await until(() => asked >= 2);
+    await until('the store is asked twice', () => asked >= 2);
     for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve));
     assert.ok(asked < 10, `${asked} times`);
     assert.match(relay.status().trouble ?? '', /ended its subscription/);
@@ -217,11 +223,11 @@ suite('relay', (t) => {
     const gate = Promise.withResolvers<void>();
     writer.beforeSend = () => gate.promise;
     const relay = relayOver({ store: counting, writer, checkpoint });
-    await until(() => relay.status().waiting >= 67);
+    await until('67 events wait', () => relay.status().waiting >= 67);
     for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
     assert.ok(read <= 140, `${read} of 160 read: one batch and one waiting`);
     gate.resolve();
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await relay.stop();
     keepsTheLaw(store.log.all, writer.log.records);
   });
@@ -231,9 +237,9 @@ suite('relay', (t) => {
     const good = randomUUID();
     const { position } = await store.append(`post-${good}`, 'none', [eventFor(good)]);
     const relay = relayOver({ store, writer, checkpoint });
-    await until(() => checkpoint.position === position);
+    await until('the event is sent', () => checkpoint.position === position);
     await store.append(`post-${randomUUID()}`, 'none', [{ ...eventFor('x'), metadata: Buffer.from('{}') }]);
-    await until(() => relay.status().role === 'stopped');
+    await until('the relay stops', () => relay.status().role === 'stopped');
     assert.match(relay.status().reason ?? '', /names no partitionKey/);
     assert.equal(checkpoint.position, position);
     assert.equal(writer.log.records.length, 1);
@@ -262,7 +268,7 @@ suite('relay', (t) => {
       restsMs: [5, 10],
       ...(logger === undefined ? {} : { logger }),
     });
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     assert.deepEqual(rested, [5, 10, 10]);
     assert.equal(relay.status().role, 'active');
     assert.equal(relay.status().reason, null);
@@ -278,7 +284,7 @@ suite('relay', (t) => {
       if (blips >= 0) throw Object.assign(new Error('getaddrinfo ENOTFOUND broker'), { code: 'ENOTFOUND' });
     };
     const relay = relayOver({ store, writer, checkpoint, restsMs: [3_600_000] });
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await relay.stop();
   });
 
@@ -289,13 +295,13 @@ suite('relay', (t) => {
       relayOver({ store, writer: new RecordingLogWriter(log), checkpoint, leaseMs: 300 }),
     );
     await fill(store, 5, 3);
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     assert.deepEqual(relays.map((relay) => relay.status().role).sort(), ['active', 'standby']);
     const active = relays.find((relay) => relay.status().role === 'active');
     const other = relays.find((relay) => relay !== active);
     await active?.stop();
     await fill(store, 5, 3);
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await other?.stop();
     keepsTheLaw(store.log.all, log.records);
     assert.equal(new Set(log.records.map((record) => record.id)).size, log.records.length);
@@ -324,16 +330,16 @@ suite('relay', (t) => {
       renew: async (epoch: bigint) => epoch === checkpoint.epoch,
     };
     const zombie = relayOver({ store, writer: asleep, checkpoint: deaf, leaseMs: 200, maxBatch: 50 });
-    await until(() => sleeping);
+    await until('the zombie sleeps', () => sleeping);
     const heir = relayOver({ store, writer: new RecordingLogWriter(log), checkpoint, leaseMs: 200 });
-    await until(() => checkpoint.epoch === 2n && checkpoint.position === store.log.all.at(-1)?.position);
+    await until('the heir has sent all', () => checkpoint.epoch === 2n && isAtEnd(store, checkpoint));
     const at = checkpoint.position;
     wake();
-    await until(() => zombie.status().role === 'standby');
+    await until('the zombie stands by', () => zombie.status().role === 'standby');
     assert.equal(checkpoint.position, at);
     assert.equal(heir.status().role, 'active');
     await fill(store, 20, 1);
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await Promise.all([zombie.stop(), heir.stop()]);
     keepsTheLaw(store.log.all, log.records);
     const repeats = log.records.length - new Set(log.records.map((record) => record.id)).size;
@@ -354,8 +360,8 @@ suite('relay', (t) => {
       release: async () => {},
     };
     const relay = relayOver({ store, writer, checkpoint: away, leaseMs: 150 });
-    await until(() => relay.status().role === 'active');
-    await until(() => given > 1);
+    await until('the relay is active', () => relay.status().role === 'active');
+    await until('the lease is asked for again', () => given > 1);
     assert.equal(relay.status().role, 'standby');
     await relay.stop();
   });
@@ -410,12 +416,12 @@ suite('relay', (t) => {
       });
       relay.done.catch((error: unknown) => assert.fail(String(error)));
       const head = store.log.all.at(-1)?.position;
-      await until(() => killed.signal.aborted || checkpoint.position === head);
+      await until('it dies or has sent all', () => killed.signal.aborted || checkpoint.position === head);
       killed.abort();
     }
     checkpoint.expire();
     const last = relayOver({ store, writer: new RecordingLogWriter(log), checkpoint });
-    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await isSent(store, checkpoint);
     await last.stop();
     keepsTheLaw(store.log.all, log.records);
   });

@@ -7,7 +7,8 @@ import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts';
 import { RecordingLogWriter } from '#test/support/recording-log-writer.ts';
 import { suite } from '#test/support/suite.ts';
-import { eventFor, keepsTheLaw, until } from './world.ts';
+import { until } from '#test/support/until.ts';
+import { eventFor, keepsTheLaw } from './world.ts';
 
 suite('relay, positions of EventStoreDB', (t) => {
   let double: EventStoreDouble;
@@ -50,7 +51,7 @@ suite('relay, positions of EventStoreDB', (t) => {
   };
 
   const isSent = (checkpoint: MemoryRelayCheckpoint) =>
-    until(() => checkpoint.position === double.log.all.at(-1)?.position);
+    until('all events are sent', () => checkpoint.position === double.log.all.at(-1)?.position);
 
   t('a backlog of whole pages of the server, then more, then a new instance: the log has every event', async () => {
     const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
@@ -120,7 +121,7 @@ suite('relay, positions of EventStoreDB', (t) => {
         await odd.store.append(`post-${other}`, i === 0 ? 'none' : BigInt(i - 1), [eventFor(other)]);
       for (const { says, ...one } of [...cases, { ...odd, says: /no event of the store begins there/ }]) {
         const relay = started(checkpoint, writer, one.store);
-        await until(() => relay.status().role === 'stopped');
+        await until('the relay stops', () => relay.status().role === 'stopped');
         const { reason } = relay.status();
         assert.match(reason ?? '', says);
         for (const told of [String(last.position), last.eventId, 'restore the database from a backup']) {
@@ -141,7 +142,7 @@ suite('relay, positions of EventStoreDB', (t) => {
     const posts = Array.from({ length: 6 }, () => randomUUID());
     for (const post of posts) await there.append(`post-${post}`, 'none', [eventFor(post)]);
     const relay = started(checkpoint, writer, there);
-    await until(() => checkpoint.position === server.log.all.at(-1)?.position);
+    await until('all events are sent', () => checkpoint.position === server.log.all.at(-1)?.position);
     const { port } = server;
     const kept = server.log.all.slice(0, 3);
     await server.stop();
@@ -149,7 +150,7 @@ suite('relay, positions of EventStoreDB', (t) => {
     for (const { stream, id, type, data, metadata } of kept) {
       older.log.append(stream, 'none', [{ id, type, data, metadata, partitionKey: '' }]);
     }
-    await until(() => relay.status().role === 'stopped');
+    await until('the relay stops', () => relay.status().role === 'stopped');
     assert.match(relay.status().reason ?? '', /restored to an earlier day/);
     await relay.stop();
     await there.close();

@@ -1,11 +1,10 @@
-/** What the relay's tests share: events to send, a wait, and the law of the log. */
+/** What the relay's tests share: events to send, and the law of the log. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord } from '#contracts/ports/log.ts';
 import { topicOf } from '#schemas/events.ts';
-import { patience } from '#test/support/patience.ts';
 
 export const eventFor = (partitionKey: string): EventToAppend => ({
   id: randomUUID(),
@@ -14,14 +13,6 @@ export const eventFor = (partitionKey: string): EventToAppend => ({
   metadata: Buffer.from(JSON.stringify({ partitionKey })),
   partitionKey,
 });
-
-export const until = async (condition: () => boolean, ms = 20_000): Promise<void> => {
-  const deadline = performance.now() + ms * patience;
-  while (!condition()) {
-    if (performance.now() > deadline) assert.fail(`not reached in ${ms * patience} ms: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-};
 
 /** Appends to `streams` streams of posts and targets, and to some the log does not carry. */
 export const fill = async (store: EventStore, streams: number, rounds: number): Promise<void> => {

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { ReportsWorld } from './world.ts';
 
 const script = fileURLToPath(new URL('./reports-process.ts', import.meta.url));
@@ -58,7 +58,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     const sleeper = await mortals.child('reports:after-put', 'SIGSTOP');
     const id = await world.define({ formats: ['csv', 'json'] });
     const runId = await world.request(id);
-    await eventually('it sleeps', async () => (await world.keys(runId)).length === 2);
+    await until('it sleeps', async () => (await world.keys(runId)).length === 2);
     const next = world.start();
     await fine(id, runId);
     const keys = await world.keys(runId);
@@ -92,8 +92,8 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     await mortals.died(await mortals.child('reports:after-request'));
     await mortals.died(await mortals.child('reports:after-request'));
     const last = world.start();
-    await eventually('it is made', async () => (await world.story(id)).includes('ReportRunCompleted'));
-    await eventually('the next day is planned', async () => {
+    await until('it is made', async () => (await world.story(id)).includes('ReportRunCompleted'));
+    await until('the next day is planned', async () => {
       const { rows } = await world.posts.pool.query(
         'select due_at > now() as future from ops.report_schedules where report_id = $1',
         [id],
@@ -124,13 +124,13 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
       await execute(world.posts.store, client, clientId, { type: 'Erase' }, world.posts.context());
       await mortals.died(await mortals.child('consume:before-commit'));
       const last = world.start();
-      await eventually('no file is there', async () => {
+      await until('no file is there', async () => {
         const left = await Promise.all([done, open, late].map((run) => world.keys(run)));
         return left.flat().length === 0;
       });
-      await eventually('it is planned no more', async () => !(await world.plannedFor(id)));
+      await until('it is planned no more', async () => !(await world.plannedFor(id)));
       for (const run of [id, done, open, late])
-        await eventually('nothing is left to do', async () => (await world.job(run)) === null);
+        await until('nothing is left to do', async () => (await world.job(run)) === null);
       assert.equal((await world.story(id)).filter((type) => type === 'ReportDefined').length, 2);
       await last.stop();
     },

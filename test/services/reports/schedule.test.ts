@@ -5,8 +5,8 @@ import { lastInstant, nextInstant } from '#domain/report-windows.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { runIdOf } from '#services/reports/schedule.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { definition, ReportsWorld } from './world.ts';
 
 const daily = { every: 'day', weekday: null, dayOfMonth: null, hour: 6 } as const;
@@ -27,7 +27,7 @@ suite('scheduled runs', { timeoutMs: 120_000 }, (t) => {
     return one === undefined ? null : { due: one.due?.toISOString() ?? null, after: one.after.toISOString() };
   };
   const planned = async (id: string) => {
-    await eventually('it is planned', async () => (await row(id))?.due != null);
+    await until('it is planned', async () => (await row(id))?.due != null);
     return (await row(id)) as { due: string; after: string };
   };
   t('a due schedule runs once under the id of its last instant: missed days collapse into it', async () => {
@@ -39,10 +39,7 @@ suite('scheduled runs', { timeoutMs: 120_000 }, (t) => {
     const run = await world.ended(id, runIdOf(id, last), 'completed');
     assert.equal(run.by, 'schedule');
     assert.equal(run.to, new Date(Date.parse(last) - 86_400_000).toISOString().slice(0, 10));
-    await eventually(
-      'it is planned for a day to come',
-      async () => Date.parse((await row(id))?.due ?? '') > Date.now(),
-    );
+    await until('it is planned for a day to come', async () => Date.parse((await row(id))?.due ?? '') > Date.now());
     const planned = (await row(id))?.due;
     assert.equal(planned, nextInstant(schedule, 'UTC', new Date().toISOString()));
     assert.deepEqual(await world.story(id), ['ReportDefined', 'ReportRunRequested', 'ReportRunCompleted']);
@@ -67,7 +64,7 @@ suite('scheduled runs', { timeoutMs: 120_000 }, (t) => {
     });
     const worker = world.start();
     for (const id of [renamed, replanned])
-      await eventually('it is planned', async () => Date.parse((await row(id))?.due ?? '') > Date.now());
+      await until('it is planned', async () => Date.parse((await row(id))?.due ?? '') > Date.now());
     const requests = async (id: string) => (await world.story(id)).filter((type) => type === 'ReportRunRequested');
     assert.deepEqual([(await requests(renamed)).length, (await requests(replanned)).length], [1, 0]);
     await worker.stop();
@@ -95,11 +92,11 @@ suite('scheduled runs', { timeoutMs: 120_000 }, (t) => {
     // Defined when its client has ended already: it is found out too.
     const late = await of(archived);
     for (const id of [...ending, late]) {
-      await eventually('it says that it has no schedule', async () => {
+      await until('it says that it has no schedule', async () => {
         const { state } = await posts.store.load(report, id);
         return state.status === 'live' && state.definition.schedule === null;
       });
-      await eventually('it is planned no more', async () => (await row(id)) === null);
+      await until('it is planned no more', async () => (await row(id)) === null);
       assert.deepEqual(await world.story(id), ['ReportDefined', 'ReportDefined']);
     }
     for (const id of staying) {
@@ -117,22 +114,22 @@ suite('scheduled runs', { timeoutMs: 120_000 }, (t) => {
     const zone = { type: 'ChangeProfile', name: 'Agency', timezone: 'Asia/Tokyo' } as const;
     await execute(store, workspace, workspaceId, zone, world.posts.context());
     const there = nextInstant(daily, 'Asia/Tokyo', after);
-    await eventually('the hour follows the zone', async () => (await row(id))?.due === there);
+    await until('the hour follows the zone', async () => (await row(id))?.due === there);
     const { state } = await store.load(report, id);
     if (state.status !== 'live') throw new Error('it is not live');
     const { definition: own } = state;
     const weekly = { every: 'week', weekday: 3, dayOfMonth: null, hour: 9 } as const;
     await world.command(id, { type: 'Define', definition: { ...own, schedule: weekly } });
-    await eventually('it is weekly', async () => {
+    await until('it is weekly', async () => {
       const now = await row(id);
       return now !== null && now.due === nextInstant(weekly, 'Asia/Tokyo', now.after);
     });
     await world.command(id, { type: 'Define', definition: { ...own, schedule: null } });
-    await eventually('it is planned no more', async () => (await row(id)) === null);
+    await until('it is planned no more', async () => (await row(id)) === null);
     await world.command(id, { type: 'Define', definition: { ...own, schedule: daily } });
     await planned(id);
     await world.command(id, { type: 'Remove' });
-    await eventually('it is gone', async () => (await row(id)) === null);
+    await until('it is gone', async () => (await row(id)) === null);
     assert.ok(!(await world.story(id)).includes('ReportRunRequested'));
     await worker.stop();
   });

@@ -10,8 +10,9 @@ import { counters } from '#schemas/insights.ts';
 import { exportDays, type ReportDefinition } from '#schemas/report.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { ReportJson } from '#services/reports/exports/json.ts';
-import { type Account, eventually } from '#test/support/publishing.ts';
+import type { Account } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { definition, ReportsWorld } from './world.ts';
 
 const bound = (blobs: BlobStore, name: string | symbol): unknown => {
@@ -154,10 +155,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await world.ended(id, runId, 'completed');
     assert.equal((await world.keys(runId)).length, 2);
     await world.command(id, { type: 'Remove' });
-    await eventually(
-      'they are gone',
-      async () => (await world.keys(runId)).length === 0 && (await world.job(id)) === null,
-    );
+    await until('they are gone', async () => (await world.keys(runId)).length === 0 && (await world.job(id)) === null);
     await worker.stop();
     // Removed before anybody worked on the run.
     const other = await world.define({ formats: ['csv'] });
@@ -166,10 +164,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     const next = world.start();
     const marker = await world.define({ formats: ['csv'] });
     await world.ended(marker, await world.request(marker), 'completed');
-    await eventually(
-      'no job is left',
-      async () => (await world.job(open)) === null && (await world.job(other)) === null,
-    );
+    await until('no job is left', async () => (await world.job(open)) === null && (await world.job(other)) === null);
     assert.deepEqual(await world.keys(open), []);
     assert.deepEqual(await world.story(other), ['ReportDefined', 'ReportRunRequested', 'ReportRemoved']);
     await next.stop();
@@ -226,11 +221,11 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     kept.push(await ran(its));
     await posts.archive(other);
     await execute(posts.store, client, gone, { type: 'Erase' }, posts.context());
-    await eventually('they are gone', async () => {
+    await until('they are gone', async () => {
       const left = await Promise.all(theirs.map((runId) => world.keys(runId)));
       return left.flat().length === 0;
     });
-    for (const id of [its, accounts]) await eventually('it is done', async () => (await world.job(id)) === null);
+    for (const id of [its, accounts]) await until('it is done', async () => (await world.job(id)) === null);
     for (const runId of kept) assert.equal((await world.keys(runId)).length, 1);
     const refused = await world.request(accounts);
     assert.equal((await world.ended(accounts, refused, 'failed')).code, 'client_erased');
@@ -258,8 +253,8 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
         return rows[0].there === true;
       };
       others.push(world.start());
-      await eventually('it is heard of', head);
-      await eventually('its exports were looked for', async () => (await world.job(id)) === null);
+      await until('it is heard of', head);
+      await until('its exports were looked for', async () => (await world.job(id)) === null);
       return info;
     };
     const worker = world.start({
@@ -267,7 +262,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     });
     const runId = await world.request(id);
     await world.ended(id, runId, 'completed');
-    await eventually('it is gone', async () => (await world.keys(runId)).length === 0);
+    await until('it is gone', async () => (await world.keys(runId)).length === 0);
     await Promise.all([worker, ...others].map((one) => one.stop()));
   });
 
@@ -280,9 +275,9 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await past.stop();
     const longPast = world.start({ now: daysAgo(exportDays + 1) });
     const old = await world.request(id);
-    await eventually('it is made', async () => (await world.run(id, old))?.status === 'completed');
-    await eventually('its files are gone', async () => (await world.keys(old)).length === 0);
-    await eventually('nothing is left to do', async () => (await world.job(old)) === null);
+    await until('it is made', async () => (await world.run(id, old))?.status === 'completed');
+    await until('its files are gone', async () => (await world.keys(old)).length === 0);
+    await until('nothing is left to do', async () => (await world.job(old)) === null);
     assert.equal((await world.keys(young)).length, 1);
     assert.deepEqual((await world.story(id)).filter((type) => type === 'ReportRunCompleted').length, 2);
     await longPast.stop();
@@ -298,7 +293,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     const id = await world.define({ formats: ['json'] });
     const worker = world.start({ analytics: { overview: away, client: away, account: away, top: away } });
     const runId = await world.request(id);
-    await eventually('it was tried more often than a run may fail', () => asked > 7);
+    await until('it was tried more often than a run may fail', () => asked > 7);
     await worker.stop();
     assert.ok(((await world.job(runId))?.attempts ?? 9) <= 1);
     const next = world.start();
@@ -345,7 +340,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
   });
 
   const laidAside = (worker: ReturnType<typeof world.start>, times: number) =>
-    eventually('it was looked at and laid aside', async () => {
+    until('it was looked at and laid aside', async () => {
       const found = /report_runs_total\{outcome="waiting"\} (\d+)/.exec(await worker.registry.metrics());
       return Number(found?.[1] ?? 0) >= times;
     });
@@ -431,7 +426,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     const worker = world.start();
     const id = await world.define({ formats: ['csv'] });
     await world.ended(id, await world.request(id), 'completed');
-    const tells = (what: RegExp) => eventually(String(what), async () => what.test(await worker.registry.metrics()));
+    const tells = (what: RegExp) => until(String(what), async () => what.test(await worker.registry.metrics()));
     await tells(/report_runs_total\{outcome="completed"\} 1/);
     await tells(/report_queue_length 0/);
     // Its days were final: it was made at its first look.

@@ -20,14 +20,8 @@ import { startReports } from '#services/reports/reports.ts';
 import { migrateReports } from '#services/reports/tables.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import {
-  type Account,
-  eventually,
-  type openPublishing,
-  PublishingWorld,
-  quick,
-  type Running,
-} from '#test/support/publishing.ts';
+import { type Account, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
+import { until } from '#test/support/until.ts';
 
 type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool' | 'blobs'>;
 
@@ -171,7 +165,7 @@ export class ReportsWorld {
     const options = { partitionKey: postId };
     const done = await execute(store, targetmetrics, targetId, { type: 'Observe', observation }, context, options);
     const position = done.appended.at(-1)?.position ?? 0n;
-    await eventually('the analytics have counted it', () => this.#counted(position));
+    await until('the analytics have counted it', () => this.#counted(position));
     return targetId;
   }
 
@@ -214,7 +208,7 @@ export class ReportsWorld {
       run = await this.run(id, runId);
       return run?.status === status && (await this.job(runId)) === null;
     };
-    await eventually('', there, ms).catch(async () => {
+    await until(`the run is ${status}`, there, { withinMs: ms }).catch(async () => {
       throw new Error(
         `the run never was ${status}: ${(await this.story(id)).join(' ')} ${JSON.stringify(await this.job(runId))}`,
       );

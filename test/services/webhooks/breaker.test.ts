@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { webhook } from '#domain/webhook.ts';
 import { disableDue } from '#services/webhooks/disabler.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { type Answering, ok, quick, receiver, SenderWorld, status } from './world.ts';
 
 const days = 86_400_000;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { webhook } from '#domain/webhook.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { short } from './short.ts';
 import { ok, receiver, SenderWorld, status } from './world.ts';
 

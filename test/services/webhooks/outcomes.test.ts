@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { type ReceiverPath, type Receivers, startReceivers } from '#test/support/egress-receivers.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { ok, receiver, SenderWorld, status } from './world.ts';
 
 /** What a receiver does → what the attempt says. A status that came counts, whatever the body does after it. */

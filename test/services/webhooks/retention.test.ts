@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { partitionsOf } from '#projections/webhooks/tables.ts';
 import { keptMs, retain } from '#services/webhooks/retention.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { SenderWorld } from './world.ts';
 
 const day = 86_400_000;

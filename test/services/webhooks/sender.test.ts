@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { decodeToken } from '#runtime/eventing/consistency.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { type Answering, ok, receiver, SenderWorld, status } from './world.ts';
 
 const first = (ids: readonly string[]): string => ids[0] ?? '';

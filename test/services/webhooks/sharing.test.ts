@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { claim, findDue } from '#services/webhooks/statements.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { type Answering, ok, receiver, SenderWorld, status } from './world.ts';
 
 suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {

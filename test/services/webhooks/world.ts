@@ -16,8 +16,8 @@ import type { SenderConfig, SenderDeps } from '#services/webhooks/deps.ts';
 import { Sender } from '#services/webhooks/sender.ts';
 import { migrateSender } from '#services/webhooks/statements.ts';
 import { secretKey } from '#test/support/domain.ts';
-import { until } from '#test/support/projection-world.ts';
 import { afterFile } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 import { WebhookWorld } from '#test/support/webhook-world.ts';
 
 export interface Got {

@@ -22,9 +22,10 @@ import { partitionOf } from '#schemas/topics.ts';
 import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
-import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const recordOf = (event: RecordedEvent): LogRecord => {
   const topic = topicOf(event.stream) ?? '';
@@ -706,7 +707,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       });
       await one.assigned();
       const given = one.give(list);
-      await until('the event is parked', async () => (await parked(group)).length > 0, 5_000);
+      await until('the event is parked', async () => (await parked(group)).length > 0, { withinMs: 5_000 });
       await given;
       assert.deepEqual(
         (await parked(group)).map(({ stream }) => stream),
@@ -886,8 +887,8 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(list, { lane: lanes[0] ?? '' });
     assert.equal((await parked(group)).length, 2);
     isParked = true;
-    await until('the first event was tried', () => tried.length === 1, 5_000);
-    await until('both events were tried', () => tried.length >= 2, 5_000);
+    await until('the first event was tried', () => tried.length === 1, { withinMs: 5_000 });
+    await until('both events were tried', () => tried.length >= 2, { withinMs: 5_000 });
     assert.deepEqual(new Set(tried.slice(0, 2)), bad, 'each once before either is tried again');
   });
 
@@ -964,7 +965,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
           if (row !== undefined) afters.add(row.after);
           return row === undefined;
         },
-        15_000,
+        { withinMs: 15_000 },
       );
       const [first, ...later] = afters;
       assert.equal(first, 200);
@@ -1421,13 +1422,15 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       },
     });
     await one.give(list.slice(1), { lane, nextOffset: 2n });
-    await until('the event was tried', async () => (await listParked(world.pool, group))[0]?.retryAt === null, 5_000);
+    await until('the event was tried', async () => (await listParked(world.pool, group))[0]?.retryAt === null, {
+      withinMs: 5_000,
+    });
     assert.equal((await parked(group)).length, 1);
     await ask((tx) => requestRetry(tx, group, null));
     await until(
       'the retry request is answered',
       async () => (await listParked(world.pool, group))[0]?.retryAt === null,
-      5_000,
+      { withinMs: 5_000 },
     );
     assert.match((await parked(group))[0]?.reason ?? '', /statement timeout/);
   });

@@ -12,8 +12,8 @@ import { EgressGuard } from '#runtime/egress/guard.ts';
 import { resolveByDns } from '#runtime/egress/resolve.ts';
 import { type DnsAnswer, type DnsDouble, dnsDouble } from '#test/support/dns-double.ts';
 import { certificateFor, trust } from '#test/support/egress-certificate.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const FIRST = '93.184.215.14';
 const SECOND = '93.184.215.15';

@@ -22,8 +22,8 @@ import { resolveByDns } from '#runtime/egress/resolve.ts';
 import { type DnsDouble, dnsDouble } from '#test/support/dns-double.ts';
 import { certificateFor, trust } from '#test/support/egress-certificate.ts';
 import { type ReceiverPath, type Receivers, startReceivers } from '#test/support/egress-receivers.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const PUBLIC = '93.184.215.14';
 const trusted = certificateFor(['files.example.com', 'cdn.example.com', 'inside.example.com']);
@@ -267,7 +267,7 @@ suite('download', (t) => {
       },
     };
   };
-  const written = (bytes: number): Promise<void> =>
+  const written = (bytes: number): Promise<unknown> =>
     until(`${bytes} bytes are there`, async () => existsSync(to()) && (await stat(to())).size === bytes);
 
   /** Sends what the test writes, when the test writes it. */

@@ -7,8 +7,8 @@ import { gunzipSync } from 'node:zlib';
 import { EXCHANGE_DEFAULTS, Exchange, type ExchangeOptions, type ExchangeResult } from '#runtime/egress/exchange.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { type ReceiverPath, type Receivers, startReceivers } from '#test/support/egress-receivers.ts';
-import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const body = Buffer.from('{"hello":"world"}');
 const guard = new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] });

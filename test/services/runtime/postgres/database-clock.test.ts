@@ -4,8 +4,8 @@ import { DatabaseClock, type DatabaseClockOptions } from '#runtime/postgres/data
 import { createLogger, Readiness } from '#runtime/process/telemetry.ts';
 import { Leases, migrateLeases } from '#runtime/work/leases.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const logger = createLogger('test', 'silent');
 

@@ -20,8 +20,9 @@ import { createInterface } from 'node:readline';
 import { LogFile, logsAside } from '#runtime/process/log-file.ts';
 import { Lines } from '#runtime/process/log-lines.ts';
 import { countDropped, createRegistry, openLog } from '#runtime/process/telemetry.ts';
-import { run, until } from '#test/support/processes.ts';
+import { run } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const writer = path.join(import.meta.dirname, '../../../support/log-writer.ts');
 

@@ -1,15 +1,14 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { dueSql, type WorkTable } from '#runtime/work/due-work.ts';
 import { LeasedWork, type LeasedWorkOptions } from '#runtime/work/leased-work.ts';
 import { Leases, migrateLeases } from '#runtime/work/leases.ts';
 import { WakeSignal } from '#runtime/work/wake-signal.ts';
-import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const leaseKind = 'chore';
 const table: WorkTable = {
@@ -24,12 +23,6 @@ interface Chore {
   readonly id: string;
   readonly workspaceId: string;
 }
-
-const eventually = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  for (const until = performance.now() + 10_000 * patience; performance.now() < until; await delay(10))
-    if (await holds()) return;
-  throw new Error(`never came: ${what}`);
-};
 
 suite('leased work', (t) => {
   let pool: pg.Pool;
@@ -131,7 +124,7 @@ suite('leased work', (t) => {
     const [one, two] = [started({ work }), started({ work, pollMs: 60_000 })];
     const ids = await add(randomUUID(), 20);
     two.wakeSignal.wake();
-    await eventually('all are done', async () => (await open()) === 0);
+    await until('all are done', async () => (await open()) === 0);
     await Promise.all([one.end(), two.end()]);
     deepEqual([...seen].sort(), [...ids].sort());
   });
@@ -151,9 +144,9 @@ suite('leased work', (t) => {
       },
     });
     const [id] = await add(randomUUID(), 1);
-    await eventually('the first worker holds it', () => begun.length === 1);
+    await until('the first worker holds it', () => begun.length === 1);
     const other = started();
-    await eventually('the other worker has done it', async () => (await open()) === 0);
+    await until('the other worker has done it', async () => (await open()) === 0);
     deepEqual(begun, [id]);
     await other.end();
     await dying.end().catch(() => undefined);
@@ -173,7 +166,7 @@ suite('leased work', (t) => {
     });
     const [restless] = await add(bad, 1);
     await add(good, 3);
-    await eventually('all are done', async () => (await open()) === 0);
+    await until('all are done', async () => (await open()) === 0);
     equal(tries.get(restless ?? ''), 3);
     await worker.end();
     equal(worker.work.size, 0);
@@ -200,7 +193,7 @@ suite('leased work', (t) => {
       if (looks === 1) throw new Error('asked for');
       return (await work.begin(await due())).length > 0;
     }, 'chores');
-    await eventually('it has begun', () => work.size === 1);
+    await until('it has begun', () => work.size === 1);
     deepEqual(
       work.running.map(({ workspaceId }) => typeof workspaceId),
       ['string'],

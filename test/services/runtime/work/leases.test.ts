@@ -2,15 +2,9 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { LeaseLost, Leases, migrateLeases } from '#runtime/work/leases.ts';
-import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
-
-const eventually = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  for (const until = performance.now() + 10_000 * patience; performance.now() < until; await delay(10))
-    if (await holds()) return;
-  throw new Error(`never came: ${what}`);
-};
+import { until } from '#test/support/until.ts';
 
 suite('leases', (t) => {
   let pool: pg.Pool;
@@ -60,7 +54,7 @@ suite('leases', (t) => {
     assert.equal(first.isHeld(), false);
     await a.flush();
     assert.deepEqual(ids(await b.acquire(['now', 'later'])), ['now']);
-    await eventually('the rest is over', async () => (await b.acquire(['later'])).length === 1);
+    await until('the rest is over', async () => (await b.acquire(['later'])).length === 1);
     assert.ok(performance.now() - from >= 395, `taken after ${performance.now() - from} ms`);
     first.release();
     assert.equal(first.signal.aborted, false);
@@ -69,7 +63,7 @@ suite('leases', (t) => {
   t('a renewed lease outlives its first time', async () => {
     const [a, b] = [leases(300), leases(300)];
     const [held] = await a.acquire(['x']);
-    for (const until = performance.now() + 1_000; performance.now() < until; await delay(50)) {
+    for (const end = performance.now() + 1_000; performance.now() < end; await delay(50)) {
       assert.deepEqual(await b.acquire(['x']), []);
     }
     assert.equal(held?.isHeld(), true);
@@ -84,12 +78,12 @@ suite('leases', (t) => {
       assert.ok(held);
       const blocker = await broken.connect();
       let taken = false;
-      await eventually('another takes it', async () => {
+      await until('another takes it', async () => {
         taken = (await b.acquire(['x'])).length === 1;
         assert.equal(taken && held.isHeld(), false, 'held by two');
         return taken;
       });
-      await eventually('the holder is aborted', () => held.signal.aborted);
+      await until('the holder is aborted', () => held.signal.aborted);
       assert.ok(held.signal.reason instanceof LeaseLost);
       blocker.release();
       held.release();
@@ -104,15 +98,15 @@ suite('leases', (t) => {
     const a = leases(300);
     const [held] = await a.acquire(['x']);
     await pool.query(`update ops.work_leases set epoch = nextval('ops.work_lease_epochs'), holder = 'thief'`);
-    await eventually('the holder is aborted', () => held?.signal.aborted === true);
+    await until('the holder is aborted', () => held?.signal.aborted === true);
     assert.equal(held?.isHeld(), false);
   });
 
   t('time that passes while the process is suspended counts', async () => {
     const a = leases(300);
     const [held] = await a.acquire(['x']);
-    const until = performance.now() + 350;
-    while (performance.now() < until);
+    const end = performance.now() + 350;
+    while (performance.now() < end);
     assert.equal(held?.isHeld(), false);
     assert.equal(held?.signal.aborted, false, 'no timer has run yet, and still it is not held');
   });
@@ -132,7 +126,7 @@ suite('leases', (t) => {
       ('target', 'young', 'dead', 3, now() - interval '1 minute', null)`);
     await leases(300).acquire(['x']);
     const left = async () => (await pool.query('select id from ops.work_leases order by id')).rows.map(({ id }) => id);
-    await eventually('old is gone', async () => !(await left()).includes('old'));
+    await until('old is gone', async () => !(await left()).includes('old'));
     assert.deepEqual(await left(), ['resting', 'x', 'young']);
   });
 
@@ -149,7 +143,7 @@ suite('leases', (t) => {
     await cleaner.acquire(['x']);
     const stays = ['due', 'old', ...Array.from({ length: 7 }, (_, at) => `resting-${at + 1}`), 'x'];
     const seen = new Set<number>();
-    await eventually('all that is old is gone', async () => {
+    await until('all that is old is gone', async () => {
       const rows = await left();
       seen.add(rows.length);
       return rows.length === stays.length;

@@ -1,0 +1,32 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { patience } from './patience.ts';
+
+export interface UntilOptions {
+  /** Deadline in milliseconds on a quiet machine; default 30,000. */
+  readonly withinMs?: number;
+  /** Pause between two questions in milliseconds; default 10. */
+  readonly everyMs?: number;
+}
+
+/** For questions that spend the rate limit of an api, or would disturb what a bench measures. */
+export const sparing: UntilOptions = { everyMs: 50 };
+
+type Answer<T> = T | false | null | undefined;
+
+/**
+ * Asks again and again until the answer is none of false, null and undefined, and returns it.
+ * @param what the awaited condition, for the error
+ * @throws Error at the deadline, and whatever `ask` throws
+ */
+export const until = async <T>(
+  what: string,
+  ask: () => Answer<T> | Promise<Answer<T>>,
+  { withinMs = 30_000, everyMs = 10 }: UntilOptions = {},
+): Promise<T> => {
+  const limitMs = withinMs * patience;
+  for (const deadline = performance.now() + limitMs; ; await delay(everyMs)) {
+    const answer = await ask();
+    if (answer !== false && answer !== null && answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);
+  }
+};
