@@ -108,6 +108,6 @@ export const showAnalytics = async (tour: AnalyticsTour): Promise<boolean> => {
   );
   const daily = overview.series.map(({ impressions }) => impressions ?? null);
   screen.note(`impressions a day, ${from} to ${to}:  ${sparkline(daily)}`);
-  screen.note(`– is what a network does not tell, never a 0; as of ${overview.asOf}, the sandbox’s own time`);
+  screen.note(`– is what a network does not report, never a 0; as of ${overview.asOf}, the sandbox’s own time`);
   return daily.filter((value) => value !== null).length >= days;
 };
