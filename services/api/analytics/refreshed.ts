@@ -1,7 +1,7 @@
-import { account } from '#domain/account.ts';
 import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
 import { maxRefreshed } from '#schemas/http/analytics-refresh.ts';
 import type { Call } from '../operation.ts';
+import { accountFromStream } from '../posts/destinations.ts';
 import { invalid, Refusal } from '../refusal.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'behind'>;
@@ -25,14 +25,14 @@ const allConnected = async ({ deps, workspaceId }: Asking): Promise<readonly str
 };
 
 /** An account that the read model lacks is looked up in its stream. */
-const named = async ({ deps, workspaceId }: Asking, sent: readonly string[]): Promise<readonly string[]> => {
+const named = async (call: Asking, sent: readonly string[]): Promise<readonly string[]> => {
+  const { deps, workspaceId } = call;
   const ids = [...new Set(sent)];
   const known = new Set((await accountsByIds(deps.knex, workspaceId, ids)).map(({ id }) => id));
   const unknown: string[] = [];
   for (const id of ids) {
-    if (known.has(id)) continue;
-    const { events } = await deps.store.load(account, id);
-    if (events[0]?.metadata.workspaceId !== workspaceId) unknown.push(id);
+    if (known.has(id) || (await accountFromStream(call, id)) !== null) continue;
+    unknown.push(id);
     if (unknown.length >= maxNamed) break;
   }
   if (unknown.length === 0) return ids;

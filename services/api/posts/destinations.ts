@@ -49,7 +49,8 @@ const clientOf = async ({ deps, workspaceId }: Asking, id: string): Promise<Sele
   return { id, archived: state.status === 'archived', approvalRequired, timezone };
 };
 
-const accountFromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<Account | null> => {
+/** Null for an account that is unknown or another workspace's. */
+export const accountFromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<Account | null> => {
   const { state, events } = await deps.store.load(account, id);
   if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
   const { clientId, platform, status, timezone } = state;
