@@ -12,7 +12,8 @@ import { ownStream } from './rows.ts';
 /** Attempts to append against other writers of the same stream; then the call gives up. */
 const maxRounds = 50;
 
-const isOf =
+/** Whether an event is one of this command. */
+export const isOf =
   ({ commandId }: CommandContext) =>
   ({ metadata }: DecodedEvent): boolean =>
     metadata.commandId === commandId;
@@ -77,13 +78,10 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
       written = await append(decided, by);
       return { revision: written.events.findLast(isOf(by))?.revision ?? written.revision };
     });
-    const { revision } = result;
-    const whole = written?.revision === revision ? written : undefined;
-    const stream = `${decider.kind}-${id}`;
-    const events = whole?.events ?? (await eventsUpTo(call, stream, revision, written?.events ?? []));
+    const left = await streamUpTo(call, decider, id, result.revision, written);
     // A repeat notes the events that the first call stored, so that its caller can read its own write.
-    if (operation.idempotent !== 'none') store.note(events, positions);
-    return { state: whole?.state ?? foldEvents(decider, events), revision, events, replayed };
+    if (operation.idempotent !== 'none') store.note(left.events, positions);
+    return { ...left, replayed };
   };
 
   return {
@@ -105,13 +103,18 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
   };
 };
 
-/** Events of a stream up to this revision: from memory if the call holds them, else from the store. */
-export const eventsUpTo = async (
+/** A stream up to this revision: from memory if the call has loaded so much of it, else from the store. */
+export const streamUpTo = async <State>(
   { deps }: Pick<Call, 'deps'>,
-  stream: string,
+  decider: Decider<State, never, Stored>,
+  id: string,
   revision: number,
-  held: readonly DecodedEvent[],
-): Promise<readonly DecodedEvent[]> =>
-  (held.at(-1)?.revision ?? -1) < revision
-    ? deps.store.readStream(stream, revision)
-    : held.filter((event) => event.revision <= revision);
+  loaded: Loaded<State> | undefined,
+): Promise<Loaded<State>> => {
+  if (loaded?.revision === revision) return loaded;
+  const events =
+    loaded === undefined || loaded.revision < revision
+      ? await deps.store.readStream(`${decider.kind}-${id}`, revision)
+      : loaded.events.filter((event) => event.revision <= revision);
+  return { state: foldEvents(decider, events), revision, events };
+};

@@ -1,11 +1,11 @@
 import { isDeleted, type MediaState, media, type Offer } from '#domain/media.ts';
-import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { MediaRegister } from '#schemas/http/media.ts';
 import type { MediaEvent } from '#schemas/media.ts';
-import { eventsUpTo } from '../commands.ts';
+import type { Acted } from '../actions.ts';
+import { isOf, streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { invalid, Refusal } from '../refusal.ts';
 import { unavailable } from './blobs.ts';
@@ -19,18 +19,12 @@ interface Accepted {
   readonly details: Details | null;
 }
 
-interface Registered {
-  /** The asset's events up to its registration, or up to its present state where it was registered before. */
-  readonly events: readonly DecodedEvent[];
-  readonly revision: number;
-  readonly replayed: boolean;
-}
-
 /**
  * The call is accepted with all its values, so that a repeat after a crash registers the same. If we die before the
- * append, the repeat appends; after it, the decider finds the asset registered.
+ * append, the repeat appends; after it, the decider finds the asset registered. An asset that was registered before is
+ * answered in its present state.
  */
-export const registerUpload = async (call: Registering): Promise<Registered> => {
+export const registerUpload = async (call: Registering): Promise<Acted<MediaState>> => {
   const { deps, positions } = call;
   const { assetId } = call.body;
   let asset: Loaded<MediaState> | undefined;
@@ -46,14 +40,12 @@ export const registerUpload = async (call: Registering): Promise<Registered> => 
       const options = asset === undefined ? { positions } : { positions, loaded: asset };
       const done = await execute(deps.store, media, assetId, { type: 'Register', ...details }, context, options);
       asset = done;
-      const own = done.events.findLast((event) => event.metadata.commandId === context.commandId);
-      return { revision: own?.revision ?? done.revision };
+      return { revision: done.events.findLast(isOf(context))?.revision ?? done.revision };
     },
   );
-  const { revision } = result;
-  const events = await eventsUpTo(call, `media-${assetId}`, revision, asset?.events ?? []);
-  deps.store.note(events, positions);
-  return { events, revision, replayed };
+  const left = await streamUpTo(call, media, assetId, result.revision, asset);
+  deps.store.note(left.events, positions);
+  return { ...left, replayed };
 };
 
 /** @throws Refusal 422 for an asset that is unknown, deleted or another workspace's */

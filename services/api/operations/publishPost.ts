@@ -1,5 +1,3 @@
-import { post } from '#domain/post.ts';
-import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostPublish } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
@@ -39,7 +37,7 @@ export const publishPost = operation({
   ],
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {
-    const { events, revision, replayed } = await publishDraft(call);
-    return { data: answerPost(call.params.id, foldEvents(post, events), events), revision, replayed };
+    const { state, events, revision, replayed } = await publishDraft(call);
+    return { data: answerPost(call.params.id, state, events), revision, replayed };
   },
 });

@@ -1,12 +1,12 @@
 import { Rejection } from '#domain/decider.ts';
 import { type PostState, post } from '#domain/post.ts';
-import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { PostPublish } from '#schemas/http/post.ts';
 import type { Plan, PostBody } from '#schemas/post.ts';
-import { eventsUpTo } from '../commands.ts';
+import type { Acted } from '../actions.ts';
+import { streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
 import { planPost } from './compose.ts';
@@ -21,20 +21,12 @@ interface Accepted {
   readonly plan: Plan;
 }
 
-interface Published {
-  /** The post's events up to the plan. */
-  readonly events: readonly DecodedEvent[];
-  /** Of the plan. */
-  readonly revision: number;
-  readonly replayed: boolean;
-}
-
 /**
  * The call is accepted with its plan, so that a repeat after a crash publishes the same plan. If we die between
  * acceptance and the post's append, nothing was published and the repeat publishes it. If we die after the append, the
  * sweeper carries the plan out.
  */
-export const publishDraft = async (call: Publishing): Promise<Published> => {
+export const publishDraft = async (call: Publishing): Promise<Acted<PostState>> => {
   const { id } = call.params;
   let seen: LoadedPost | undefined;
   let written: Loaded<PostState> | undefined;
@@ -54,10 +46,9 @@ export const publishDraft = async (call: Publishing): Promise<Published> => {
       return { revision: written.state.status === 'live' ? written.state.planRevision : written.revision };
     },
   );
-  const { revision } = result;
-  const events = await eventsUpTo(call, `post-${id}`, revision, written?.events ?? []);
-  call.deps.store.note(events, call.positions);
-  return { events, revision, replayed };
+  const left = await streamUpTo(call, post, id, result.revision, written);
+  call.deps.store.note(left.events, call.positions);
+  return { ...left, replayed };
 };
 
 /** Plans the draft by the schedule of the call, else by its own. */
