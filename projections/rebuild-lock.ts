@@ -27,14 +27,16 @@ export const withRebuildLock = async <T>(
     const lose = (cause: unknown): void =>
       lost.abort(new Error(`rebuild of ${name}: the session that held its lock was lost; start it again`, { cause }));
     session.on('error', lose);
-    const sign = { text: 'select 1', query_timeout: beatMs / 2 } as QueryConfig;
-    const beat = setInterval(() => session.query(sign).catch(lose), beatMs);
+    const ask = (text: string) => session.query({ text, query_timeout: beatMs / 2 } as QueryConfig).catch(lose);
+    const beat = setInterval(() => ask('select 1'), beatMs);
     try {
       return await work(AbortSignal.any([signal, lost.signal]));
     } catch (error) {
       throw lost.signal.aborted ? lost.signal.reason : error;
     } finally {
       clearInterval(beat);
+      // The server frees the lock some time after the goodbye, and until then it would refuse the next rebuild.
+      if (!lost.signal.aborted) await ask('select pg_advisory_unlock_all()');
       session.off('error', lose);
     }
   });

@@ -329,6 +329,31 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await pool.end();
   });
 
+  t('the lock of a rebuild is free as soon as the rebuild ends, whether it succeeds or fails', async () => {
+    const pool = openPool({ url: database.direct, max: 2 });
+    const never = new AbortController().signal;
+    // An open session sees a lock that the server frees only some time after the goodbye of its session.
+    const observer = await pool.connect();
+    const locks = async () => {
+      const { rows } = await observer.query(
+        `select count(*)::int as held from pg_locks where locktype = 'advisory'
+           and database = (select oid from pg_database where datname = current_database())`,
+      );
+      return rows[0].held;
+    };
+    for (let round = 0; round < 50; round += 1) {
+      assert.equal(await withRebuildLock(pool, 'posts', never, locks), 1);
+      assert.equal(await locks(), 0);
+      await assert.rejects(
+        withRebuildLock(pool, 'posts', never, () => Promise.reject(new Error('a fault of the work'))),
+        /a fault of the work/,
+      );
+      assert.equal(await locks(), 0);
+    }
+    observer.release();
+    await pool.end();
+  });
+
   t('a listening connection that falls silent is replaced', async () => {
     const { url, proxy } = await database.way();
     // Only a notification can wake it in time.
