@@ -3,6 +3,7 @@ import Koa from 'koa';
 import { blobs } from './blobs.ts';
 import { BodyBudget } from './body-budget.ts';
 import type { CallPatience, Deps } from './deps.ts';
+import { docsPages } from './docs/pages.ts';
 import { HeavyBodies } from './heavy-bodies.ts';
 import { invitePages } from './invite-page.ts';
 import { Keyring } from './keyring.ts';
@@ -15,6 +16,7 @@ import { Allowances, rateLimit, showAllowance } from './middleware/rate-limit.ts
 import { matched, unmatched } from './middleware/route.ts';
 import { operations } from './operations.ts';
 import { OwnWrites } from './own-writes.ts';
+import { rootPage } from './root-page.ts';
 import { Sessions } from './sessions.ts';
 import { Warnings } from './warnings.ts';
 
@@ -60,6 +62,8 @@ export const createApp = (deps: Deps): Koa => {
   app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));
+  app.use(docsPages(deps, allowances));
+  app.use(rootPage(allowances));
   app.use(unmatched);
   // The connection broke while the answer was sent: the problem middleware has answered every other error.
   app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'connection broke'));

@@ -1,0 +1,106 @@
+import { escapeHtml } from '../html.ts';
+import type { Guide } from './guides.ts';
+
+/** The page around the viewer. Without scripts, and until the viewer is there, it lists the guides and the contract. */
+
+/**
+ * The viewer writes style elements and attributes of its own, so styles may be inline; scripts may not, and nothing is
+ * loaded from another origin.
+ */
+export const docsHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': [
+    `default-src 'none'`,
+    `script-src 'self'`,
+    `style-src 'unsafe-inline'`,
+    `connect-src 'self'`,
+    `img-src 'self' data:`,
+    `font-src 'self' data:`,
+    `form-action 'none'`,
+    `base-uri 'none'`,
+    `frame-ancestors 'none'`,
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+  'X-Frame-Options': 'DENY',
+};
+
+/** Of the files that the page loads. */
+export interface Versions {
+  readonly viewer: string;
+  readonly start: string;
+  readonly reference: string;
+}
+
+export const paths = {
+  page: '/docs',
+  viewer: '/docs/viewer.js',
+  start: '/docs/start.js',
+  reference: '/docs/reference.json',
+} as const;
+
+export const guidePath = (name: string): string => `/docs/guides/${name}.md`;
+
+/** Everything in the viewer that talks to its maker, sends requests or keeps a token is off. */
+const configuration = {
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  telemetry: false,
+  withDefaultFonts: false,
+  showDeveloperTools: 'never',
+  hideClientButton: true,
+  hideTestRequestButton: true,
+  persistAuth: false,
+  hiddenClients: true,
+  documentDownloadType: 'none',
+  theme: 'default',
+  modelsSectionLabel: 'Schemas',
+  showOperationId: true,
+} as const;
+
+const css = `
+.section-container:has(> .section-columns > .section-column:only-child){max-width:none}
+`;
+
+export const startScript = (reference: string): string => `'use strict';
+(() => {
+  const plain = document.getElementById('plain');
+  const configuration = ${JSON.stringify({ ...configuration, customCss: css })};
+  Scalar.createApiReference('#reference', {
+    ...configuration,
+    url: ${JSON.stringify(reference)},
+    onLoaded: () => plain.remove(),
+  });
+})();
+`;
+
+const style = `body{margin:0;color-scheme:light dark}
+#plain{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}
+#plain h1{font-size:1.5rem}#plain h2{font-size:1.1rem}`;
+
+const link = (href: string, text: string): string => `<li><a href="${escapeHtml(href)}">${escapeHtml(text)}</a></li>`;
+
+export const docsPage = (title: string, guides: readonly Guide[], versions: Versions): string => `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)} API reference</title>
+<link rel="icon" href="data:,"><style>${style}</style></head>
+<body>
+<main id="plain">
+<h1>${escapeHtml(title)} API reference</h1>
+<noscript><p>The reference needs scripts. Everything in it is also here:</p></noscript>
+<h2>Guides</h2>
+<ul>
+${guides.map(({ name, title: words }) => link(guidePath(name), words)).join('\n')}
+</ul>
+<h2>For programs</h2>
+<ul>
+${link('/v1/openapi.json', 'The contract, OpenAPI 3.1')}
+${link('/v1/asyncapi.json', 'The webhook events, AsyncAPI 3.0')}
+${link('/v1/errors', 'The catalogue of error codes')}
+</ul>
+</main>
+<div id="reference"></div>
+<script src="${paths.viewer}?v=${versions.viewer}"></script>
+<script src="${paths.start}?v=${versions.start}"></script>
+</body>
+</html>
+`;

@@ -1,0 +1,55 @@
+import Router from '@koa/router';
+import type { Middleware } from 'koa';
+import { escapeHtml, page, pageHeaders } from './html.ts';
+import type { Allowances } from './middleware/rate-limit.ts';
+import { operations } from './operations.ts';
+
+/** GET /: what is where, as JSON or as a page for a person. Paths relative to the root of the server. */
+
+interface Place {
+  readonly name: string;
+  readonly path: string;
+  readonly about: string;
+}
+
+const served = (id: string, name: string, about: string): readonly Place[] =>
+  operations.filter((one) => one.id === id).map(({ path }) => ({ name, path: `/v1${path}`, about }));
+
+export const places: readonly Place[] = [
+  { name: 'docs', path: '/docs', about: 'The reference and the guides' },
+  ...served('getOpenapi', 'openapi', 'The contract, OpenAPI 3.1'),
+  ...served('getAsyncapi', 'asyncapi', 'The webhook events, AsyncAPI 3.0'),
+  ...served('listErrors', 'errors', 'The catalogue of error codes'),
+  { name: 'live', path: '/livez', about: 'Whether the process runs' },
+  { name: 'ready', path: '/readyz', about: 'Whether the process can serve calls' },
+];
+
+const title = 'Postline';
+
+const json = JSON.stringify({ name: title, ...Object.fromEntries(places.map(({ name, path }) => [name, path])) });
+
+const html = page(
+  title,
+  `<h1>${title}</h1>
+<p>Social-media publishing and analytics for agencies, as a REST API.</p>
+<ul>
+${places.map(({ path, about }) => `<li><a href="${path}">${escapeHtml(about)}</a> <code>${path}</code></li>`).join('\n')}
+</ul>`,
+);
+
+export const rootPage = (allowances: Allowances): Middleware => {
+  const router = new Router({ strict: true, sensitive: true });
+  router.get('/', async (ctx) => {
+    await allowances.spend(ctx, 1);
+    ctx.set('Vary', 'Accept');
+    if (ctx.accepts('application/json', 'text/html') === 'text/html') {
+      ctx.set(pageHeaders);
+      ctx.body = html;
+      ctx.type = 'text/html';
+      return;
+    }
+    ctx.body = json;
+    ctx.type = 'application/json';
+  });
+  return router.routes() as Middleware;
+};
