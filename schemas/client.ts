@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Uuid } from './common.ts';
+import { OpenEnum } from './published.ts';
 import { Timezone } from './workspace.ts';
 
 /** A client of the agency: a brand or an influencer, with the rules and the voice its posts follow. */
@@ -9,10 +10,13 @@ export const postModes = ['now', 'schedule', 'draft', 'approval'] as const;
 export const ClientName = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' });
 const FreeForm = Type.Record(Type.String(), Type.Unknown());
 
+export const ClientType = OpenEnum('ClientType', clientTypes, 'influencer: a person; brand: a company or a product.');
+export const PostMode = OpenEnum('PostMode', postModes, 'Advice for composing; it never changes POST /posts.');
+
 export const ClientFields = Type.Object({
   name: ClientName,
-  type: Type.Enum([...clientTypes]),
-  defaultPostMode: Type.Enum([...postModes]),
+  type: ClientType,
+  defaultPostMode: PostMode,
   timezone: Nullable(Timezone),
   approvalRequired: Type.Boolean(),
   /** Kept whole; the code reads `bannedWords, requiredHashtags, disclaimer, linkPolicy, approvalLate`. */

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import { Named, OpenEnum } from './published.ts';
 
 /** Shapes that every noun uses. No rule lives here. */
 
@@ -24,14 +25,14 @@ export const platforms = [
   'bluesky',
   'telegram',
 ] as const;
-export const Platform = Type.Enum([...platforms]);
+export const Platform = OpenEnum('Platform', platforms, 'A social network.');
 export type Platform = (typeof platforms)[number];
 
 export const roles = ['owner', 'manager', 'creator', 'viewer'] as const;
-export const Role = Type.Enum([...roles]);
+export const Role = OpenEnum('Role', roles, 'What a member may do, from the most to the least.');
 export type Role = (typeof roles)[number];
 
-export const Mode = Type.Enum(['live', 'test']);
+export const Mode = OpenEnum('Mode', ['live', 'test'], 'test: the sandbox twin of a workspace, for test keys.');
 export type Mode = 'live' | 'test';
 
 /** The actor: a member through a key, one of our services, or the guest of an invite page. */
@@ -40,6 +41,18 @@ export const Actor = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
 });
 export type Actor = Static<typeof Actor>;
+
+/** A member, a key or one of our services: an id, never a name. */
+export const ActorRef = Named(
+  'ActorRef',
+  Type.Object(
+    {
+      type: Type.String({ maxLength: 20, description: 'The kind of actor: member, apikey, service or guest.' }),
+      id: Type.String({ maxLength: 200, description: 'Its id: that of the member, key or service.' }),
+    },
+    { description: 'Who did something: an id, never a name.' },
+  ),
+);
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 

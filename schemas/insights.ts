@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
+import { Named } from './published.ts';
 
 /**
  * Figures that networks report for posts and accounts. In every set of figures absent means that the network was not
@@ -24,11 +25,20 @@ export const PostFigures = Type.Object({
   clicks: Count,
   permalink: Type.Optional(Nullable(Text(2000))),
   reactionsByType: Type.Optional(
-    Nullable(Type.Object({ like: Count, love: Count, wow: Count, haha: Count, sad: Count, angry: Count })),
+    Nullable(
+      Named(
+        'ReactionsByType',
+        Type.Object({ like: Count, love: Count, wow: Count, haha: Count, sad: Count, angry: Count }),
+      ),
+    ),
   ),
   clicksByType: Type.Optional(Nullable(Counts)),
   profileActivity: Type.Optional(Nullable(Counts)),
-  navigation: Type.Optional(Nullable(Type.Object({ forward: Count, tap_back: Count, exit: Count, next_story: Count }))),
+  navigation: Type.Optional(
+    Nullable(
+      Named('StoryNavigation', Type.Object({ forward: Count, tap_back: Count, exit: Count, next_story: Count })),
+    ),
+  ),
   follows: Count,
   profileVisits: Count,
   linkClicks: Count,
@@ -48,10 +58,13 @@ export const PostFigures = Type.Object({
   audienceRetention: Type.Optional(
     Nullable(
       Type.Array(
-        Type.Object({
-          position: Type.Number({ minimum: 0, maximum: 1 }),
-          ratio: Type.Number({ minimum: 0, maximum: 100 }),
-        }),
+        Named(
+          'RetentionPoint',
+          Type.Object({
+            position: Type.Number({ minimum: 0, maximum: 1 }),
+            ratio: Type.Number({ minimum: 0, maximum: 100 }),
+          }),
+        ),
         { maxItems: 200 },
       ),
     ),
@@ -77,7 +90,7 @@ export const AccountFigures = Type.Object({
 export type AccountFigures = Static<typeof AccountFigures>;
 
 /** Dimension, label, count: as the network names them. */
-export const Demographics = Type.Record(Label, Counts);
+export const Demographics = Named('Demographics', Type.Record(Label, Counts));
 export type Demographics = Static<typeof Demographics>;
 
 /** The whole answer of a network about an account. */

@@ -1,15 +1,20 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
+import { Named, OpenEnum } from './published.ts';
 
 /** A file of the content library: its origin, the result of its probe, and its renditions per network. */
 
 export const mediaKinds = ['image', 'video', 'gif', 'document'] as const;
-export const MediaKind = Type.Enum([...mediaKinds]);
+export const MediaKind = OpenEnum('MediaKind', mediaKinds, 'The kind of a file; document: a PDF.');
 export type MediaKind = (typeof mediaKinds)[number];
 
 /** The use of a file on a network. `cover`: the still shown before a video plays. */
 export const mediaUses = ['feed', 'carousel', 'reel', 'story', 'cover'] as const;
-export const MediaUse = Type.Enum([...mediaUses]);
+export const MediaUse = OpenEnum(
+  'MediaUse',
+  mediaUses,
+  'The use of a file on a network; cover: the still shown before a video plays.',
+);
 export type MediaUse = (typeof mediaUses)[number];
 
 /** One rendition that may be requested. */
@@ -25,7 +30,10 @@ const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const BlobKey = Type.String({ minLength: 1, maxLength: 500 });
 
 /** `code` is served under /errors/{code}; `message` is for a person. */
-export const MediaFailure = Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }), message: Text(500) });
+export const MediaFailure = Named(
+  'MediaFailure',
+  Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }), message: Text(500) }),
+);
 export type MediaFailure = Static<typeof MediaFailure>;
 
 /** The result of a probe. Width and height are as displayed: rotation, EXIF orientation and pixel aspect applied. */

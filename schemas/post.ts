@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
+import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode } from './target.ts';
 
 /** A post: its content, the selection of accounts, and the schedule. Content lives in this stream only. */
@@ -9,35 +10,101 @@ export const maxContent = 50_000;
 export const searchedCharacters = 5_000;
 const Content = Type.String({ maxLength: maxContent });
 
-export const Variant = Type.Object({
-  platform: Platform,
-  /** `null` = the base content; an empty string is a real empty caption. */
-  contentOverride: Nullable(Content),
-  mediaIdsOverride: Nullable(Type.Array(Uuid, { maxItems: 20 })),
-  /** Kept whole, unknown keys too; adapters read only what they know. */
-  overrides: Type.Record(Type.String(), Type.Unknown()),
-});
+export const Variant = Named(
+  'Variant',
+  Type.Object(
+    {
+      platform: said(Platform, 'The network.'),
+      contentOverride: said(
+        Nullable(Content),
+        'The text for this network; null: that of the post. An empty string is a real empty caption.',
+      ),
+      mediaIdsOverride: said(
+        Nullable(Type.Array(Uuid, { maxItems: 20 })),
+        'The media for this network, in order; null: those of the post.',
+      ),
+      // Kept whole, unknown keys too; adapters read only what they know.
+      overrides: Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Settings of the network by key, as they were sent.',
+      }),
+    },
+    { description: 'What differs from the post on one network.' },
+  ),
+);
 export type Variant = Static<typeof Variant>;
 
-export const TargetSelection = Type.Object({
-  mode: Type.Enum(['group', 'selection', 'accounts']),
-  clientId: Nullable(Uuid),
-  accountIds: Nullable(Type.Array(Uuid, { maxItems: 500 })),
-  platforms: Nullable(Type.Array(Platform)),
-});
+export const selectionModes = ['group', 'selection', 'accounts'] as const;
+export const selectionWords =
+  'group: every connected account of the client; selection: listed accounts of the client; accounts: listed accounts of any client.';
+const SelectionMode = OpenEnum('SelectionMode', selectionModes, selectionWords);
+
+export const TargetSelection = Named(
+  'TargetSelection',
+  Type.Object(
+    {
+      mode: said(SelectionMode, 'How the accounts were selected.'),
+      clientId: said(Nullable(Uuid), 'The client of a group; null where none was sent.'),
+      accountIds: said(
+        Nullable(Type.Array(Uuid, { maxItems: 500 })),
+        'The listed accounts; null where none were sent.',
+      ),
+      platforms: said(Nullable(Type.Array(Platform)), 'The networks to which a group is narrowed; null: all of them.'),
+    },
+    { description: 'The selection of accounts as it was sent.' },
+  ),
+);
 export type TargetSelection = Static<typeof TargetSelection>;
 
-export const Schedule = Type.Object({
-  type: Type.Enum(['now', 'at', 'range']),
-  scheduledAt: Nullable(Instant),
-  scheduledLocal: Nullable(LocalDateTime),
-  from: Nullable(Instant),
-  to: Nullable(Instant),
-  spreadMinutes: Nullable(Type.Integer({ minimum: 0, maximum: 720 })),
-});
+export const scheduleTypes = ['now', 'at', 'range'] as const;
+export const scheduleTypeWords =
+  'now: at once; at: at one time; range: spread evenly between two times, one target after the other.';
+const ScheduleType = OpenEnum('ScheduleType', scheduleTypes, scheduleTypeWords);
+
+export const Schedule = Named(
+  'Schedule',
+  Type.Object(
+    {
+      type: said(ScheduleType, 'Which of the members below count.'),
+      scheduledAt: said(Nullable(Instant), 'For type at: the due instant; null where none was sent.'),
+      scheduledLocal: said(
+        Nullable(LocalDateTime),
+        'For type at: the due wall-clock time in each target’s own zone; null where none was sent.',
+      ),
+      from: said(Nullable(Instant), 'For type range: when the first target is due; null where none was sent.'),
+      to: said(Nullable(Instant), 'For type range: when the last target is due; null where none was sent.'),
+      spreadMinutes: said(
+        Nullable(Type.Integer({ minimum: 0, maximum: 720 })),
+        'Minutes within which each target is delayed, never earlier than its time; null: no delay.',
+      ),
+    },
+    { description: 'When a post goes out, as it was sent.' },
+  ),
+);
 export type Schedule = Static<typeof Schedule>;
 
-const ThreadSegment = Type.Object({ content: Content, mediaIds: Type.Array(Uuid, { maxItems: 20 }) });
+const ThreadSegment = Named(
+  'ThreadSegment',
+  Type.Object(
+    {
+      content: Type.String({ maxLength: maxContent, description: 'The text of this segment.' }),
+      mediaIds: Type.Array(Uuid, { maxItems: 20, description: 'The media of this segment, in order.' }),
+    },
+    { description: 'One post of a thread.' },
+  ),
+);
+export const Thread = Named(
+  'Thread',
+  Type.Object(
+    {
+      segments: Type.Array(ThreadSegment, {
+        minItems: 2,
+        maxItems: 50,
+        description: 'The first is the head; each later one replies to the one before it.',
+      }),
+    },
+    { description: 'A chain of replies on x and threads.' },
+  ),
+);
 
 /** The composed content as stored: every default filled, unknown members dropped. */
 export const PostBody = Type.Object({
@@ -51,7 +118,7 @@ export const PostBody = Type.Object({
   aiDisclosure: Type.Boolean(),
   requestApproval: Type.Boolean(),
   campaignId: Nullable(Uuid),
-  thread: Nullable(Type.Object({ segments: Type.Array(ThreadSegment, { minItems: 2, maxItems: 50 }) })),
+  thread: Nullable(Thread),
   mediaAltTexts: Nullable(Type.Record(Type.String(), Type.String({ maxLength: 2000 }))),
   coverMediaId: Nullable(Uuid),
   coverFrameMs: Nullable(Type.Integer({ minimum: 0, maximum: 86_400_000 })),

@@ -1,11 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
 import { LocalDate } from './insights.ts';
+import { Named, OpenEnum } from './published.ts';
 
 /** A saved report: its subject, its schedule, and its runs. A completed run never changes. */
 
 export const reportFormats = ['csv', 'json', 'pdf'] as const;
-export const ReportFormat = Type.Enum([...reportFormats]);
+export const ReportFormat = OpenEnum('ReportFormat', reportFormats, 'The form of an exported file.');
 export type ReportFormat = (typeof reportFormats)[number];
 
 /** Days for which the exports of a run are kept after its completion. Its days and checksums stay. */
@@ -46,11 +47,22 @@ const Export = Type.Object({
 });
 
 /** Whether the figures of a run's days were final when they were read. */
-export const Completeness = Type.Object({
-  complete: Type.Boolean(),
-  /** Days of the window whose figures a later observation or count may still change. */
-  provisionalDays: Type.Array(LocalDate, { maxItems: 100 }),
-});
+export const Completeness = Named(
+  'ReportCompleteness',
+  Type.Object(
+    {
+      complete: Type.Boolean({ description: 'True: no later observation or count changes the figures of its days.' }),
+      provisionalDays: Type.Array(LocalDate, {
+        maxItems: 100,
+        description: 'Days whose figures a later observation or count may still change, oldest first.',
+      }),
+    },
+    {
+      description:
+        'A run waits up to 6 hours after it was asked for until the figures of its days are final; then it is made all the same and names the days that are not.',
+    },
+  ),
+);
 export type Completeness = Static<typeof Completeness>;
 
 const run = { runId: Uuid } as const;

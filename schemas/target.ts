@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
+import { Named, OpenEnum, said } from './published.ts';
 
 /** A target is one destination (connected account) of a post: its course from schedule to settlement. */
 
@@ -15,23 +16,53 @@ const failureCategories = [
   'unknown',
 ] as const;
 
-export const Failure = Type.Object({
-  category: Type.Enum([...failureCategories]),
-  /** Our own stable code: served under /errors/{code}. */
-  code: Type.String({ minLength: 1, maxLength: 100 }),
-  message: Type.String({ maxLength: 2000 }),
-  /** The network's own text, made well-formed. */
-  platformCode: Nullable(Type.String({ maxLength: 200 })),
-  platformMessage: Nullable(Type.String({ maxLength: 2000 })),
-  /** Whether trying again can help. */
-  retryable: Type.Boolean(),
-  /** Who must act. */
-  actor: Type.Enum(['user', 'platform', 'service']),
-  mediaId: Nullable(Uuid),
-});
+const FailureCategory = OpenEnum(
+  'FailureCategory',
+  failureCategories,
+  'The kind of a failure. reauth_required: the account must be connected again; rate_limited: the network takes no more posts for now; invalid_content: the network refuses the text, a file’s place or a setting; permission: the account may not do this; media: a file cannot be published; transient, platform_down: the network failed; duplicate: the network has the same post already; unknown: the network gave no reason that we know.',
+);
+const FailureActor = OpenEnum(
+  'FailureActor',
+  ['user', 'platform', 'service'],
+  'Who must act: you, the network, or this service.',
+);
+
+export const Failure = Named(
+  'Failure',
+  Type.Object(
+    {
+      category: said(FailureCategory, 'The kind of the failure.'),
+      code: Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: 'Stable: branch on it. GET /errors/{code} explains it.',
+        examples: ['platform_rejected'],
+      }),
+      message: Type.String({ maxLength: 2000, description: 'The failure in words, for a person.' }),
+      // The network's own text, made well-formed.
+      platformCode: said(
+        Nullable(Type.String({ maxLength: 200 })),
+        'The code that the network gave; null where it gave none.',
+      ),
+      platformMessage: said(
+        Nullable(Type.String({ maxLength: 2000 })),
+        'The words of the network; null where it gave none.',
+      ),
+      retryable: Type.Boolean({ description: 'Whether trying again can help without a change.' }),
+      actor: said(FailureActor, 'Who must act.'),
+      mediaId: said(Nullable(Uuid), 'The file at fault; null where the failure is about no single file.'),
+    },
+    { description: 'Why an attempt to publish did not succeed.' },
+  ),
+);
 export type Failure = Static<typeof Failure>;
 
-export const ScheduleMode = Type.Enum(['managed', 'native']);
+export const scheduleModes = ['managed', 'native'] as const;
+export const ScheduleMode = OpenEnum(
+  'ScheduleMode',
+  scheduleModes,
+  'managed: this service publishes at the due instant; native: the network’s own scheduler does.',
+);
 
 /** One destination in the post's plan; the target's first event repeats it. */
 export const PlannedTarget = Type.Object({

@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
+import { annotations } from './published.ts';
 
 /**
  * The one ajv instance: strict, and it never changes the value: no coercion, no defaults, no removal (with unions they
@@ -26,6 +27,7 @@ ajv.addFormat(
   (text) => plainInstant.test(text) || (text.length <= maxInstant && anyInstant.validate(text)),
 );
 ajv.addKeyword({ keyword: 'personal', schemaType: 'boolean' });
+ajv.addVocabulary([...annotations]);
 
 const compiled = new WeakMap<TSchema, ValidateFunction>();
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Uuid } from './common.ts';
+import { OpenEnum } from './published.ts';
 
 /** A webhook endpoint: its address, its subscription, whether it is on, and the requests made of it. */
 
@@ -19,6 +20,11 @@ export type WebhookFields = Static<typeof WebhookFields>;
 /** `failing`: no success for days; `gone`: it answered 410; `receiver`: its answer requested it. */
 export const disableReasons = ['requested', 'failing', 'gone', 'receiver'] as const;
 export type DisableReason = (typeof disableReasons)[number];
+export const DisableReason = OpenEnum(
+  'WebhookDisableReason',
+  disableReasons,
+  'requested: by you; failing: no delivery succeeded for days; gone: it answered 410; receiver: its answer asked for it.',
+);
 
 export const webhookEvents = {
   /** Its first secret is generation 1. */
@@ -31,7 +37,10 @@ export const webhookEvents = {
     /** Until when the previous generation also signs. */
     previousExpiresAt: Instant,
   }),
-  WebhookDisabled: Type.Object({ by: Type.Enum(['user', 'service']), reason: Type.Enum([...disableReasons]) }),
+  WebhookDisabled: Type.Object({
+    by: OpenEnum('WebhookDisabler', ['user', 'service'], 'Who turned an endpoint off.'),
+    reason: DisableReason,
+  }),
   WebhookEnabled: Type.Object({}),
   WebhookDeleted: Type.Object({}),
   WebhookTestRequested: Type.Object({ eventType: Type.String({ minLength: 1, maxLength: 100 }) }),

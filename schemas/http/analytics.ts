@@ -1,6 +1,7 @@
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { AccountFigures, type CounterName, counters, Demographics, LocalDate, PostFigures } from '#schemas/insights.ts';
+import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
 import { Maybe, PlatformInput, paging } from './common.ts';
 
 /**
@@ -27,10 +28,11 @@ const filters = {
 };
 
 const compare = Maybe(
-  Type.Enum([...comparisons], {
-    description:
-      '`previous`: beside the window, as many days right before it. `previous_weekday`: the same, moved back by whole weeks, so that each day stands beside one of its weekday.',
-  }),
+  ClosedEnum(
+    'Comparison',
+    comparisons,
+    '`previous`: beside the window, as many days right before it. `previous_weekday`: the same, moved back by whole weeks, so that each day stands beside one of its weekday.',
+  ),
 );
 
 export const AnalyticsQuery = Type.Object(filters);
@@ -38,15 +40,16 @@ export const AccountAnalyticsQuery = Type.Object({ ...filters, compare });
 export const BoardQuery = Type.Object({
   ...filters,
   compare,
-  breakdown: Maybe(Type.Enum(['platform'], { description: '`platform`: includes the days of each network.' })),
+  breakdown: Maybe(ClosedEnum('Breakdown', ['platform'], '`platform`: includes the days of each network.')),
 });
 export const PostAnalyticsQuery = Type.Object({
   ...paging,
   ...filters,
   sort: Maybe(
-    Type.Enum([...counters, 'engagementRate'], {
-      description: 'Sorts by this figure, the highest first. Default: the newest post first.',
-    }),
+    said(
+      ClosedEnum('PostAnalyticsSort', [...counters, 'engagementRate'], 'A figure of a post.'),
+      'Sorts by this figure, the highest first. Absent: the newest post first.',
+    ),
   ),
 });
 
@@ -115,26 +118,32 @@ const Posts = Nullable(
   }),
 );
 const board = { ...gains, followerCount: Followers };
-const boardDays = days(Type.Object({ ...Day, ...board }));
+const boardDays = days(Named('BoardDay', Type.Object({ ...Day, ...board }, { description: 'The gains of one day.' })));
 const shown = {
-  totals: Type.Object({ ...board, posts: Posts }),
+  totals: Named('BoardTotals', Type.Object({ ...board, posts: Posts }, { description: 'The gains of the window.' })),
   byPlatform: Type.Array(
-    Type.Object(
-      { platform: Platform, ...board, posts: Posts, series: Type.Optional(boardDays) },
-      {
-        description: '`series` is present with `breakdown=platform`.',
-      },
+    Named(
+      'PlatformBoard',
+      Type.Object(
+        { platform: Platform, ...board, posts: Posts, series: Type.Optional(boardDays) },
+        {
+          description: 'The gains on one network; `series` is present with `breakdown=platform`.',
+        },
+      ),
     ),
   ),
   series: boardDays,
 };
-const before = (members: Parameters<typeof Type.Object>[0]) =>
+const before = <P extends TProperties>(named: string, members: P) =>
   Type.Optional(
-    Type.Object(
-      { from: LocalDate, to: LocalDate, ...members },
-      {
-        description: 'The window of comparison, in the same form. Present with `compare`.',
-      },
+    Named(
+      named,
+      Type.Object(
+        { from: LocalDate, to: LocalDate, ...members },
+        {
+          description: 'The window of comparison, in the same form. Present with `compare`.',
+        },
+      ),
     ),
   );
 
@@ -154,12 +163,18 @@ const rollup = {
       'Accounts that are not disconnected and were not measured for over 36 hours before now or the end of the window.',
   }),
   ...shown,
-  previous: before(shown),
+  previous: before('PreviousBoard', shown),
 };
 
-export const WorkspaceAnalytics = Type.Object({ object: Type.Literal('workspace_analytics'), ...rollup });
+export const WorkspaceAnalytics = Named(
+  'WorkspaceAnalytics',
+  Type.Object({ object: Type.Literal('workspace_analytics'), ...rollup }),
+);
 
-export const ClientAnalytics = Type.Object({ object: Type.Literal('client_analytics'), clientId: Uuid, ...rollup });
+export const ClientAnalytics = Named(
+  'ClientAnalytics',
+  Type.Object({ object: Type.Literal('client_analytics'), clientId: Uuid, ...rollup }),
+);
 
 const { followerCount: _snapshot, ...daily } = AccountFigures.properties;
 const audience = {
@@ -176,34 +191,51 @@ const audience = {
 };
 
 const ofAccount = {
-  totals: Type.Object({ ...gains, followerCount: FollowerCount }),
-  series: days(Type.Object({ ...Day, ...gains, followerCount: FollowerCount })),
-  audience: Type.Object(audience, { description: 'Sums over the window of the daily figures of the network.' }),
-};
-
-export const AccountAnalytics = Type.Object({
-  object: Type.Literal('account_analytics'),
-  socialAccountId: Uuid,
-  platform: Platform,
-  ...window,
-  ...ofAccount,
-  demographics: Type.Optional(Nullable(Demographics)),
-  previous: before(ofAccount),
-});
-
-const Metrics = Type.Object({
-  ...PostFigures.properties,
-  reach: Type.Optional(
-    Nullable(
-      Type.Integer({
-        minimum: 0,
-        description: `${counted.reach} For a post on several networks or accounts, the sum: each of them counts a person once.`,
-      }),
+  totals: Named(
+    'AccountTotals',
+    Type.Object({ ...gains, followerCount: FollowerCount }, { description: 'The gains of the window.' }),
+  ),
+  series: days(
+    Named(
+      'AccountDay',
+      Type.Object({ ...Day, ...gains, followerCount: FollowerCount }, { description: 'The gains of one day.' }),
     ),
   ),
-  engagementRate: Type.Optional(EngagementRate),
-  platformRemovedAt: Type.Optional(Nullable(Instant)),
-});
+  audience: Named(
+    'AccountAudience',
+    Type.Object(audience, { description: 'Sums over the window of the daily figures of the network.' }),
+  ),
+};
+
+export const AccountAnalytics = Named(
+  'AccountAnalytics',
+  Type.Object({
+    object: Type.Literal('account_analytics'),
+    socialAccountId: Uuid,
+    platform: Platform,
+    ...window,
+    ...ofAccount,
+    demographics: Type.Optional(Nullable(Demographics)),
+    previous: before('PreviousAccount', ofAccount),
+  }),
+);
+
+const Metrics = Named(
+  'PostMetrics',
+  Type.Object({
+    ...PostFigures.properties,
+    reach: Type.Optional(
+      Nullable(
+        Type.Integer({
+          minimum: 0,
+          description: `${counted.reach} For a post on several networks or accounts, the sum: each of them counts a person once.`,
+        }),
+      ),
+    ),
+    engagementRate: Type.Optional(EngagementRate),
+    platformRemovedAt: Type.Optional(Nullable(Instant)),
+  }),
+);
 
 const FetchedAt = Nullable(Type.String({ format: 'date-time', description: 'Null: not fetched yet.' }));
 
@@ -217,27 +249,40 @@ const post = {
   fetchedAt: FetchedAt,
 };
 
-export const PostAnalyticsRow = Type.Object(post);
+export const PostAnalyticsSummary = Named('PostAnalyticsSummary', Type.Object(post));
 
-export const PostAnalytics = Type.Object({
-  ...post,
-  targets: Type.Array(Type.Object({ targetId: Uuid, platform: Platform, metrics: Metrics, fetchedAt: FetchedAt })),
-});
+export const PostAnalytics = Named(
+  'PostAnalytics',
+  Type.Object({
+    ...post,
+    targets: Type.Array(
+      Named(
+        'PostTargetAnalytics',
+        Type.Object({ targetId: Uuid, platform: Platform, metrics: Metrics, fetchedAt: FetchedAt }),
+      ),
+    ),
+  }),
+);
 
 export const BestTimesQuery = Type.Object({ platform: filters.platform, clientId: filters.clientId });
 
-export const BestTime = Type.Object({
-  object: Type.Literal('best_time'),
-  weekday: Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' }),
-  hour: Type.Integer({ minimum: 0, maximum: 23 }),
-  timezone: Type.String({ description: 'The client’s, else the workspace’s.' }),
-  score: Type.Number({ minimum: 0, maximum: 1, description: '0.5 is an average time.' }),
-  lift: Type.Number({ minimum: 0, description: 'Expected engagement as a multiple of the usual.' }),
-  sampleSize: Type.Integer({
-    minimum: 0,
-    description: 'Posts of the last 90 days in exactly this slot, at least a week old.',
+export const BestTime = Named(
+  'BestTime',
+  Type.Object({
+    object: Type.Literal('best_time'),
+    weekday: Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' }),
+    hour: Type.Integer({ minimum: 0, maximum: 23 }),
+    timezone: Type.String({ description: 'The client’s, else the workspace’s.' }),
+    score: Type.Number({ minimum: 0, maximum: 1, description: '0.5 is an average time.' }),
+    lift: Type.Number({ minimum: 0, description: 'Expected engagement as a multiple of the usual.' }),
+    sampleSize: Type.Integer({
+      minimum: 0,
+      description: 'Posts of the last 90 days in exactly this slot, at least a week old.',
+    }),
+    basis: OpenEnum(
+      'BestTimeBasis',
+      ['observed', 'prior'],
+      'prior: no post of this slot was observed; estimated from its hour, its weekday and the network.',
+    ),
   }),
-  basis: Type.Enum(['observed', 'prior'], {
-    description: 'prior: no post of this slot was observed; estimated from its hour, its weekday and the network.',
-  }),
-});
+);

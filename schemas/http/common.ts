@@ -1,5 +1,15 @@
-import { type Static, type TArray, type TObject, type TOptional, type TProperties, type TSchema, Type } from 'typebox';
-import { Instant, platforms, Uuid } from '#schemas/common.ts';
+import {
+  type Static,
+  type TArray,
+  type TEnum,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  Type,
+} from 'typebox';
+import { Instant, Nullable, type Platform, platforms, Uuid } from '#schemas/common.ts';
+import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 
 /** Shapes of requests and answers that every noun uses. */
 
@@ -21,22 +31,24 @@ type CleanedObject<P extends TProperties> = { [K in Exclude<keyof P, MayBeAbsent
 
 /** An optional member: null means absent, and stays absent. */
 export const Maybe = <S extends TSchema>(schema: S) =>
-  Type.Optional(Type.Union([schema, Type.Null()])) as unknown as TOptional<S> & {
+  Type.Optional(Type.Union([schema, Type.Null()], { nullIsAbsent: true })) as unknown as TOptional<S> & {
     readonly '~cleaned': Cleaned<S>;
     readonly '~absent': true;
   };
 
 /** An optional member with a default: null means absent, and the default fills it. */
 export const Defaulted = <S extends TSchema, const D>(schema: S, value: D) =>
-  Type.Optional(Type.Union([schema, Type.Null()], { default: value })) as unknown as TOptional<S> & {
+  Type.Optional(
+    Type.Union([schema, Type.Null()], { default: value, nullIsAbsent: true }),
+  ) as unknown as TOptional<S> & {
     readonly '~cleaned': Cleaned<S> | Extract<D, null>;
   };
 
 /** A platform as callers write it; `clean` reads `twitter` as `x`. */
-export const PlatformInput = Type.Enum([...platforms, 'twitter'], {
-  description: '`twitter` is read as `x`.',
-}) as unknown as ReturnType<typeof platformEnum>;
-const platformEnum = () => Type.Enum([...platforms]);
+export const PlatformInput = shownAs(
+  ClosedEnum('PlatformInput', [...platforms, 'twitter'], 'A social network. `twitter` is read as `x`.'),
+  { enum: platforms },
+) as unknown as TEnum<Platform[]>;
 
 /**
  * An instant as callers write it. Narrower than the format, which allows values that neither Date nor `timestamptz`
@@ -51,16 +63,19 @@ export const InstantInput = (description: string) =>
   });
 
 /** An object with any members, kept whole. */
-export const FreeForm = Type.Record(Type.String(), Type.Unknown());
+export const FreeForm = Named(
+  'FreeForm',
+  Type.Record(Type.String(), Type.Unknown(), { description: 'An object with any members, kept whole.' }),
+);
 
 /** Members of every resource beside its `id` and `object`. */
 export const stamps = {
-  createdAt: Instant,
-  updatedAt: Instant,
+  createdAt: said(Instant, 'When it was created.'),
+  updatedAt: said(Instant, 'When it last changed.'),
   revision: Type.Integer({ minimum: 0, description: 'Revision of its own stream: the value of ETag and If-Match.' }),
 };
 
-export const IdParams = Type.Object({ id: Uuid });
+export const IdParams = Type.Object({ id: said(Uuid, 'Id of the resource.') });
 
 const Limit = Defaulted(
   Type.Integer({ minimum: 1, maximum: 100, description: 'Rows per page; it may change between pages.' }),
@@ -70,45 +85,72 @@ const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the previou
 /** Query members of every list. */
 export const paging = { limit: Limit, cursor: Cursor };
 
-export const Warning = Type.Object({
-  code: Type.Literal('stands_still', {
-    description: 'A later change of this resource is stored but cannot be shown yet.',
-  }),
-  id: Type.String({ description: 'Id of the resource in `data` to which the warning applies.' }),
-  message: Type.String(),
-});
+export const Warning = Named(
+  'Warning',
+  Type.Object(
+    {
+      code: OpenEnum(
+        'WarningCode',
+        ['stands_still'],
+        'stands_still: a later change of this resource is stored but cannot be shown yet.',
+      ),
+      id: Type.String({ description: 'Id of the resource in `data` to which the warning applies.' }),
+      message: Type.String({ description: 'The warning in words.' }),
+    },
+    { description: 'A warning about the data of an answer.' },
+  ),
+);
 export type Warning = Static<typeof Warning>;
 
-export const Meta = Type.Object({
-  correlationId: Type.String({ minLength: 1, maxLength: 128 }),
-  warnings: Type.Optional(
-    Type.Array(Warning, { description: 'Warnings about the data of this answer; absent when there are none.' }),
-  ),
-});
-export const Page = Type.Object({
-  hasMore: Type.Boolean(),
-  cursor: Type.Union([Type.String(), Type.Null()]),
-  nextCursor: Type.Union([Type.String(), Type.Null()]),
-});
-
-export const Problem = Type.Object(
-  {
-    type: Type.String({ format: 'uri', description: 'Address of the page that explains the code.' }),
-    title: Type.String(),
-    status: Type.Integer({ minimum: 400, maximum: 599 }),
-    code: Type.String({ description: 'Stable: branch on this member.' }),
-    correlationId: Type.String(),
-    category: Type.Optional(Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal'])),
-    detail: Type.Optional(Type.String()),
-    instance: Type.Optional(Type.String()),
-    errors: Type.Optional(
-      Type.Array(
-        Type.Object({
-          path: Type.String({ description: 'JSON Pointer into the body, or the parameter.' }),
-          message: Type.String(),
-        }),
+export const Meta = Named(
+  'Meta',
+  Type.Object(
+    {
+      correlationId: Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'Id of the request, for questions about it.',
+      }),
+      warnings: Type.Optional(
+        Type.Array(Warning, { description: 'Warnings about the data of this answer; absent when there are none.' }),
       ),
-    ),
-  },
-  { description: 'RFC 9457. Some codes add members of their own.' },
+    },
+    { description: 'About an answer.' },
+  ),
+);
+export const Page = Named(
+  'Page',
+  Type.Object(
+    {
+      hasMore: Type.Boolean({ description: 'Whether a page follows.' }),
+      cursor: said(Nullable(Type.String()), 'The cursor that was sent; null on the first page.'),
+      nextCursor: said(Nullable(Type.String()), 'Send it as `cursor` for the next page; null on the last page.'),
+    },
+    { description: 'Where a page stands in its list.' },
+  ),
+);
+
+export const Problem = Named(
+  'Problem',
+  Type.Object(
+    {
+      type: Type.String({ format: 'uri', description: 'Address of the page that explains the code.' }),
+      title: Type.String(),
+      status: Type.Integer({ minimum: 400, maximum: 599 }),
+      code: Type.String({ description: 'Stable: branch on this member.' }),
+      correlationId: Type.String(),
+      category: Type.Optional(Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal'])),
+      detail: Type.Optional(Type.String()),
+      instance: Type.Optional(Type.String()),
+      errors: Type.Optional(
+        Type.Array(
+          Type.Object({
+            path: Type.String({ description: 'JSON Pointer into the body, or the parameter.' }),
+            message: Type.String(),
+          }),
+        ),
+      ),
+    },
+    { description: 'RFC 9457. Some codes add members of their own.' },
+  ),
 );

@@ -1,62 +1,111 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { Failure, targetStatuses } from '#schemas/target.ts';
+import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
+import { Failure, ScheduleMode, targetStatuses } from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
 
-export const PostTarget = Type.Object({
-  id: Uuid,
-  object: Type.Literal('post_target'),
-  ...stamps,
-  postId: Uuid,
-  clientId: Uuid,
-  accountId: Uuid,
-  platform: Platform,
-  status: Type.Enum([...targetStatuses]),
-  scheduledAt: Type.String({ format: 'date-time', description: 'The instant at which it is due, jitter included.' }),
-  scheduledLocal: Nullable(LocalDateTime),
-  timezone: Type.String(),
-  jitterSeconds: Type.Integer({ minimum: 0 }),
-  scheduleMode: Type.Enum(['managed', 'native'], { description: 'The mode in use.' }),
-  scheduleModeReason: Nullable(Type.String({ description: 'Why the requested mode is not in use.' })),
-  attempts: Type.Integer({ minimum: 0 }),
-  publishedAt: Nullable(Instant),
-  externalId: Nullable(Type.String()),
-  permalink: Nullable(Type.String()),
-  failure: Nullable(Failure),
-  retryAt: Nullable(Instant),
-  firstComment: Nullable(Type.String()),
-  firstCommentIssue: Nullable(
-    Type.Object({ code: Type.String(), message: Type.String(), platformCode: Nullable(Type.String()), at: Instant }),
+const statusWords =
+  'awaiting_approval: held until the post is approved; pending: waits until it is due; handed_to_platform: the network’s own scheduler has it; publishing: an attempt is under way; published, failed, canceled: settled; rate_limited: the network takes no more posts for now, and the next attempt is at `retryAt`; outcome_unknown: the network did not answer, and is asked before any other attempt.';
+const TargetStatus = OpenEnum('TargetStatus', targetStatuses, statusWords);
+const TargetStatusInput = ClosedEnum('TargetStatusInput', targetStatuses, statusWords);
+
+const CommentIssue = Named(
+  'FirstCommentIssue',
+  Type.Object(
+    {
+      code: Type.String({ description: 'Stable: branch on it. GET /errors/{code} explains it.' }),
+      message: Type.String({ description: 'What happened, in words for a person.' }),
+      platformCode: said(Nullable(Type.String()), 'The code that the network gave; null where it gave none.'),
+      at: said(Instant, 'When the comment failed.'),
+    },
+    { description: 'Why the first comment is not under the published post. The post stays published.' },
   ),
-  content: Type.String({
-    description: 'The text that is published; for a thread, that of its first segment, as are `mediaIds`.',
-  }),
-  mediaIds: Type.Array(Uuid),
-  overrides: Type.Record(Type.String(), Type.Unknown()),
-});
+);
+
+export const PostTarget = Named(
+  'PostTarget',
+  Type.Object(
+    {
+      id: said(Uuid, 'Id of the target.'),
+      object: Type.Literal('post_target', { description: 'The kind of resource.' }),
+      ...stamps,
+      postId: said(Uuid, 'The post that it is a destination of.'),
+      clientId: said(Uuid, 'The client of its account.'),
+      accountId: said(Uuid, 'The connected account that it is published to.'),
+      platform: said(Platform, 'The network of its account.'),
+      status: said(TargetStatus, 'Where it stands between its schedule and its end.'),
+      scheduledAt: Type.String({
+        format: 'date-time',
+        description: 'The instant at which it is due, jitter included.',
+        examples: ['2026-02-02T08:00:00.000Z'],
+      }),
+      scheduledLocal: said(
+        Nullable(LocalDateTime),
+        'The wall-clock time that was asked for, in `timezone`; null where an instant was.',
+      ),
+      timezone: Type.String({
+        description:
+          'IANA zone in which its wall-clock time is read: of the account, else of its client, else of the post.',
+        examples: ['Europe/Berlin'],
+      }),
+      jitterSeconds: Type.Integer({
+        minimum: 0,
+        maximum: 43_200,
+        description: 'Seconds of delay in `scheduledAt` that `schedule.spreadMinutes` caused.',
+      }),
+      scheduleMode: said(ScheduleMode, 'The mode in use.'),
+      scheduleModeReason: said(Nullable(Type.String()), 'Why the requested mode is not in use; null where it is.'),
+      attempts: Type.Integer({
+        minimum: 0,
+        description: 'Attempts to publish that were started, the one under way included.',
+      }),
+      publishedAt: said(Nullable(Instant), 'When the network published it; null before.'),
+      externalId: said(Nullable(Type.String()), 'Its id on the network; null while unknown.'),
+      permalink: said(Nullable(Type.String()), 'Its address on the network; null while unknown.'),
+      failure: said(Nullable(Failure), 'Why the last attempt did not succeed; null where nothing is wrong.'),
+      retryAt: said(Nullable(Instant), 'When the next attempt starts; null where none is planned.'),
+      firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
+      firstCommentIssue: said(Nullable(CommentIssue), 'Why the first comment failed; null where it did not.'),
+      content: Type.String({
+        description: 'The text that is published; for a thread, that of its first segment, as are `mediaIds`.',
+      }),
+      mediaIds: Type.Array(Uuid, { description: 'The media that are published, in order.' }),
+      overrides: Type.Record(Type.String(), Type.Unknown(), {
+        description: 'The settings of its network by key, as they were sent.',
+      }),
+    },
+    { description: 'One destination of a post: its own time, its own outcome.' },
+  ),
+);
 
 /** Exactly one of the two. */
-export const TargetReschedule = Type.Object({
-  scheduledAt: Maybe(InstantInput('New instant; clears jitter.')),
-  shiftMinutes: Maybe(
-    Type.Integer({
-      minimum: -525_600,
-      maximum: 525_600,
-      description: 'Moves the target by so many minutes; the jitter stays.',
-    }),
+export const PostTargetReschedule = Named(
+  'PostTargetReschedule',
+  Type.Object(
+    {
+      scheduledAt: Maybe(InstantInput('The new instant; the target loses its jitter.')),
+      shiftMinutes: Maybe(
+        Type.Integer({
+          minimum: -525_600,
+          maximum: 525_600,
+          description: 'Moves the target by so many minutes, backward where negative; it keeps its jitter.',
+        }),
+      ),
+    },
+    { description: 'Exactly one of the two members.' },
   ),
-});
-export type TargetReschedule = Cleaned<typeof TargetReschedule>;
+);
+export type PostTargetReschedule = Cleaned<typeof PostTargetReschedule>;
 
 export const PostTargetQuery = Type.Object({
   ...paging,
-  postId: Maybe(Uuid),
-  clientId: Maybe(Uuid),
-  accountId: Maybe(Uuid),
-  platform: Maybe(Type.Array(PlatformInput, { minItems: 1 })),
-  status: Maybe(Type.Array(Type.Enum([...targetStatuses]), { minItems: 1 })),
+  postId: Maybe(said(Uuid, 'Only targets of this post.')),
+  clientId: Maybe(said(Uuid, 'Only targets of this client’s accounts.')),
+  accountId: Maybe(said(Uuid, 'Only targets of this account.')),
+  platform: Maybe(Type.Array(PlatformInput, { minItems: 1, description: 'One network, or several with commas.' })),
+  status: Maybe(Type.Array(TargetStatusInput, { minItems: 1, description: 'One status, or several with commas.' })),
   from: Maybe(InstantInput('Due at or after.')),
   to: Maybe(InstantInput('Due before.')),
 });

@@ -1,97 +1,242 @@
-import { Type } from 'typebox';
-import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { maxContent, postStatuses, searchedCharacters } from '#schemas/post.ts';
+import { type TInteger, type TOptional, Type } from 'typebox';
+import { ActorRef, LocalDateTime, Nullable, Uuid } from '#schemas/common.ts';
+import {
+  maxContent,
+  postStatuses,
+  Schedule,
+  scheduleTypes,
+  scheduleTypeWords,
+  searchedCharacters,
+  selectionModes,
+  selectionWords,
+  TargetSelection,
+  Thread,
+  Variant,
+} from '#schemas/post.ts';
+import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
+import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
 import { type Cleaned, Defaulted, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 import { PostTarget } from './post-target.ts';
 
 /** POST /posts and its relatives: the caller's input, and the post as answered. */
 
-const Text = (maxLength: number, description?: string) =>
-  Type.String(description === undefined ? { maxLength } : { maxLength, description });
-const MediaIds = Type.Array(Uuid, { maxItems: 20, description: 'Media asset ids in order.' });
+const Text = (maxLength: number, description: string) => Type.String({ maxLength, description });
+const MediaIds = (description: string) => Type.Array(Uuid, { maxItems: 20, description });
 
-const VariantInput = Type.Object({
-  platform: PlatformInput,
-  contentOverride: Maybe(
-    Text(maxContent, 'Replaces the content for this platform; an empty string is a real empty caption.'),
-  ),
-  mediaIdsOverride: Maybe(MediaIds),
-  overrides: Defaulted(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'Settings of the platform; unknown keys are ignored.' }),
-    {},
-  ),
-});
-
-const TargetsInput = Type.Object({
-  mode: Type.Enum(['group', 'selection', 'accounts'], {
-    description:
-      'group: every account of the client; selection: listed ones of the client; accounts: listed ones of any client.',
+/** The contract shows one such schema for each network. */
+export const VariantInput = Named(
+  'VariantInput',
+  Type.Object({
+    platform: PlatformInput,
+    contentOverride: Maybe(
+      Text(
+        maxContent,
+        'Replaces the content on this network; an empty string is a real empty caption. Absent: the content.',
+      ),
+    ),
+    mediaIdsOverride: Maybe(MediaIds('Replaces the media on this network, in order. Absent: the media of the post.')),
+    overrides: Defaulted(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'Settings of the network; unknown keys are ignored.' }),
+      {},
+    ),
   }),
-  clientId: Maybe(Uuid),
-  accountIds: Maybe(Type.Array(Uuid, { minItems: 1, maxItems: 500 })),
-  platforms: Maybe(
-    Type.Array(PlatformInput, { minItems: 1, maxItems: 11, description: 'Restricts a group to these platforms.' }),
-  ),
-});
+);
 
-const ScheduleInput = Type.Object({
-  type: Type.Enum(['now', 'at', 'range']),
-  scheduledAt: Maybe(InstantInput('For type at.')),
-  scheduledLocal: Maybe(LocalDateTime),
-  from: Maybe(InstantInput('For type range: when the first target is due.')),
-  to: Maybe(InstantInput('For type range: when the last target is due.')),
-  spreadMinutes: Maybe(Type.Integer({ minimum: 0, maximum: 720 })),
-});
+const TargetSelectionInput = Named(
+  'TargetSelectionInput',
+  Type.Object(
+    {
+      mode: said(ClosedEnum('SelectionModeInput', selectionModes, selectionWords), 'How the accounts are selected.'),
+      clientId: Maybe(said(Uuid, 'Required for mode group, where it equals the `clientId` of the post.')),
+      accountIds: Maybe(
+        Type.Array(Uuid, {
+          minItems: 1,
+          maxItems: 500,
+          description: 'Required for the modes selection and accounts. One that is listed twice counts once.',
+        }),
+      ),
+      platforms: Maybe(
+        Type.Array(PlatformInput, {
+          minItems: 1,
+          maxItems: 11,
+          description: 'Narrows a group to these networks; the other modes ignore it.',
+        }),
+      ),
+    },
+    { description: 'The accounts that a post goes to.' },
+  ),
+);
+
+const ScheduleInput = Named(
+  'ScheduleInput',
+  Type.Object(
+    {
+      type: said(
+        ClosedEnum('ScheduleTypeInput', scheduleTypes, scheduleTypeWords),
+        'Which of the members below count.',
+      ),
+      scheduledAt: Maybe(InstantInput('For type at, where no `scheduledLocal` is sent: the due instant.')),
+      scheduledLocal: Maybe(
+        said(
+          LocalDateTime,
+          'For type at: the due wall-clock time `YYYY-MM-DDTHH:mm`, read in each target’s own zone; it wins over `scheduledAt`.',
+          { examples: ['2026-02-02T09:00'] },
+        ),
+      ),
+      from: Maybe(InstantInput('Required for type range: when the first target is due.')),
+      to: Maybe(InstantInput('Required for type range: when the last target is due, after `from`.')),
+      spreadMinutes: Maybe(
+        Type.Integer({
+          minimum: 0,
+          maximum: 720,
+          description:
+            'Delays each target by a time of its own within so many minutes, the same at each repeat and never earlier than its time.',
+        }),
+      ),
+    },
+    { description: 'When a post goes out.' },
+  ),
+);
 export type ScheduleInput = Cleaned<typeof ScheduleInput>;
 
-const SegmentInput = Type.Object({ content: Defaulted(Text(maxContent), ''), mediaIds: Defaulted(MediaIds, []) });
+const SegmentInput = Named(
+  'ThreadSegmentInput',
+  Type.Object(
+    {
+      content: Defaulted(Text(maxContent, 'The text of this segment; a segment needs text or media.'), ''),
+      mediaIds: Defaulted(MediaIds('The media of this segment, in order.'), []),
+    },
+    { description: 'One post of a thread.' },
+  ),
+);
 
 const composed = {
-  content: Defaulted(Text(maxContent, 'Base caption.'), ''),
-  mediaIds: Defaulted(MediaIds, []),
-  targets: TargetsInput,
-  variants: Defaulted(Type.Array(VariantInput, { maxItems: 10 }), []),
+  content: Defaulted(Text(maxContent, 'The text, for every network without a text of its own.'), ''),
+  mediaIds: Defaulted(MediaIds('Ids of media assets, in order.'), []),
+  targets: TargetSelectionInput,
+  variants: Defaulted(
+    Type.Array(VariantInput, { maxItems: 10, description: 'What differs on single networks: one entry for each.' }),
+    [],
+  ),
   schedule: ScheduleInput,
-  scheduleMode: Defaulted(Type.Enum(['managed', 'native']), 'managed'),
-  timezone: Defaulted(Type.String({ minLength: 1, maxLength: 100 }), 'UTC'),
-  aiDisclosure: Defaulted(Type.Boolean(), false),
-  requestApproval: Defaulted(Type.Boolean(), false),
-  campaignId: Maybe(Uuid),
+  scheduleMode: Defaulted(
+    said(
+      ClosedEnum('ScheduleModeInput', scheduleModes, 'Who publishes at the due instant.'),
+      'native hands facebook and youtube targets to the scheduler of the network where that is possible; all others stay managed, and say why in `scheduleModeReason`.',
+    ),
+    'managed',
+  ),
+  timezone: Defaulted(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none.',
+      examples: ['Europe/Berlin'],
+    }),
+    'UTC',
+  ),
+  aiDisclosure: Defaulted(
+    Type.Boolean({
+      description:
+        'Whether the content was made with AI: copied onto every variant without an `aiGenerated` of its own.',
+    }),
+    false,
+  ),
+  requestApproval: Defaulted(
+    Type.Boolean({ description: 'Submits the post for approval where the client or the role requires it.' }),
+    false,
+  ),
+  campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to.')),
   thread: Maybe(
-    Type.Object(
-      { segments: Type.Array(SegmentInput, { minItems: 2, maxItems: 50 }) },
-      {
-        description:
-          'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
-      },
+    Named(
+      'ThreadInput',
+      Type.Object(
+        {
+          segments: Type.Array(SegmentInput, {
+            minItems: 2,
+            maxItems: 50,
+            description: 'The first is the head; each later one replies to the one before it.',
+          }),
+        },
+        {
+          description:
+            'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
+        },
+      ),
     ),
   ),
-  mediaAltTexts: Maybe(Type.Record(Type.String(), Text(2000))),
-  coverMediaId: Maybe(Uuid),
-  coverFrameMs: Maybe(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
+  mediaAltTexts: Maybe(
+    Type.Record(Type.String(), Type.String({ maxLength: 2000 }), {
+      description: 'Text for people who do not see a picture, by id of its asset: at most 2,000 characters each.',
+    }),
+  ),
+  coverMediaId: Maybe(
+    said(
+      Uuid,
+      'An image asset as the cover of a video on youtube, instagram, facebook and telegram. Absent: a frame of the video.',
+    ),
+  ),
+  coverFrameMs: Maybe(
+    Type.Integer({
+      minimum: 0,
+      maximum: 86_400_000,
+      description: 'Milliseconds into the video at which tiktok takes its cover.',
+    }),
+  ),
 };
 
 /** PATCH /posts/{id}: a full replacement of a draft. */
-export const PostReplace = Type.Object(composed);
+export const PostReplace = Named(
+  'PostReplace',
+  Type.Object(composed, {
+    description: 'A whole draft: an optional member that is absent returns to its default.',
+  }),
+);
 export type PostReplace = Cleaned<typeof PostReplace>;
 
-export const PostCreate = Type.Object({
-  clientId: Uuid,
-  ...composed,
-  saveDraft: Defaulted(Type.Boolean(), false),
-});
+export const PostCreate = Named(
+  'PostCreate',
+  Type.Object(
+    {
+      clientId: said(Uuid, 'The client that the post belongs to.'),
+      ...composed,
+      saveDraft: Defaulted(
+        Type.Boolean({
+          description:
+            'Keeps the post as a draft: nothing is scheduled, and the rules of the networks are not checked.',
+        }),
+        false,
+      ),
+    },
+    { description: 'A post as it is composed.' },
+  ),
+);
 export type PostCreate = Cleaned<typeof PostCreate>;
 
-export const PostPublish = Type.Object({ schedule: Maybe(ScheduleInput) });
+export const PostPublish = Named(
+  'PostPublish',
+  Type.Object(
+    { schedule: Maybe(said(ScheduleInput, 'Replaces the schedule of the draft. Absent: that of the draft.')) },
+    { description: 'How a draft is published.' },
+  ),
+);
+
+const statusWords =
+  'draft: not scheduled; pending_approval: held until it is approved; scheduled: waits; publishing: some targets are under way; published, partially_published, failed, canceled: every target is settled.';
+const PostStatus = OpenEnum('PostStatus', postStatuses, statusWords);
+const PostStatusInput = ClosedEnum('PostStatusInput', postStatuses, statusWords);
 
 export const PostQuery = Type.Object({
   ...paging,
-  status: Maybe(Type.Array(Type.Enum([...postStatuses]), { minItems: 1 })),
-  clientId: Maybe(Uuid),
+  status: Maybe(Type.Array(PostStatusInput, { minItems: 1, description: 'One status, or several with commas.' })),
+  clientId: Maybe(said(Uuid, 'Only posts of this client.')),
   platform: Maybe(
-    Type.Array(PlatformInput, { minItems: 1, description: 'Posts with a target on one of these platforms.' }),
+    Type.Array(PlatformInput, {
+      minItems: 1,
+      description: 'Only posts with a target on this network, or on one of several with commas.',
+    }),
   ),
-  campaignId: Maybe(Uuid),
+  campaignId: Maybe(said(Uuid, 'Only posts of this campaign.')),
   from: Maybe(InstantInput('Scheduled (a draft: created) at or after.')),
   to: Maybe(InstantInput('Scheduled (a draft: created) before.')),
   search: Maybe(
@@ -102,67 +247,78 @@ export const PostQuery = Type.Object({
   ),
 });
 
-const Counts = Type.Object(
-  { total: Type.Integer({ minimum: 0 }) },
-  { additionalProperties: Type.Integer({ minimum: 0 }), description: 'Number of targets by status; absent = 0.' },
+const Count = (description: string) => Type.Integer({ minimum: 0, description });
+/** Absent = 0; statuses may be added. */
+const Counts = Named(
+  'PostCounts',
+  Type.Object(
+    {
+      total: Count('All targets of the post.'),
+      ...(Object.fromEntries(
+        targetStatuses.map((status) => [status, Type.Optional(Count(`Targets that are ${status}; absent: none.`))]),
+      ) as Record<(typeof targetStatuses)[number], TOptional<TInteger>>),
+    },
+    { description: 'Number of targets by status; a status without targets is absent.' },
+  ),
 );
 
 const shared = {
-  id: Uuid,
-  object: Type.Literal('post'),
+  id: said(Uuid, 'Id of the post.'),
+  object: Type.Literal('post', { description: 'The kind of resource.' }),
   ...stamps,
-  clientId: Uuid,
-  status: Type.Enum([...postStatuses]),
-  content: Type.String(),
-  mediaIds: Type.Array(Uuid),
-  targetSelection: Type.Object({
-    mode: Type.Enum(['group', 'selection', 'accounts']),
-    clientId: Nullable(Uuid),
-    accountIds: Nullable(Type.Array(Uuid)),
-    platforms: Nullable(Type.Array(Platform)),
+  clientId: said(Uuid, 'The client that it belongs to.'),
+  status: said(PostStatus, 'Where it stands: a summary of its targets.'),
+  content: Type.String({ description: 'The text, for every network without a text of its own.' }),
+  mediaIds: Type.Array(Uuid, { description: 'Ids of its media assets, in order.' }),
+  targetSelection: TargetSelection,
+  schedule: Schedule,
+  scheduleMode: said(ScheduleMode, 'The mode that was asked for; each target says which one it has.'),
+  timezone: Type.String({
+    description: 'IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none.',
   }),
-  schedule: Type.Object({
-    type: Type.Enum(['now', 'at', 'range']),
-    scheduledAt: Nullable(Instant),
-    scheduledLocal: Nullable(LocalDateTime),
-    from: Nullable(Instant),
-    to: Nullable(Instant),
-    spreadMinutes: Nullable(Type.Integer()),
-  }),
-  scheduleMode: Type.Enum(['managed', 'native']),
-  timezone: Type.String(),
-  aiDisclosure: Type.Boolean(),
-  requestApproval: Type.Boolean(),
-  campaignId: Nullable(Uuid),
-  thread: Nullable(
-    Type.Object({ segments: Type.Array(Type.Object({ content: Type.String(), mediaIds: Type.Array(Uuid) })) }),
+  aiDisclosure: Type.Boolean({ description: 'Whether the content was made with AI.' }),
+  requestApproval: Type.Boolean({ description: 'Whether approval was asked for.' }),
+  campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none.'),
+  thread: said(Nullable(Thread), 'Its segments on x and threads; null: no thread.'),
+  mediaAltTexts: Nullable(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Text for people who do not see a picture, by id of its asset; null: none was sent.',
+    }),
   ),
-  mediaAltTexts: Nullable(Type.Record(Type.String(), Type.String())),
-  coverMediaId: Nullable(Uuid),
-  coverFrameMs: Nullable(Type.Integer()),
-  scheduledAt: Nullable(Type.String({ format: 'date-time', description: 'The earliest due instant of its targets.' })),
+  coverMediaId: said(Nullable(Uuid), 'The image that is the cover of its video; null: a frame of the video.'),
+  coverFrameMs: said(
+    Nullable(Type.Integer()),
+    'Milliseconds into the video at which tiktok takes its cover; null: none was sent.',
+  ),
+  scheduledAt: Nullable(
+    Type.String({ format: 'date-time', description: 'When the first of its targets is due; null for a draft.' }),
+  ),
   publishedAt: Nullable(
-    Type.String({ format: 'date-time', description: 'The instant at which its first target was published.' }),
+    Type.String({ format: 'date-time', description: 'When its first target was published; null before.' }),
   ),
-  createdBy: Type.Object({ type: Type.String(), id: Type.String() }),
-  approvalId: Nullable(Uuid),
-  recycledFrom: Nullable(Uuid),
+  createdBy: said(ActorRef, 'Who created it.'),
+  approvalId: said(Nullable(Uuid), 'Its request for approval; null: none.'),
+  recycledFrom: said(Nullable(Uuid), 'The post that it repeats; null: none.'),
   counts: Counts,
 };
 
 /** A row of GET /posts. */
-export const PostRow = Type.Object(shared);
+export const PostSummary = Named(
+  'PostSummary',
+  Type.Object(shared, { description: 'A post as a row of a list: without its variants and its targets.' }),
+);
 
-export const Post = Type.Object({
-  ...shared,
-  variants: Type.Array(
-    Type.Object({
-      platform: Platform,
-      contentOverride: Nullable(Type.String()),
-      mediaIdsOverride: Nullable(Type.Array(Uuid)),
-      overrides: Type.Record(Type.String(), Type.Unknown()),
-    }),
+export const Post = Named(
+  'Post',
+  Type.Object(
+    {
+      ...shared,
+      variants: Type.Array(Variant, { description: 'What differs on single networks.' }),
+      targets: Type.Array(PostTarget, {
+        description:
+          'Its destinations, one for each account. Empty for a draft: its selection is resolved when it is published.',
+      }),
+    },
+    { description: 'A post with its variants and its targets.' },
   ),
-  /** Empty for a draft: its selection is resolved when it is published. */
-  targets: Type.Array(PostTarget),
-});
+);

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { Instant } from '#schemas/common.ts';
 import { streamKinds } from '#schemas/events.ts';
+import { said } from '#schemas/published.ts';
 import type { PublicEvent } from './webhook-events/common.ts';
 
 /**
@@ -21,9 +22,9 @@ export const Envelope = (type: string, data: TSchema) =>
       format: 'uuid',
       description: 'The same through retries, resends and replays: deduplicate by it.',
     }),
-    type: Type.Literal(type),
-    created: Instant,
-    data,
+    type: Type.Literal(type, { description: 'The type of the event.' }),
+    created: said(Instant, 'When the state change was committed.'),
+    data: said(data, 'The state change.'),
   });
 
 /** `post.published`, `post.*` (every type that begins with `post.`) or `*`. */

@@ -6,7 +6,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { createIdempotently, withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import type { Acted, Action, Commands, Stored } from './actions.ts';
-import type { Call, Operation } from './operation.ts';
+import { type Call, nounOf, type Operation } from './operation.ts';
 import { ownStream } from './rows.ts';
 
 /** Attempts to append against other writers of the same stream; then the call gives up. */
@@ -32,7 +32,7 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
     action: Action<State, Command, Decided>,
   ): Promise<Acted<State>> => {
     const { id } = call.params as { readonly id: string };
-    const { guard = ownStream(call, operation.noun ?? operation.tag), rule, optional = false, partitionKey } = action;
+    const { guard = ownStream(call, nounOf(operation)), rule, optional = false, partitionKey } = action;
     const load = action.load ?? (() => store.load(decider, id));
     let accepted: { readonly decided: Decided; readonly loaded: Loaded<State> } | undefined;
     let written: Loaded<State> | undefined;

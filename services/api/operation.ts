@@ -6,6 +6,7 @@ import type { Actor, Mode, Role } from '#schemas/common.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Commands } from './actions.ts';
+import { type Tag, tags } from './contract/tags.ts';
 import type { Deps, Readers } from './deps.ts';
 
 /** An operation: its promises as data, and one function. */
@@ -86,8 +87,8 @@ interface Promised {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Relative to {base_url}, parameters as `{id}`. */
   readonly path: string;
-  readonly tag: string;
-  /** The noun of its path, where that is not the tag. */
+  readonly tag: Tag;
+  /** The resource that `{id}` in its path names, where that is not the tag's. */
   readonly noun?: string;
   readonly summary: string;
   readonly description?: string;
@@ -130,6 +131,9 @@ export interface Operation extends Promised {
   readonly body?: TObject;
   readonly handle: (call: Call<never, never, never>) => Promise<Answer>;
 }
+
+/** The resource that `{id}` in its path names. */
+export const nounOf = ({ noun, tag }: Pick<Operation, 'noun' | 'tag'>): string => noun ?? tags[tag].noun;
 
 /** Requests that a list with `search` counts for: it may look at every row the tenant has. */
 export const searchCost = 10;

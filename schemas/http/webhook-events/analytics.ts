@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { said } from '#schemas/published.ts';
 import { Completeness } from '#schemas/report.ts';
 import { example, exampleHash, instants, Problem, perhapsClient, publicEvent } from './common.ts';
 
@@ -28,10 +29,9 @@ export const reportPublic = {
       ),
       bytes: Count,
       sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-      completeness: Type.Optional({
-        ...Completeness,
-        description: 'Whether its figures are final, and the days whose figures are not. Absent: not recorded.',
-      }),
+      completeness: Type.Optional(
+        said(Completeness, 'Whether its figures are final, and the days whose figures are not. Absent: not recorded.'),
+      ),
     }),
     {
       ...{ ...exampleRun, format: 'pdf', asOf: instants.last, bytes: 84_201, sha256: exampleHash },

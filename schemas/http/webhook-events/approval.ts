@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { Instant, Nullable, Uuid } from '#schemas/common.ts';
-import { ActorRef, example, exampleActor, exampleHash, examplePost, instants, postIds, publicEvent } from './common.ts';
+import { ActorRef, Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { example, exampleActor, exampleHash, examplePost, instants, postIds, publicEvent } from './common.ts';
 
 /** Events of the approval of a post. */
 

@@ -24,8 +24,6 @@ export const postIds = { postId: Uuid, clientId: Uuid };
 export const accountIds = { accountId: Uuid, clientId: Uuid, platform: Platform };
 export const targetIds = { targetId: Uuid, postId: Uuid, ...accountIds };
 
-/** A member, a key or one of our services: an id, never a name. */
-export const ActorRef = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
 /** The failure of an asset or a run; the code is served under /errors/{code}. */
 export const Problem = Type.Object({
   code: Type.String({ maxLength: 100 }),

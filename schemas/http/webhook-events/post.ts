@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { ActorRef, Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { maxTargets, postEvents } from '#schemas/post.ts';
-import { ActorRef, Excerpt, example, exampleActor, examplePost, instants, postIds, publicEvent } from './common.ts';
+import { Excerpt, example, exampleActor, examplePost, instants, postIds, publicEvent } from './common.ts';
 
 /** Events of a post as a whole; the `target.*` events report each destination. */
 

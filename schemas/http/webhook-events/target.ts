@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable } from '#schemas/common.ts';
+import { OpenEnum, said } from '#schemas/published.ts';
 import { Failure, PlannedTarget, targetEvents } from '#schemas/target.ts';
 import { exampleTarget, instants, publicEvent, targetIds } from './common.ts';
 
@@ -12,8 +13,11 @@ const ScheduledAt = Type.String({
 });
 const Attempts = Type.Integer({ minimum: 0, description: 'Started attempts, this one included.' });
 const ExternalId = Nullable(Type.String({ maxLength: 500, description: 'Its id on the network; null while unknown.' }));
-const SettledBy = Nullable(
-  Type.Enum(['reconcile', 'admin'], { description: 'What determined the outcome; null: the attempt itself.' }),
+const SettledBy = said(
+  Nullable(
+    OpenEnum('SettledBy', ['reconcile', 'admin'], 'reconcile: the network was asked; admin: an operator decided.'),
+  ),
+  'What determined the outcome; null: the attempt itself.',
 );
 const attempted = { attempts: Attempts, failure: Failure };
 

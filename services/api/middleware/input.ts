@@ -6,7 +6,7 @@ import type { BodyBudget, HeldBytes } from '../body-budget.ts';
 import { bodyCost, type HeavyBodies, type Piece } from '../heavy-bodies.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '../json.ts';
 import { isJsonType } from '../media-type.ts';
-import type { Operation } from '../operation.ts';
+import { nounOf, type Operation } from '../operation.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 import type { Allowances } from './rate-limit.ts';
@@ -92,7 +92,7 @@ export const input =
     const state = stateOf(ctx);
     const { params, query, body } = operation;
     if (params !== undefined && issuesOf(params, ctx.params).length > 0) {
-      throw notFound(operation.noun ?? operation.tag);
+      throw notFound(nounOf(operation));
     }
     state.params = ctx.params;
     state.query = readQuery(ctx, query);

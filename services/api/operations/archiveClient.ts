@@ -12,7 +12,7 @@ export const archiveClient = operation({
   id: 'archiveClient',
   method: 'DELETE',
   path: '/clients/{id}',
-  tag: 'client',
+  tag: 'clients',
   summary: 'Archive a client',
   description:
     'Another client may take its name at once. Its open targets are canceled and its connect links revoked shortly after. GET still answers the archived client, and archiving it again answers the same.',

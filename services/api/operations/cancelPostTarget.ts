@@ -8,7 +8,7 @@ export const cancelPostTarget = operation({
   id: 'cancelPostTarget',
   method: 'POST',
   path: '/post-targets/{id}/cancel',
-  tag: 'post target',
+  tag: 'post-targets',
   summary: 'Cancel a target that is not published yet',
   description:
     'A target that is canceled already is answered unchanged. If the publisher takes the target at the same time, either outcome is possible.',

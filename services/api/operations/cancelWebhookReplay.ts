@@ -11,7 +11,7 @@ export const cancelWebhookReplay = operation({
   id: 'cancelWebhookReplay',
   method: 'DELETE',
   path: '/webhooks/{id}/replays/{replayId}',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Cancel a replay',
   description:
     'Its deliveries that are not sent yet are canceled with it. A replay that has ended is answered unchanged; if the replay ends at the same time, either outcome is possible.',

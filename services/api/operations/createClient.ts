@@ -12,7 +12,7 @@ export const createClient = operation({
   id: 'createClient',
   method: 'POST',
   path: '/clients',
-  tag: 'client',
+  tag: 'clients',
   summary: 'Create a client',
   description:
     'Idempotent on the name: if a live client has this name already (compared trimmed and without case), the answer is that client as it is now. The other members of the body are then ignored, and nothing is recorded under the key.',

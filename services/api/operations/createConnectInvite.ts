@@ -3,7 +3,7 @@ import { invites } from '#projections/invites.ts';
 import { rowOf } from '#projections/model.ts';
 import type { Created } from '#runtime/eventing/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { Invite, InviteCreate } from '#schemas/http/invite.ts';
+import { ConnectInvite, ConnectInviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';
 import { requireUnarchived } from '../clients.ts';
 import { exampleInvite } from '../examples.ts';
@@ -17,7 +17,7 @@ export const createConnectInvite = operation({
   id: 'createConnectInvite',
   method: 'POST',
   path: '/clients/{id}/connect-invites',
-  tag: 'client',
+  tag: 'clients',
   summary: 'Create a link that connects accounts to a client',
   description:
     'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed.',
@@ -25,8 +25,8 @@ export const createConnectInvite = operation({
   idempotent: 'required',
   cost: 1,
   params: IdParams,
-  body: InviteCreate,
-  answer: Invite,
+  body: ConnectInviteCreate,
+  answer: ConnectInvite,
   codes: ['client_archived'],
   example: { body: { platforms: ['bluesky', 'threads'], expiresInHours: 48 }, data: exampleInvite },
   handle: async (call) => {

@@ -15,7 +15,7 @@ export const createPost = operation({
   id: 'createPost',
   method: 'POST',
   path: '/posts',
-  tag: 'post',
+  tag: 'posts',
   summary: 'Create a post',
   description:
     'A post has one target per connected account, each with its own due instant. With `saveDraft` the post is kept as a draft and has no targets yet.',

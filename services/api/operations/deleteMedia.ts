@@ -2,7 +2,7 @@ import { isDeleted, media } from '#domain/media.ts';
 import { openPostsWith } from '#projections/posts.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { DeletedMedia } from '#schemas/http/media.ts';
+import { MediaDeletion } from '#schemas/http/media.ts';
 import { deletedExample } from '../media/examples.ts';
 import { type Call, operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
@@ -28,7 +28,7 @@ export const deleteMedia = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
-  answer: DeletedMedia,
+  answer: MediaDeletion,
   codes: ['media_in_use'],
   example: { data: deletedExample },
   handle: async (call) => {

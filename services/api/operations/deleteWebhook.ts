@@ -10,7 +10,7 @@ export const deleteWebhook = operation({
   id: 'deleteWebhook',
   method: 'DELETE',
   path: '/webhooks/{id}',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Delete a webhook endpoint and its deliveries',
   description:
     'The endpoint gets no more deliveries, and its secrets stop signing. Every other operation then answers 404; deleting it again answers the same.',

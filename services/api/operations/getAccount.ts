@@ -9,7 +9,7 @@ export const getAccount = operation({
   id: 'getAccount',
   method: 'GET',
   path: '/accounts/{id}',
-  tag: 'account',
+  tag: 'accounts',
   summary: 'Get a connected account',
   scope: 'accounts.read',
   idempotent: 'none',

@@ -9,7 +9,7 @@ export const getClient = operation({
   id: 'getClient',
   method: 'GET',
   path: '/clients/{id}',
-  tag: 'client',
+  tag: 'clients',
   summary: 'Get a client, also an archived one',
   scope: 'clients.read',
   idempotent: 'none',

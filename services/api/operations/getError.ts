@@ -1,4 +1,4 @@
-import { ErrorPage, ErrorParams } from '#schemas/http/error.ts';
+import { ErrorDoc, ErrorParams } from '#schemas/http/error.ts';
 import { errorHtml, exampleError, showError } from '../error-page.ts';
 import { errorPages } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -15,7 +15,7 @@ export const getError = operation({
   idempotent: 'none',
   cost: 1,
   params: ErrorParams,
-  answer: ErrorPage,
+  answer: ErrorDoc,
   alsoAs: ['text/html'],
   codes: [],
   example: { data: exampleError },

@@ -9,7 +9,7 @@ export const getPost = operation({
   id: 'getPost',
   method: 'GET',
   path: '/posts/{id}',
-  tag: 'post',
+  tag: 'posts',
   summary: 'Get a post with its variants and targets',
   scope: 'posts.read',
   idempotent: 'none',

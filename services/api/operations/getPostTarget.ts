@@ -10,7 +10,7 @@ export const getPostTarget = operation({
   id: 'getPostTarget',
   method: 'GET',
   path: '/post-targets/{id}',
-  tag: 'post target',
+  tag: 'post-targets',
   summary: 'Get a post target',
   description:
     'A target that the post has planned and that is not written yet is answered from the plan, without ETag.',

@@ -8,7 +8,7 @@ export const getReport = operation({
   id: 'getReport',
   method: 'GET',
   path: '/reports/{id}',
-  tag: 'report',
+  tag: 'reports',
   summary: 'Get a saved report and its runs',
   scope: 'reports.read',
   idempotent: 'none',

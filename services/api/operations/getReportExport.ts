@@ -13,7 +13,7 @@ export const getReportExport = operation({
   id: 'getReportExport',
   method: 'GET',
   path: '/reports/{id}/exports/{runId}',
-  tag: 'report',
+  tag: 'reports',
   summary: 'Get the address of an export of a completed run',
   description: `Also for a run that GET /reports/{id} no longer shows. The files are kept for ${exportDays} days after the run was completed, or until its client is erased; then the answer is 404.`,
   scope: 'reports.read',

@@ -8,7 +8,7 @@ export const getWebhook = operation({
   id: 'getWebhook',
   method: 'GET',
   path: '/webhooks/{id}',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Get a webhook endpoint',
   scope: 'webhooks.read',
   idempotent: 'none',

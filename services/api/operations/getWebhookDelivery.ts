@@ -8,7 +8,7 @@ export const getWebhookDelivery = operation({
   id: 'getWebhookDelivery',
   method: 'GET',
   path: '/webhooks/{id}/deliveries/{deliveryId}',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Get a delivery with its attempts',
   scope: 'webhooks.read',
   idempotent: 'none',

@@ -8,7 +8,7 @@ export const getWebhookReplay = operation({
   id: 'getWebhookReplay',
   method: 'GET',
   path: '/webhooks/{id}/replays/{replayId}',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Get the progress of a replay',
   scope: 'webhooks.manage',
   idempotent: 'none',

@@ -9,7 +9,7 @@ export const listAccounts = operation({
   id: 'listAccounts',
   method: 'GET',
   path: '/accounts',
-  tag: 'account',
+  tag: 'accounts',
   summary: 'List connected accounts and their health, newest first',
   scope: 'accounts.read',
   idempotent: 'none',

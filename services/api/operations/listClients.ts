@@ -9,7 +9,7 @@ export const listClients = operation({
   id: 'listClients',
   method: 'GET',
   path: '/clients',
-  tag: 'client',
+  tag: 'clients',
   summary: 'List clients, newest first',
   scope: 'clients.read',
   idempotent: 'none',

@@ -1,4 +1,4 @@
-import { ErrorPage } from '#schemas/http/error.ts';
+import { ErrorDoc } from '#schemas/http/error.ts';
 import { exampleError, showError } from '../error-page.ts';
 import { errorPages } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -12,7 +12,7 @@ export const listErrors = operation({
   scope: null,
   idempotent: 'none',
   cost: 1,
-  answer: ErrorPage,
+  answer: ErrorDoc,
   list: true,
   codes: [],
   example: { data: exampleError },

@@ -1,6 +1,6 @@
 import { instantsOf } from '#projections/analytics/instants.ts';
 import { listPublished, type PublishedFirst, type PublishedPost } from '#projections/published.ts';
-import { PostAnalyticsQuery, PostAnalyticsRow } from '#schemas/http/analytics.ts';
+import { PostAnalyticsQuery, PostAnalyticsSummary } from '#schemas/http/analytics.ts';
 import { postAnalyticsRowExample } from '../analytics/examples.ts';
 import { renderPostAnalytics, wentOut } from '../analytics/posts.ts';
 import { publishedFilters, questionOf, readerOf } from '../analytics/read.ts';
@@ -20,7 +20,7 @@ export const listPostAnalytics = operation({
   idempotent: 'none',
   cost: 1,
   query: PostAnalyticsQuery,
-  answer: PostAnalyticsRow,
+  answer: PostAnalyticsSummary,
   list: true,
   codes: [],
   example: { data: postAnalyticsRowExample },

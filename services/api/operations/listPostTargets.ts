@@ -9,7 +9,7 @@ export const listPostTargets = operation({
   id: 'listPostTargets',
   method: 'GET',
   path: '/post-targets',
-  tag: 'post target',
+  tag: 'post-targets',
   summary: 'List post targets',
   description: 'Sorted by due instant, the earliest first.',
   scope: 'posts.read',

@@ -1,6 +1,6 @@
 import { type PostFilters, renderPostRow, listPosts as rowsOf } from '#projections/posts.ts';
 import type { NewestFirst } from '#projections/rows.ts';
-import { PostQuery, PostRow } from '#schemas/http/post.ts';
+import { PostQuery, PostSummary } from '#schemas/http/post.ts';
 import { listPage } from '../cursor.ts';
 import { operation } from '../operation.ts';
 import { filtersOf } from '../posts/body.ts';
@@ -10,14 +10,14 @@ export const listPosts = operation({
   id: 'listPosts',
   method: 'GET',
   path: '/posts',
-  tag: 'post',
+  tag: 'posts',
   summary: 'List posts',
   description: 'The newest first, without variants and targets.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,
   query: PostQuery,
-  answer: PostRow,
+  answer: PostSummary,
   list: true,
   codes: [],
   example: { data: postRowExample },

@@ -10,7 +10,7 @@ export const listReports = operation({
   id: 'listReports',
   method: 'GET',
   path: '/reports',
-  tag: 'report',
+  tag: 'reports',
   summary: 'List saved reports, newest first',
   description: 'The list leaves out their runs; GET /reports/{id} has them.',
   scope: 'reports.read',

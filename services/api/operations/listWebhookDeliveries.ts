@@ -13,7 +13,7 @@ export const listWebhookDeliveries = operation({
   id: 'listWebhookDeliveries',
   method: 'GET',
   path: '/webhooks/{id}/deliveries',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'List the deliveries of an endpoint, newest first',
   description: 'Each delivery has its attempts so far. Deliveries are kept for 30 days.',
   scope: 'webhooks.read',

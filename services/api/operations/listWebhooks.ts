@@ -10,7 +10,7 @@ export const listWebhooks = operation({
   id: 'listWebhooks',
   method: 'GET',
   path: '/webhooks',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'List webhook endpoints, newest first',
   scope: 'webhooks.read',
   idempotent: 'none',

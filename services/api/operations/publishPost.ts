@@ -9,7 +9,7 @@ export const publishPost = operation({
   id: 'publishPost',
   method: 'POST',
   path: '/posts/{id}/publish',
-  tag: 'post',
+  tag: 'posts',
   summary: 'Publish or schedule a draft',
   description:
     'Checks everything that is not checked for a draft. A schedule in the body replaces the schedule of the draft.',

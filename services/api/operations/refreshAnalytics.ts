@@ -1,6 +1,6 @@
 import { refresh } from '#domain/refresh.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
-import { AnalyticsRefresh, AnalyticsRefreshing, maxRefreshed } from '#schemas/http/analytics-refresh.ts';
+import { AnalyticsRefresh, AnalyticsRefreshCreate, maxRefreshed } from '#schemas/http/analytics-refresh.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { accountsToRefresh } from '../analytics/refreshed.ts';
 import { operation } from '../operation.ts';
@@ -24,8 +24,8 @@ export const refreshAnalytics = operation({
   // The schema refuses a list that is too long and names the member. This limit is higher, so that it does not refuse
   // the body first.
   valueLimit: 2 * maxRefreshed,
-  body: AnalyticsRefresh,
-  answer: AnalyticsRefreshing,
+  body: AnalyticsRefreshCreate,
+  answer: AnalyticsRefresh,
   codes: [],
   example: { body: {}, data: { requested: 8, refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e' } },
   handle: async (call) => {

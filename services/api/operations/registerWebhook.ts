@@ -10,7 +10,7 @@ export const registerWebhook = operation({
   id: 'registerWebhook',
   method: 'POST',
   path: '/webhooks',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Register a webhook endpoint',
   description:
     'The endpoint gets events from now on. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs. A workspace has at most 50 endpoints, unless the installation sets another limit.',

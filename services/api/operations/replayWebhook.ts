@@ -1,7 +1,7 @@
 import { webhook } from '#domain/webhook.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { ReplayCreate, WebhookReplay } from '#schemas/http/webhook.ts';
+import { WebhookReplay, WebhookReplayCreate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { invalid } from '../refusal.ts';
 import { lastOf } from '../rows.ts';
@@ -14,7 +14,7 @@ export const replayWebhook = operation({
   id: 'replayWebhook',
   method: 'POST',
   path: '/webhooks/{id}/replays',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Send the events of a time range again',
   description:
     'Sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
@@ -23,7 +23,7 @@ export const replayWebhook = operation({
   cost: 10,
   ifMatch: true,
   params: IdParams,
-  body: ReplayCreate,
+  body: WebhookReplayCreate,
   answer: WebhookReplay,
   codes: ['unknown_event_type', 'too_many_replays', 'stream_full'],
   example: {

@@ -1,7 +1,7 @@
 import { Rejection } from '#domain/decider.ts';
 import { checkDue } from '#domain/scheduling.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { PostTarget, TargetReschedule } from '#schemas/http/post-target.ts';
+import { PostTarget, PostTargetReschedule } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';
 import { targetExample } from '../posts/examples.ts';
 import { actOnTarget } from '../posts/target-action.ts';
@@ -10,7 +10,7 @@ export const reschedulePostTarget = operation({
   id: 'reschedulePostTarget',
   method: 'POST',
   path: '/post-targets/{id}/reschedule',
-  tag: 'post target',
+  tag: 'post-targets',
   summary: 'Move a target to another time',
   description: 'Send either `scheduledAt`, which clears the jitter, or `shiftMinutes`, which keeps it.',
   scope: 'posts.compose',
@@ -18,7 +18,7 @@ export const reschedulePostTarget = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
-  body: TargetReschedule,
+  body: PostTargetReschedule,
   answer: PostTarget,
   codes: [
     'validation_failed',

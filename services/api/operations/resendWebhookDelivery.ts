@@ -11,7 +11,7 @@ export const resendWebhookDelivery = operation({
   id: 'resendWebhookDelivery',
   method: 'POST',
   path: '/webhooks/{id}/deliveries/{deliveryId}/resend',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Send a delivery again',
   description:
     'Sends the delivery again under the same event id, whatever its status is and also while the endpoint is off. It is due now, and its schedule of retries starts again. The count of attempts goes on.',

@@ -8,7 +8,7 @@ export const retryPostTarget = operation({
   id: 'retryPostTarget',
   method: 'POST',
   path: '/post-targets/{id}/retry',
-  tag: 'post target',
+  tag: 'post-targets',
   summary: 'Queue a failed or rate-limited target again',
   description:
     'The target is due at once, also where its failure is not retryable. A target with an unknown outcome must be settled first.',

@@ -1,6 +1,6 @@
 import { webhook } from '#domain/webhook.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { SecretRotation, Webhook } from '#schemas/http/webhook.ts';
+import { Webhook, WebhookSecretRotation } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { ownLive, webhookOf, withSecret } from '../webhooks/endpoints.ts';
 import { exampleSecret, exampleWebhook } from '../webhooks/examples.ts';
@@ -10,7 +10,7 @@ export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',
   method: 'POST',
   path: '/webhooks/{id}/rotate-secret',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Give a webhook endpoint a new signing secret',
   description:
     'The former secret goes on signing beside the new one for 24 hours; at most five secrets sign at once. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs.',
@@ -20,7 +20,7 @@ export const rotateWebhookSecret = operation({
   ifMatch: true,
   bodyOptional: true,
   params: IdParams,
-  body: SecretRotation,
+  body: WebhookSecretRotation,
   answer: Webhook,
   codes: ['too_many_secrets'],
   example: { body: {}, data: { ...exampleWebhook, secret: exampleSecret, revision: 1 } },

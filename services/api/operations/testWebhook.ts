@@ -12,7 +12,7 @@ export const testWebhook = operation({
   id: 'testWebhook',
   method: 'POST',
   path: '/webhooks/{id}/test',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Send a signed test delivery',
   description:
     'Sends the example data of the type, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',

@@ -1,6 +1,6 @@
 import { clients, renderClient } from '#projections/clients.ts';
 import { rowOf } from '#projections/model.ts';
-import { Client, ClientPatch } from '#schemas/http/client.ts';
+import { Client, ClientUpdate } from '#schemas/http/client.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { changeClient } from '#services/workflows/clients/change.ts';
 import { requireStorable, requireTimezone } from '../checks.ts';
@@ -13,7 +13,7 @@ export const updateClient = operation({
   id: 'updateClient',
   method: 'PATCH',
   path: '/clients/{id}',
-  tag: 'client',
+  tag: 'clients',
   summary: 'Change a client',
   description:
     'Only the members that are sent change. An object is replaced as a whole; null resets a member to its default.',
@@ -23,7 +23,7 @@ export const updateClient = operation({
   ifMatch: true,
   merge: true,
   params: IdParams,
-  body: ClientPatch,
+  body: ClientUpdate,
   answer: Client,
   codes: ['already_exists', 'client_archived', 'stream_full'],
   example: { body: { rules: { bannedWords: ['cheap'] } }, data: exampleClient },

@@ -12,7 +12,7 @@ export const updatePost = operation({
   id: 'updatePost',
   method: 'PATCH',
   path: '/posts/{id}',
-  tag: 'post',
+  tag: 'posts',
   summary: 'Replace a draft',
   description: 'Replaces the whole draft: an optional member that is not sent returns to its default.',
   scope: 'posts.compose',

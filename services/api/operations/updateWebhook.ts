@@ -1,6 +1,6 @@
 import { webhook } from '#domain/webhook.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { Webhook, WebhookPatch } from '#schemas/http/webhook.ts';
+import { Webhook, WebhookUpdate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';
 import { ownLive, renderWebhook, webhookOf } from '../webhooks/endpoints.ts';
@@ -10,7 +10,7 @@ export const updateWebhook = operation({
   id: 'updateWebhook',
   method: 'PATCH',
   path: '/webhooks/{id}',
-  tag: 'webhook',
+  tag: 'webhooks',
   summary: 'Change a webhook endpoint, turn it off or on',
   description:
     'Only the members that are sent change. When you turn on an endpoint that the service disabled, it gets the events it missed, at most 72 hours back. When you turn on an endpoint that you turned off, it does not: use a replay.',
@@ -20,7 +20,7 @@ export const updateWebhook = operation({
   ifMatch: true,
   merge: true,
   params: IdParams,
-  body: WebhookPatch,
+  body: WebhookUpdate,
   answer: Webhook,
   codes: ['url_not_allowed', 'unknown_event_type', 'stream_full'],
   example: { body: { active: false }, data: { ...exampleWebhook, active: false, disabledReason: 'requested' } },

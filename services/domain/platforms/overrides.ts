@@ -12,7 +12,10 @@ export interface OverrideProblem {
 }
 
 /** Spec 2.2: a variant's own exception from the post's aiDisclosure, known to every network. */
-const aiGenerated: OverrideRule = { type: 'boolean' };
+const aiGenerated: OverrideRule = {
+  about: 'Whether the content was made with AI, where this network differs from the `aiDisclosure` of the post.',
+  type: 'boolean',
+};
 
 export const overrideRules = (platform: Platform): Readonly<Record<string, OverrideRule>> => ({
   ...rulesOf(platform).overrides,

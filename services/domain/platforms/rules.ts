@@ -84,11 +84,15 @@ export type Overrides = Readonly<Record<string, unknown>>;
 export interface RequiredOverride {
   readonly code: FailureCode;
   readonly message: string;
+  /** True: the network gets something else where the key is not set, so the contract does not require it. */
+  readonly fallback?: true;
   /** Whether the network gets a usable value. Default: the override is set and not empty. */
   readonly usable?: (content: string, overrides: Overrides) => boolean;
 }
 
 interface OverrideBase {
+  /** What the key does, for the contract. */
+  readonly about: string;
   /** Sent when the caller set nothing. */
   readonly default?: string | boolean;
   readonly required?: RequiredOverride;

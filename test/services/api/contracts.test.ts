@@ -4,9 +4,9 @@ import { glob, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { scopes } from '#schemas/apikey.ts';
 import { issuesOf } from '#schemas/validator.ts';
-import { contractFiles, contractsFolder } from '#services/api/emit-contracts.ts';
+import { codesOf } from '#services/api/contract/codes.ts';
+import { contractFiles, contractsFolder } from '#services/api/contract/emit.ts';
 import { errorPages, errors, isErrorCode } from '#services/api/errors.ts';
-import { codesOf } from '#services/api/openapi.ts';
 import { operations } from '#services/api/operations.ts';
 import { suite } from '#test/support/suite.ts';
 

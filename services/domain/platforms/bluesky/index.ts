@@ -34,12 +34,17 @@ export const bluesky: NetworkRules = {
     permalinks: ['https://bsky.app/profile/{account}/post/{code}'],
   },
   overrides: {
-    link: { type: 'url' },
-    labelSexual: { type: 'boolean', default: false },
-    labelNudity: { type: 'boolean', default: false },
-    labelPorn: { type: 'boolean', default: false },
-    labelGraphicMedia: { type: 'boolean', default: false },
-    firstComment: { type: 'comment', asPost: true },
+    link: { about: 'Address of the page that a preview card shows.', type: 'url' },
+    labelSexual: { about: 'Labels the media as sexually suggestive.', type: 'boolean', default: false },
+    labelNudity: { about: 'Labels the media as nudity.', type: 'boolean', default: false },
+    labelPorn: { about: 'Labels the media as pornography.', type: 'boolean', default: false },
+    labelGraphicMedia: { about: 'Labels the media as graphic.', type: 'boolean', default: false },
+    firstComment: {
+      about:
+        'A reply from the same account once the post is out. If it fails, the post stays published and `firstCommentIssue` says why.',
+      type: 'comment',
+      asPost: true,
+    },
   },
   banned: [],
   aiKey: null,

@@ -32,8 +32,12 @@ export const facebook: NetworkRules = {
     permalinks: ['https://www.facebook.com/{id}'],
   },
   overrides: {
-    contentType: { type: 'enum', values: ['feed', 'reel', 'story'], default: 'feed' },
-    firstComment: { type: 'comment', asPost: false },
+    contentType: { about: 'The form of the post.', type: 'enum', values: ['feed', 'reel', 'story'], default: 'feed' },
+    firstComment: {
+      about: 'A comment on the published post. If it fails, the post stays published and `firstCommentIssue` says why.',
+      type: 'comment',
+      asPost: false,
+    },
   },
   banned: [],
   aiKey: null,

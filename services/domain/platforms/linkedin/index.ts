@@ -30,8 +30,14 @@ export const linkedin: NetworkRules = {
     permalinks: ['https://www.linkedin.com/feed/update/{id}/'],
   },
   overrides: {
-    visibility: { type: 'enum', values: ['PUBLIC', 'CONNECTIONS'], default: 'PUBLIC' },
-    firstComment: { type: 'comment', asPost: false, max: 1250 },
+    visibility: { about: 'Who sees the post.', type: 'enum', values: ['PUBLIC', 'CONNECTIONS'], default: 'PUBLIC' },
+    firstComment: {
+      about:
+        'A comment on the published post, at most 1,250 characters. If it fails, the post stays published and `firstCommentIssue` says why.',
+      type: 'comment',
+      asPost: false,
+      max: 1250,
+    },
   },
   banned: [],
   aiKey: null,

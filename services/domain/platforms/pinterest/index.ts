@@ -31,11 +31,12 @@ export const pinterest: NetworkRules = {
   },
   overrides: {
     boardId: {
+      about: 'Id of the board that the pin goes to. Without it the target fails when it is published.',
       type: 'string',
       required: { code: 'pinterest_board_required', message: 'Pinterest needs the override boardId' },
     },
-    title: { type: 'string', max: 100 },
-    link: { type: 'url', max: 2048 },
+    title: { about: 'Headline of at most 100 characters; the content is the description.', type: 'string', max: 100 },
+    link: { about: 'Address that the pin leads to.', type: 'url', max: 2048 },
   },
   banned: [],
   aiKey: null,

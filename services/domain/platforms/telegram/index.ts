@@ -37,10 +37,19 @@ export const telegram: NetworkRules = {
     permalinks: ['https://t.me/{username}/{code}', 'https://t.me/c/{account}/{code}'],
   },
   overrides: {
-    parseMode: { type: 'enum', values: ['MarkdownV2', 'HTML', 'Markdown'] },
-    disableNotification: { type: 'boolean', default: false },
-    protectContent: { type: 'boolean', default: false },
-    firstComment: { type: 'comment', asPost: true },
+    parseMode: {
+      about: 'How markup in the text is read. Absent: the text has no markup.',
+      type: 'enum',
+      values: ['MarkdownV2', 'HTML', 'Markdown'],
+    },
+    disableNotification: { about: 'Sends the message without a sound.', type: 'boolean', default: false },
+    protectContent: { about: 'Forbids forwarding and saving.', type: 'boolean', default: false },
+    firstComment: {
+      about:
+        'A reply to the published message in the same chat. If it fails, the message stays published and `firstCommentIssue` says why.',
+      type: 'comment',
+      asPost: true,
+    },
   },
   banned: [],
   aiKey: null,

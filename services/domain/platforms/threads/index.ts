@@ -34,9 +34,20 @@ export const threads: NetworkRules = {
     permalinks: ['https://www.threads.com/@{username}/post/{code}'],
   },
   overrides: {
-    quotePostId: { type: 'string', headOnly: true },
-    replyControl: { type: 'enum', values: ['everyone', 'accounts_you_follow', 'mentioned_only'], headOnly: true },
-    firstComment: { type: 'comment', asPost: true, headOnly: true },
+    quotePostId: { about: 'Id of the post that this one quotes.', type: 'string', headOnly: true },
+    replyControl: {
+      about: 'Who may reply. Absent: everyone.',
+      type: 'enum',
+      values: ['everyone', 'accounts_you_follow', 'mentioned_only'],
+      headOnly: true,
+    },
+    firstComment: {
+      about:
+        'A reply from the same account once the post is out. If it fails, the post stays published and `firstCommentIssue` says why.',
+      type: 'comment',
+      asPost: true,
+      headOnly: true,
+    },
   },
   banned: [],
   aiKey: null,

@@ -33,15 +33,21 @@ export const tiktok: NetworkRules = {
   },
   overrides: {
     privacyLevel: {
+      about:
+        'Who sees the post: one of the levels that the account allows. Without it the target fails when it is published.',
       type: 'enum',
       values: ['PUBLIC_TO_EVERYONE', 'MUTUAL_FOLLOW_FRIENDS', 'FOLLOWER_OF_CREATOR', 'SELF_ONLY'],
       required: { code: 'tiktok_privacy_level_required', message: 'TikTok needs the override privacyLevel' },
     },
-    yourBrand: { type: 'boolean', default: false },
-    brandedContent: { type: 'boolean', default: false },
-    disableComment: { type: 'boolean', default: false },
-    disableDuet: { type: 'boolean', default: false },
-    disableStitch: { type: 'boolean', default: false },
+    yourBrand: { about: 'Discloses that the post promotes your own brand.', type: 'boolean', default: false },
+    brandedContent: {
+      about: 'Discloses that the post promotes another brand; not with privacyLevel SELF_ONLY.',
+      type: 'boolean',
+      default: false,
+    },
+    disableComment: { about: 'Turns comments off.', type: 'boolean', default: false },
+    disableDuet: { about: 'Forbids duets.', type: 'boolean', default: false },
+    disableStitch: { about: 'Forbids stitches.', type: 'boolean', default: false },
   },
   banned: [
     {

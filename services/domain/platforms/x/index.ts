@@ -31,17 +31,28 @@ export const x: NetworkRules = {
     permalinks: ['https://x.com/{username}/status/{id}', 'https://x.com/i/web/status/{id}'],
   },
   overrides: {
-    quoteTweetId: { type: 'string', headOnly: true },
+    quoteTweetId: { about: 'Id of the post that this one quotes.', type: 'string', headOnly: true },
     replySettings: {
+      about: 'Who may reply. Absent: everyone. `verifiedOnly` is read as `verified`.',
       type: 'enum',
       values: ['following', 'mentionedUsers', 'subscribers', 'verified'],
       aliases: { verifiedOnly: 'verified' },
       headOnly: true,
     },
     // Independent of the post's aiDisclosure, hence not `aiKey`.
-    madeWithAi: { type: 'boolean', default: false },
-    paidPartnership: { type: 'boolean', default: false },
-    firstComment: { type: 'comment', asPost: true, headOnly: true },
+    madeWithAi: {
+      about: 'Marks the post as made with AI, whatever the `aiDisclosure` of the post says.',
+      type: 'boolean',
+      default: false,
+    },
+    paidPartnership: { about: 'Marks the post as a paid partnership.', type: 'boolean', default: false },
+    firstComment: {
+      about:
+        'A reply from the same account once the post is out. If it fails, the post stays published and `firstCommentIssue` says why.',
+      type: 'comment',
+      asPost: true,
+      headOnly: true,
+    },
   },
   banned: [],
   aiKey: null,

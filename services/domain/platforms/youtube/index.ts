@@ -40,26 +40,53 @@ export const youtube: NetworkRules = {
   },
   overrides: {
     title: {
+      about:
+        'Title of 1 to 100 characters, without < and >. Absent: the first line of the content that has text; without a usable title the target fails when it is published.',
       type: 'string',
       max: 100,
       required: {
         code: 'youtube_title_required',
         message:
           'YouTube needs a title: the override title, or a first line of content, of 1 to 100 characters without < and >',
+        fallback: true,
         usable: (content, overrides) => youtubeTitle(content, overrides) !== null,
       },
     },
-    privacyStatus: { type: 'enum', values: ['public', 'unlisted', 'private'] },
+    privacyStatus: {
+      about: 'Who sees the video. Absent: as the channel decides.',
+      type: 'enum',
+      values: ['public', 'unlisted', 'private'],
+    },
     categoryId: {
+      about:
+        'Category: 1 Film and Animation, 2 Autos and Vehicles, 10 Music, 15 Pets and Animals, 17 Sports, 19 Travel and Events, 20 Gaming, 22 People and Blogs, 23 Comedy, 24 Entertainment, 25 News and Politics, 26 Howto and Style, 27 Education, 28 Science and Technology, 29 Nonprofits and Activism.',
       type: 'enum',
       values: ['1', '2', '10', '15', '17', '19', '20', '22', '23', '24', '25', '26', '27', '28', '29'],
       default: '22',
     },
-    madeForKids: { type: 'boolean', default: false },
-    tags: { type: 'list', commas: true, maxChars: 500 },
-    license: { type: 'enum', values: ['youtube', 'creativeCommon'] },
-    description: { type: 'string', maxBytes: 5000 },
-    firstComment: { type: 'comment', asPost: false },
+    madeForKids: { about: 'Whether the video is made for children; always sent.', type: 'boolean', default: false },
+    tags: {
+      about: 'Tags, at most 500 characters together. One string with commas is read too.',
+      type: 'list',
+      commas: true,
+      maxChars: 500,
+    },
+    license: {
+      about: 'Licence of the video. Absent: the standard licence.',
+      type: 'enum',
+      values: ['youtube', 'creativeCommon'],
+    },
+    description: {
+      about: 'Replaces the content as the description: at most 5,000 UTF-8 bytes, without < and >.',
+      type: 'string',
+      maxBytes: 5000,
+    },
+    firstComment: {
+      about:
+        'A top-level comment on the published video. If it fails, the video stays published and `firstCommentIssue` says why.',
+      type: 'comment',
+      asPost: false,
+    },
   },
   banned: [],
   aiKey: 'containsSyntheticMedia',

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
+import { operations } from '../operations.ts';
 import { asyncapiOf } from './asyncapi.ts';
 import { openapiOf } from './openapi.ts';
-import { operations } from './operations.ts';
 
 /** `make contracts`: writes contracts/ from the table of operations and the schemas. */
 
@@ -10,7 +10,7 @@ export const contractFiles = (): Readonly<Record<string, string>> => ({
   'asyncapi.json': `${JSON.stringify(asyncapiOf(), null, 2)}\n`,
 });
 
-export const contractsFolder = new URL('../../contracts/', import.meta.url);
+export const contractsFolder = new URL('../../../contracts/', import.meta.url);
 
 if (import.meta.main) {
   for (const [name, text] of Object.entries(contractFiles())) await writeFile(new URL(name, contractsFolder), text);

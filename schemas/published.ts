@@ -1,0 +1,37 @@
+import { type TEnum, type TSchema, Type } from 'typebox';
+
+/**
+ * How a schema appears in the contract: its name, its words, and what is shown of it. These are annotations: validation
+ * does not read them. The emitter of the contract reads them and leaves them out.
+ */
+export const annotations = ['named', 'here', 'open', 'shown', 'nullIsAbsent', 'expects'] as const;
+
+interface Words {
+  /** Values that help a reader; the first is shown. */
+  readonly examples?: readonly unknown[];
+}
+
+/** TypeBox keeps the kind of a schema in members that a spread loses. */
+const withMembers = <S extends TSchema>(schema: S, members: Readonly<Record<string, unknown>>): S =>
+  Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)), members) as S;
+
+/** Publishes a schema once, under this name, and refers to it everywhere else. */
+export const Named = <S extends TSchema>(name: string, schema: S): S => withMembers(schema, { named: name });
+
+/** The same schema with the words of the one place where it stands: what the member means, its unit and its range. */
+export const said = <S extends TSchema>(schema: S, description: string, { examples }: Words = {}): S => {
+  const words = 'named' in schema ? { here: description } : { description };
+  return withMembers(schema, { ...words, ...(examples === undefined ? {} : { examples }) });
+};
+
+/** An enum of answers and events. It may grow, so callers must expect values that they do not know. */
+export const OpenEnum = <const V extends readonly string[]>(named: string, values: V, description: string) =>
+  Type.Enum([...values], { named, open: true, description }) as TEnum<V[number][]>;
+
+/** An enum of requests: other values are refused. */
+export const ClosedEnum = <const V extends readonly string[]>(named: string, values: V, description: string) =>
+  Type.Enum([...values], { named, description }) as TEnum<V[number][]>;
+
+/** The contract shows these keywords of the schema instead of its own: what the service takes beyond them is a courtesy. */
+export const shownAs = <S extends TSchema>(schema: S, shown: Readonly<Record<string, unknown>>): S =>
+  withMembers(schema, { shown });

@@ -1,0 +1,116 @@
+import type { TSchema } from 'typebox';
+import { annotations } from '#schemas/published.ts';
+
+/** Turns the schemas of the validators into those of the contract, in forms that generators of clients understand. */
+
+export type ContractNode = Record<string, unknown>;
+
+const isObject = (value: unknown): value is ContractNode =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const without = (node: ContractNode, names: readonly string[]): ContractNode =>
+  Object.fromEntries(Object.entries(node).filter(([name]) => !names.includes(name)));
+const mapped = (node: unknown, change: (one: ContractNode) => ContractNode): ContractNode =>
+  Object.fromEntries(Object.entries(node as Record<string, ContractNode>).map(([name, one]) => [name, change(one)]));
+
+const nullType = { type: 'null' };
+const isNull = (node: ContractNode): boolean => node.type === 'null';
+
+/** A record without rules for its keys. */
+const anyKey = '^.*$';
+
+const typeOfConst = (value: unknown): string => (value === null ? 'null' : typeof value);
+
+/** Words of a member that the server fills where it is absent. A keyword would make clients send the value. */
+export const withDefault = (description: unknown, preset: unknown): string => {
+  const value = typeof preset === 'string' && preset !== '' ? preset : JSON.stringify(preset);
+  const words = preset === null ? '' : `Default: \`${value}\`.`;
+  return [description, words].filter((one) => one !== undefined && one !== '').join(' ');
+};
+
+/** Schemas that are made from other data than their validator, by name. */
+type Made = Readonly<Record<string, (self: Components) => ContractNode>>;
+
+/** @param siblings whether words may stand beside a reference: AsyncAPI forbids it */
+export class Components {
+  readonly schemas: Record<string, ContractNode> = {};
+  readonly #made: Made;
+  readonly #siblings: boolean;
+
+  constructor({ made = {}, siblings = true }: { readonly made?: Made; readonly siblings?: boolean } = {}) {
+    this.#made = made;
+    this.#siblings = siblings;
+  }
+
+  /** The schema as published: a reference where it has a name. */
+  published(schema: TSchema): ContractNode {
+    return this.#node(JSON.parse(JSON.stringify(schema)) as ContractNode);
+  }
+
+  /** Publishes an object of the contract's own under a name. @throws Error when the name has another shape already */
+  named(name: string, body: ContractNode): ContractNode {
+    const known = this.schemas[name];
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(body)) {
+      throw new Error(`two schemas are named ${name}:\n${JSON.stringify(known)}\n${JSON.stringify(body)}`);
+    }
+    this.schemas[name] = body;
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  #node(node: ContractNode): ContractNode {
+    const { named, here, examples } = node;
+    if (typeof named !== 'string') return this.#body(node);
+    const reference = this.#named(named, node);
+    return here === undefined || !this.#siblings
+      ? reference
+      : { ...reference, description: here, ...(examples ? { examples } : {}) };
+  }
+
+  #named(name: string, node: ContractNode): ContractNode {
+    const made = this.#made[name];
+    const own = node.here === undefined ? node : without(node, ['examples']);
+    return this.named(name, made === undefined ? this.#body(own) : made(this));
+  }
+
+  #body(node: ContractNode): ContractNode {
+    if (node.anyOf !== undefined) return this.#union(node);
+    if (node.shown !== undefined) return this.#body({ ...without(node, ['shown']), ...(node.shown as ContractNode) });
+    const { open, patternProperties, properties, items, additionalProperties, enum: values, ...more } = node;
+    const rest = without(more, annotations);
+    if (Array.isArray(values)) {
+      return { ...rest, type: 'string', ...(open === true ? { 'x-extensible-enum': values } : { enum: values }) };
+    }
+    if ('const' in node) return { type: typeOfConst(node.const), ...rest };
+    const map = isObject(patternProperties) ? Object.entries(patternProperties) : [];
+    const [[key, member] = []] = map;
+    if (map.length > 1 || (key !== undefined && key !== anyKey)) {
+      throw new Error(`the contract has no form for the keys ${key}`);
+    }
+    const extra = (member as ContractNode | undefined) ?? additionalProperties;
+    return {
+      ...rest,
+      ...(properties === undefined ? {} : { properties: mapped(properties, (one) => this.#node(one)) }),
+      ...(items === undefined ? {} : { items: this.#node(items as ContractNode) }),
+      ...(extra === undefined ? {} : { additionalProperties: this.#extra(extra) }),
+    };
+  }
+
+  #extra(schema: unknown): unknown {
+    return isObject(schema) && Object.keys(schema).length > 0 ? this.#node(schema) : true;
+  }
+
+  /** A member that may be null, or that is absent where the caller sends null; a union of objects has a name. */
+  #union(node: ContractNode): ContractNode {
+    const { anyOf, default: preset, nullIsAbsent, description, ...more } = node;
+    const rest = without(more, annotations);
+    const alternatives = (anyOf as readonly ContractNode[]).filter((one) => !isNull(one));
+    const [only, second] = alternatives;
+    if (only === undefined || second !== undefined) throw new Error(`a union has no form: ${JSON.stringify(node)}`);
+    const inner = this.#node(only);
+    const words = description ?? inner.description;
+    const said = nullIsAbsent === true && preset !== undefined ? withDefault(words, preset) : words;
+    const outer = { ...rest, ...(said === undefined || said === '' ? {} : { description: said }) };
+    if (nullIsAbsent === true) return { ...inner, ...outer };
+    if ('$ref' in inner) return { ...outer, oneOf: [{ $ref: inner.$ref }, nullType] };
+    return { ...inner, ...outer, type: [inner.type, 'null'] };
+  }
+}

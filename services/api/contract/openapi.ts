@@ -1,0 +1,97 @@
+import { isSearchable, type Operation, searchCost } from '../operation.ts';
+import { Components, type ContractNode } from './components.ts';
+import { parametersOf, sharedParameters } from './parameters.ts';
+import { headers, responsesOf } from './responses.ts';
+import { tags } from './tags.ts';
+import { variantInputs } from './variants.ts';
+import { webhooksOf } from './webhooks.ts';
+
+/** The contract, made from the table of operations. Pure: the same table gives the same bytes. */
+
+const requestBody = ({ body, bodyOptional, example }: Operation, components: Components): ContractNode =>
+  // A body without members of its own needs no schema: the call is made without one.
+  body === undefined || Object.keys(body.properties).length === 0
+    ? {}
+    : {
+        requestBody: {
+          required: bodyOptional !== true,
+          content: {
+            'application/json': {
+              schema: components.published(body),
+              ...(example.body === undefined ? {} : { example: example.body }),
+            },
+          },
+        },
+      };
+
+const words = (operation: Operation): string => {
+  const { scope, role, description, idempotent, cost } = operation;
+  return [
+    description,
+    scope === null ? 'Needs no token.' : `Scope: \`${scope}\`.`,
+    role === undefined ? undefined : `Only for the role ${role}.`,
+    idempotent === 'none' ? undefined : `Idempotency-Key: ${idempotent}.`,
+    cost === 1 ? undefined : `Counts as ${cost} requests.`,
+    isSearchable(operation) ? `With \`search\` it counts as ${searchCost} requests.` : undefined,
+  ]
+    .filter((part) => part !== undefined)
+    .join(' ');
+};
+
+export const openapiOf = (operations: readonly Operation[]): ContractNode => {
+  const components = new Components({ made: { VariantInput: variantInputs } });
+  const paths: Record<string, ContractNode> = {};
+  for (const operation of operations) {
+    const { id, path, method, tag, summary, scope } = operation;
+    paths[path] = {
+      ...paths[path],
+      [method.toLowerCase()]: {
+        operationId: id,
+        tags: [tag],
+        summary,
+        description: words(operation),
+        security: scope === null ? [] : [{ bearer: [] }],
+        ...(scope === null ? {} : { 'x-required-scope': scope }),
+        ...(operation.role === undefined ? {} : { 'x-required-role': operation.role }),
+        parameters: parametersOf(operation, components),
+        ...requestBody(operation, components),
+        responses: responsesOf(operation, operations, components),
+      },
+    };
+  }
+  const { webhooks, pathItems } = webhooksOf(components);
+  const used = new Set<string>(operations.map(({ tag }) => tag));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Postline',
+      version: '1.0.0',
+      summary: 'Social-media publishing and analytics for agencies.',
+      description:
+        'Compose one post and it goes out to many accounts, each at its own time. Success bodies are `{data, meta}` or `{data, page, meta}`; errors are `application/problem+json`, branch on `code`. Within version 1 shapes and enums may grow, never change: expect members and values that you do not know. Requests are limited per credential and api process: see RateLimit-Policy.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: 'https://api.example/v1' }],
+    tags: [
+      ...Object.entries(tags)
+        .filter(([name]) => used.has(name))
+        .map(([name, { about }]) => ({ name, description: about })),
+      { name: 'events', description: 'What webhook endpoints receive: one signed call for each event.' },
+    ],
+    paths,
+    webhooks,
+    components: {
+      schemas: Object.fromEntries(Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      headers,
+      parameters: sharedParameters,
+      pathItems,
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key: `sk_live_…`, or `sk_test_…` for the sandbox twin.',
+        },
+      },
+    },
+  };
+};

@@ -1,0 +1,136 @@
+import type { ErrorCode } from '#domain/codes.ts';
+import { Meta, Page, Problem } from '#schemas/http/common.ts';
+import { errors } from '../errors.ts';
+import type { Operation } from '../operation.ts';
+import { codesOf } from './codes.ts';
+import type { Components, ContractNode } from './components.ts';
+import { linksOf } from './links.ts';
+
+/** What an operation answers: its data in an envelope, or a problem. */
+
+const header = (description: string, schema: ContractNode = { type: 'string' }): ContractNode => ({
+  description,
+  schema,
+});
+export const headers: ContractNode = {
+  CorrelationId: header('The request’s own id, or the one that was sent.'),
+  RateLimitPolicy: header('The allowance: q requests in w seconds (IETF draft).'),
+  RateLimit: header('The rest of the allowance: r requests; the full allowance is back in t seconds.'),
+  ETag: header('The resource’s revision in quotes, for If-Match.'),
+  ConsistencyToken: header('Send it with a later read, and that read shows this write.'),
+  Replayed: header('true when the answer is that of an earlier call with the same key.'),
+  RetryAfter: header('Seconds.', { type: 'integer' }),
+};
+const headerRef = (name: string): ContractNode => ({ $ref: `#/components/headers/${name}` });
+const onAll = {
+  'X-Correlation-Id': headerRef('CorrelationId'),
+  'RateLimit-Policy': headerRef('RateLimitPolicy'),
+  RateLimit: headerRef('RateLimit'),
+};
+
+const problemExample = (code: ErrorCode): ContractNode => ({
+  type: `https://api.example/v1/errors/${code}`,
+  title: errors[code].title,
+  status: errors[code].status,
+  code,
+  correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c',
+});
+
+const refusals = (operation: Operation): Record<string, ContractNode> => {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of codesOf(operation)) {
+    const { status } = errors[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.map((code) => `\`${code}\`: ${errors[code].title}.`).join(' '),
+        headers: {
+          ...onAll,
+          ...(status === 429 || status === 503 ? { 'Retry-After': headerRef('RetryAfter') } : {}),
+          ...(status === 401 ? { 'WWW-Authenticate': header('Bearer.') } : {}),
+        },
+        content: {
+          'application/problem+json': {
+            schema: { $ref: '#/components/schemas/Problem' },
+            examples: Object.fromEntries(codes.map((code) => [code, { value: problemExample(code) }])),
+          },
+        },
+      },
+    ]),
+  );
+};
+
+const exampleMeta = { correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c' };
+
+/** Name under which the data of an answer is published. @throws Error when it has none */
+export const dataNameOf = ({ id, answer }: Operation): string => {
+  const { named } = answer as { readonly named?: string };
+  if (named === undefined) throw new Error(`the answer of ${id} has no name`);
+  return named;
+};
+
+/** `PostResult` holds one post, `PostSummaryList` a page of them; a raw answer is the data itself. */
+const envelopeOf = (operation: Operation, components: Components): ContractNode => {
+  const { answer, list, raw } = operation;
+  const name = dataNameOf(operation);
+  const data = components.published(answer);
+  const meta = { ...components.published(Meta), description: 'About this answer.' };
+  if (raw === true) return data;
+  if (list === true) {
+    return components.named(`${name}List`, {
+      type: 'object',
+      description: 'A page of a list.',
+      required: ['data', 'page', 'meta'],
+      properties: {
+        data: { type: 'array', items: data, description: 'The rows of the page.' },
+        page: { ...components.published(Page), description: 'Where the page stands in the list.' },
+        meta,
+      },
+    });
+  }
+  return components.named(`${name}Result`, {
+    type: 'object',
+    description: 'One resource.',
+    required: ['data', 'meta'],
+    properties: { data: { ...data, description: 'The resource.' }, meta },
+  });
+};
+
+const success = (operation: Operation, operations: readonly Operation[], components: Components): ContractNode => {
+  const { list, raw, alsoAs = [], example, ifMatch, etag, method } = operation;
+  const schema = envelopeOf(operation, components);
+  const page = { hasMore: false, cursor: null, nextCursor: null };
+  const shown =
+    raw === true
+      ? example.data
+      : list === true
+        ? { data: [example.data], page, meta: exampleMeta }
+        : { data: example.data, meta: exampleMeta };
+  const links = linksOf(operation, operations);
+  return {
+    description: 'Done.',
+    headers: {
+      ...onAll,
+      ...(ifMatch === true || etag === true ? { ETag: headerRef('ETag') } : {}),
+      ...(method === 'GET' ? {} : { 'X-Consistency-Token': headerRef('ConsistencyToken') }),
+      ...(operation.idempotent === 'none' ? {} : { 'Idempotent-Replayed': headerRef('Replayed') }),
+    },
+    content: {
+      'application/json': { schema, example: shown },
+      ...Object.fromEntries(alsoAs.map((type) => [type, { schema: { type: 'string' } }])),
+    },
+    ...(Object.keys(links).length === 0 ? {} : { links }),
+  };
+};
+
+export const responsesOf = (
+  operation: Operation,
+  operations: readonly Operation[],
+  components: Components,
+): Record<string, ContractNode> => {
+  components.published(Problem);
+  return { '200': success(operation, operations, components), ...refusals(operation) };
+};
