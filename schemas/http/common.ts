@@ -68,6 +68,12 @@ export const FreeForm = Named(
   Type.Record(Type.String(), Type.Unknown(), { description: 'An object with any members, kept whole.' }),
 );
 
+/** OpenAPI and AsyncAPI documents. */
+export const ContractDocument = Named(
+  'ContractDocument',
+  Type.Record(Type.String(), Type.Unknown(), { description: 'A contract, as its specification defines it.' }),
+);
+
 /** Members of every resource beside its `id` and `object`. */
 export const stamps = {
   createdAt: said(Instant, 'When it was created.'),
