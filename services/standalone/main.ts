@@ -153,7 +153,7 @@ const run: (
   });
   screen.started(api.baseUrl, ops.origin, first.made);
   let passed = true;
-  const isTour = first.made !== null || options.tour || options.tourOnly;
+  const isTour = options.tour || options.tourOnly || (first.made !== null && !options.noTour);
   if (isTour && silent.length > 0) {
     screen.warning('The tour is left out, it needs what does not answer. Later: --tour.');
     passed = false;

@@ -9,6 +9,8 @@ export interface Options {
   /** Runs the tour again and exits with its result. */
   readonly tourOnly: boolean;
   readonly tour: boolean;
+  /** Leaves the tour of the first start out. */
+  readonly noTour: boolean;
   readonly help: boolean;
 }
 
@@ -21,6 +23,7 @@ Options:
   --port <n>     port of the API (default 8080, or PORT; 0 = any free one)
   --data <dir>   folder of all data (default ./data, or DATA_DIR)
   --tour         run the tour also on a later start
+  --no-tour      serve at once, also at the first start
   --tour-only    run the tour, then stop: exit code 0 when all its targets ended as they should
   --help         this text
 
@@ -39,6 +42,7 @@ export const readOptions = (args: readonly string[]): Options => {
         port: { type: 'string' },
         data: { type: 'string' },
         tour: { type: 'boolean', default: false },
+        'no-tour': { type: 'boolean', default: false },
         'tour-only': { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -47,7 +51,9 @@ export const readOptions = (args: readonly string[]): Options => {
     if (port !== null && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
       throw new UsageError(`--port must be a number from 0 to 65535, not ${JSON.stringify(values.port)}`);
     }
-    return { port, dataDir: values.data ?? null, tour: values.tour, tourOnly: values['tour-only'], help: values.help };
+    const { data = null, tour, 'no-tour': noTour, 'tour-only': tourOnly, help } = values;
+    if (noTour && (tour || tourOnly)) throw new UsageError(`--no-tour contradicts ${tour ? '--tour' : '--tour-only'}`);
+    return { port, dataDir: data, tour, noTour, tourOnly, help };
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(error instanceof Error ? error.message : String(error));

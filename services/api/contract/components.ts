@@ -75,7 +75,8 @@ export class Components {
     if (node.anyOf !== undefined) return this.#union(node);
     if (node.shown !== undefined) return this.#body({ ...without(node, ['shown']), ...(node.shown as ContractNode) });
     const { open, patternProperties, properties, items, additionalProperties, enum: values, ...more } = node;
-    const rest = without(more, annotations);
+    // A format says it to generators; with a pattern too, some of them match the text of a date that they have parsed.
+    const rest = without(more, more.format === undefined ? annotations : [...annotations, 'pattern']);
     if (Array.isArray(values)) {
       return { ...rest, type: 'string', ...(open === true ? { 'x-extensible-enum': values } : { enum: values }) };
     }
