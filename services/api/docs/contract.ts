@@ -26,12 +26,16 @@ export interface OperationNode {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary?: string;
+  readonly description?: string;
   readonly security?: readonly unknown[];
   readonly parameters?: readonly (ParameterNode | { readonly $ref: string })[];
   readonly requestBody?: { readonly content: Readonly<Record<string, MediaExample>> };
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, MediaExample>> }>>;
   readonly [member: string]: unknown;
 }
+
+/** Operations by method, in lower case. */
+export type PathNode = Readonly<Record<string, OperationNode>>;
 
 export interface TagNode {
   readonly name: string;
@@ -43,9 +47,14 @@ export interface Contract {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   readonly servers: readonly { readonly url: string }[];
   readonly tags: readonly TagNode[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationNode>>>>;
-  readonly webhooks?: Readonly<Record<string, Readonly<Record<string, OperationNode>>>>;
-  readonly components: { readonly parameters?: Readonly<Record<string, ParameterNode>> };
+  readonly paths: Readonly<Record<string, PathNode>>;
+  /** By event type: each refers to a path item of `components`. */
+  readonly webhooks: Readonly<Record<string, { readonly $ref: string }>>;
+  readonly components: {
+    readonly parameters: Readonly<Record<string, ParameterNode>>;
+    readonly pathItems: Readonly<Record<string, PathNode>>;
+    readonly [member: string]: unknown;
+  };
   readonly [member: string]: unknown;
 }
 
@@ -55,7 +64,7 @@ export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/')
 export const parametersOf = ({ components }: Contract, { parameters = [] }: OperationNode): readonly ParameterNode[] =>
   parameters.flatMap((one) => {
     if (!('$ref' in one)) return [one];
-    const found = components.parameters?.[nameOfRef(one.$ref)];
+    const found = components.parameters[nameOfRef(one.$ref)];
     return found === undefined ? [] : [found];
   });
 

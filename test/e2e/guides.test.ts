@@ -1,0 +1,286 @@
+/** Runs the code of the guides: curl, TypeScript and Python, against a standalone service and against a rude server. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type GuideName, guideNames } from '#services/api/docs/guides.ts';
+import { codeOf, languagesIn, onlyCodeOf } from '#test/support/guides.ts';
+import { callerOf } from '#test/support/http.ts';
+import { freePort } from '#test/support/port.ts';
+import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { type Process, start } from '#test/support/processes.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+type Env = Readonly<Record<string, string>>;
+type Answer = Readonly<Record<string, unknown>>;
+interface Result {
+  readonly data: Answer & { readonly id: string };
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const has = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
+const missing = ['curl', 'python3'].filter((command) => !has(command));
+
+/** Below node_modules, where the programs of the guides find openapi-fetch. */
+const folder = (() => {
+  const cache = path.join(root, 'node_modules/.cache');
+  mkdirSync(cache, { recursive: true });
+  const made = mkdtempSync(path.join(cache, 'guides-'));
+  writeFileSync(path.join(made, 'package.json'), '{"type":"module"}');
+  copyFileSync(path.join(root, 'test/fixtures/coffee.jpg'), path.join(made, 'coffee.jpg'));
+  return made;
+})();
+afterFile(() => rmSync(folder, { recursive: true, force: true }));
+
+const children = new Set<ChildProcess>();
+afterFile(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+interface Ran {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly ended: Promise<number | null>;
+}
+
+const launch = (command: string, args: readonly string[], env: Env): Ran => {
+  const child = spawn(command, args, {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.add(child);
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (text += chunk));
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      children.delete(child);
+      resolve(code);
+    });
+  });
+  return { child, output: () => text, ended };
+};
+
+const finished = async ({ output, ended }: Ran): Promise<string> => {
+  assert.equal(await ended, 0, output());
+  return output();
+};
+
+let count = 0;
+const typescript = (code: string, env: Env): Ran => {
+  count += 1;
+  const file = path.join(folder, `program-${count}.ts`);
+  writeFileSync(file, code);
+  return launch(process.execPath, [file], env);
+};
+const python = (code: string, env: Env): Ran => {
+  count += 1;
+  const file = path.join(folder, `program-${count}.py`);
+  writeFileSync(file, code);
+  return launch('python3', [file], env);
+};
+const shell = async (code: string | undefined, env: Env): Promise<string> =>
+  finished(launch('sh', ['-euc', code ?? assert.fail('the guide has fewer blocks')], env));
+
+suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
+  t('is in languages that run here', () => {
+    for (const name of guideNames) {
+      const others = languagesIn(name).filter((one) => !['bash', 'ts', 'python', 'json'].includes(one));
+      assert.deepEqual(others, [], name);
+    }
+  });
+
+  if (missing.length > 0) {
+    t.skip('runs', `there is no ${missing.join(' and no ')} here`);
+    return;
+  }
+
+  const data = dataFolder();
+  let service: Process;
+  let env: Env = {};
+  let baseUrl = '';
+  let clientId = '';
+  const ports: number[] = [];
+  const curl = (name: GuideName): readonly string[] => codeOf(name, 'bash', baseUrl);
+  const asked = async (code: string | undefined, more: Env = {}): Promise<Result> =>
+    JSON.parse(await shell(code, { ...env, ...more }));
+  const http = () => callerOf(() => baseUrl, env.POSTLINE_KEY ?? '');
+
+  t.before(async () => {
+    const db = await testDatabase();
+    ports.push(await freePort(), await freePort());
+    service = await start('services/standalone/main.ts', {
+      args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
+      env: { DATABASE_URL: db.url, PRIVATE_TARGETS: ports.map((port) => `127.0.0.1:${port}`).join() },
+      readyAt: /^Serving/m,
+    });
+    baseUrl = /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+    env = { POSTLINE_KEY: /sk_test_\S+/.exec(service.output())?.[0] ?? '' };
+  });
+  t.after(() => service.stop());
+
+  t('first post: curl, to the published post', async () => {
+    const [agency, client, invite, accounts, post, shown, ...more] = curl('first-post');
+    assert.deepEqual(more, []);
+    assert.equal((await asked(agency)).data.object, 'agency');
+    clientId = (await asked(client)).data.id;
+    const { data } = await asked(invite, { CLIENT_ID: clientId });
+    for (const platform of data.platformsRequested as readonly string[]) {
+      const body = new URLSearchParams({ platform, username: 'acme', timezone: '' });
+      assert.equal((await fetch(String(data.url), { method: 'POST', body, redirect: 'manual' })).status, 303);
+    }
+    await until('both accounts', async () => {
+      const { data: rows } = await asked(accounts, { CLIENT_ID: clientId });
+      return (rows as unknown as readonly unknown[]).length === 2;
+    });
+    const { id } = (await asked(post, { CLIENT_ID: clientId })).data;
+    const published = await until('the post published', async () => {
+      const answer = await asked(shown, { POST_ID: id });
+      return answer.data.status === 'published' ? answer : null;
+    });
+    for (const target of published.data.targets as readonly Answer[]) assert.match(String(target.permalink), /^https:/);
+  });
+
+  t('first post: the programs print both targets with their links', async () => {
+    const own = { ...env, CLIENT_ID: clientId };
+    const programs = [
+      typescript(onlyCodeOf('first-post', 'ts', baseUrl), own),
+      python(onlyCodeOf('first-post', 'python', baseUrl), own),
+    ];
+    for (const program of programs) {
+      const lines = (await finished(program)).trim().split('\n').sort();
+      assert.equal(lines.length, 2);
+      assert.match(lines[0] ?? '', /^bluesky published https:/);
+      assert.match(lines[1] ?? '', /^x published https:/);
+    }
+  });
+
+  t('media: curl, to the asset that a post may use', async () => {
+    const [presign, put, register, shown, ...more] = curl('media');
+    assert.deepEqual(more, []);
+    const { data: upload } = await asked(presign);
+    assert.equal((upload.headers as Env)['content-type'] ?? (upload.headers as Env)['Content-Type'], 'image/jpeg');
+    await shell(put, { ...env, UPLOAD_URL: String(upload.url) });
+    const own = { ASSET_ID: String(upload.assetId) };
+    assert.equal((await asked(register, own)).data.readyEvent, 'media.ready');
+    await until('the asset publishable', async () => (await asked(shown, own)).data.publishable === true);
+  });
+
+  t('media: the programs upload a picture and wait until it is ready', async () => {
+    const programs = [
+      typescript(onlyCodeOf('media', 'ts', baseUrl), env),
+      python(onlyCodeOf('media', 'python', baseUrl), env),
+    ];
+    for (const program of programs) assert.match(await finished(program), /^[\da-f-]{36} transcoded/);
+  });
+
+  t('webhooks: the receivers take each genuine event once', async () => {
+    const [register, test, rotate, ...more] = curl('webhooks');
+    assert.deepEqual(more, []);
+    const receivers = [typescript, python].map(async (run, at) => {
+      const [code] = codeOf('webhooks', at === 0 ? 'ts' : 'python');
+      const port = ports[at] ?? 0;
+      const registration = register
+        ?.replace('https://hooks.agency.example/postline', `http://127.0.0.1:${port}/`)
+        .replace('newsroom-1', `newsroom-${at}`);
+      const { data: endpoint } = await asked(registration);
+      const own = { WEBHOOK_SECRET: String(endpoint.secret), PORT: String(port) };
+      const receiver = run(code ?? '', own);
+      await until('the receiver listens', () => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' }).then(({ status }) => status === 401, () => false));
+      const tried = async (): Promise<string> => {
+        const { data: delivery } = await asked(test, { WEBHOOK_ID: endpoint.id });
+        await until('the event at the receiver', async () => receiver.output().includes(String(delivery.eventId)));
+        const path = `/webhooks/${endpoint.id}/deliveries/${delivery.id}`;
+        await until('delivered', async () => (await http().get(path)).data.status === 'delivered');
+        return path;
+      };
+      const delivery = await tried();
+      // The same event again: it arrives, is taken, and is not worked on twice.
+      await http().post(`${delivery}/resend`);
+      await until('sent twice', async () => {
+        const { attempts } = (await http().get(delivery)).data as unknown as { readonly attempts: readonly unknown[] };
+        return attempts.length === 2;
+      });
+      assert.equal(receiver.output().trim().split('\n').length, 1, receiver.output());
+      // During the 24 hours the receiver with the former secret takes what both sign.
+      const rotation = rotate?.replace('newsroom-rotation-1', `newsroom-rotation-${at}`);
+      assert.notEqual((await asked(rotation, { WEBHOOK_ID: endpoint.id })).data.secret, endpoint.secret);
+      await tried();
+      receiver.child.kill();
+    });
+    await Promise.all(receivers);
+  });
+
+  t('webhooks: the example is an event as it is sent', async () => {
+    const [example] = codeOf('webhooks', 'json');
+    const { id, type, created, data, ...more } = JSON.parse(example ?? '');
+    assert.deepEqual(more, {});
+    assert.equal(type, 'media.ready');
+    assert.ok(id && created);
+    assert.deepEqual(Object.keys(data), ['assetId', 'status']);
+  });
+
+  t('errors: the example is a refusal as it is answered', async () => {
+    const shown = JSON.parse(onlyCodeOf('errors-and-retries', 'json', baseUrl));
+    const schedule = { type: 'now' };
+    const refused = await http().post('/posts', { clientId, schedule });
+    const { correlationId: _own, ...answered } = refused.body;
+    const { correlationId: _shown, ...expected } = shown;
+    assert.deepEqual(answered, expected);
+  });
+
+  t('errors: a change with a former revision is refused', async () => {
+    const [change] = curl('errors-and-retries');
+    assert.equal((await asked(change, { CLIENT_ID: clientId })).data.revision, 1);
+    const refused = JSON.parse(await shell(change, { ...env, CLIENT_ID: clientId }));
+    assert.equal(refused.code, 'revision_mismatch');
+    assert.equal(refused.currentRevision, 1);
+  });
+
+  t('idempotency: a repeat answers the first result and says so', async () => {
+    const [post, ...more] = curl('idempotency');
+    assert.deepEqual(more, []);
+    const answers = [];
+    for (let n = 0; n < 2; n += 1) {
+      const [head = '', body = ''] = (await shell(post, { ...env, CLIENT_ID: clientId })).split('\r\n\r\n');
+      answers.push({ isReplayed: /^idempotent-replayed: true\r?$/im.test(head), id: JSON.parse(body).data.id });
+    }
+    const [first, second] = answers;
+    assert.equal(first?.isReplayed, false);
+    assert.equal(second?.isReplayed, true);
+    assert.equal(second?.id, first?.id);
+  });
+
+  t('idempotency: what counts as the same call', async () => {
+    const body = { clientId, content: 'Same', targets: { mode: 'group', clientId }, schedule: { type: 'now' } };
+    const key = 'same-call-1';
+    const first = await http().post('/posts', body, { key });
+    const { content, ...rest } = body;
+    const others = [{ ...rest, content }, { ...body, campaignId: null }, { ...body, ourOwn: 'id 7' }];
+    for (const other of others) {
+      const again = await http().request('POST', '/posts', { raw: JSON.stringify(other, null, 4), key });
+      assert.equal(again.headers.get('idempotent-replayed'), null, 'a body without a type is refused');
+      assert.equal(again.status, 415);
+      const typed = await http().request('POST', '/posts', {
+        raw: JSON.stringify(other, null, 4),
+        key,
+        headers: { 'content-type': 'application/json' },
+      });
+      assert.equal(typed.headers.get('idempotent-replayed'), 'true', JSON.stringify(other));
+      assert.equal(typed.data.id, first.data.id);
+    }
+    const changed = await http().post('/posts', { ...body, content: 'Other' }, { key });
+    assert.equal(changed.body.code, 'idempotency_key_reused');
+    // A refusal leaves no trace: corrected, the call goes through under its key.
+    const refused = await http().post('/posts', { ...body, content: 'x'.repeat(2_000) }, { key: 'corrected-1' });
+    assert.equal(refused.status, 422);
+    assert.equal((await http().post('/posts', body, { key: 'corrected-1' })).status, 200);
+    const both = await Promise.all([1, 2].map(() => http().post('/posts', body, { key: 'at-once-1' })));
+    assert.deepEqual(both.map(({ status }) => status), [200, 200]);
+    assert.equal(both[0]?.data.id, both[1]?.data.id);
+  });
+});
