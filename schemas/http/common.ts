@@ -96,10 +96,13 @@ export const Warning = Named(
   'Warning',
   Type.Object(
     {
-      code: OpenEnum(
-        'WarningCode',
-        ['stands_still'],
-        'stands_still: a later change of this resource is stored but cannot be shown yet.',
+      code: said(
+        OpenEnum(
+          'WarningCode',
+          ['stands_still'],
+          'stands_still: a later change of this resource is stored but cannot be shown yet.',
+        ),
+        'Stable: branch on it.',
       ),
       id: Type.String({ description: 'Id of the resource in `data` to which the warning applies.' }),
       message: Type.String({ description: 'The warning in words.' }),

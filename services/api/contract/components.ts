@@ -15,6 +15,8 @@ const mapped = (node: unknown, change: (one: ContractNode) => ContractNode): Con
 const nullType = { type: 'null' };
 const isNull = (node: ContractNode): boolean => node.type === 'null';
 
+const prefix = '#/components/schemas/';
+
 /** A record without rules for its keys. */
 const anyKey = '^.*$';
 
@@ -46,6 +48,12 @@ export class Components {
     return this.#node(JSON.parse(JSON.stringify(schema)) as ContractNode);
   }
 
+  /** The words of a schema: those of its place, else those under its name. */
+  wordsOf(schema: TSchema): unknown {
+    const { $ref, description } = this.published(schema);
+    return description ?? this.schemas[String($ref).replace(prefix, '')]?.description;
+  }
+
   /** Publishes an object of the contract's own under a name. @throws Error when the name has another shape already */
   named(name: string, body: ContractNode): ContractNode {
     const known = this.schemas[name];
@@ -53,7 +61,7 @@ export class Components {
       throw new Error(`two schemas are named ${name}:\n${JSON.stringify(known)}\n${JSON.stringify(body)}`);
     }
     this.schemas[name] = body;
-    return { $ref: `#/components/schemas/${name}` };
+    return { $ref: `${prefix}${name}` };
   }
 
   #node(node: ContractNode): ContractNode {
