@@ -37,6 +37,12 @@ export const Maybe = <S extends TSchema>(schema: S) =>
     readonly '~absent': true;
   };
 
+/** A member of a partial update: absent leaves it, and null gives it its default again, so the contract has null here. */
+export const Resettable = <S extends TSchema, const D>(schema: S, value: D) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { default: value })) as unknown as TOptional<S> & {
+    readonly '~cleaned': Cleaned<S> | Extract<D, null>;
+  };
+
 /** An optional member with a default: null means absent, and the default fills it. */
 export const Defaulted = <S extends TSchema, const D>(schema: S, value: D) =>
   Type.Optional(

@@ -22,12 +22,18 @@ const anyKey = '^.*$';
 
 const typeOfConst = (value: unknown): string => (value === null ? 'null' : typeof value);
 
+const valueText = (value: unknown): string =>
+  `\`${typeof value === 'string' && value !== '' ? value : JSON.stringify(value)}\``;
+
 /** Words of a member that the server fills where it is absent. A keyword would make clients send the value. */
 export const withDefault = (description: unknown, preset: unknown): string => {
-  const value = typeof preset === 'string' && preset !== '' ? preset : JSON.stringify(preset);
-  const words = preset === null ? '' : `Default: \`${value}\`.`;
+  const words = preset === null ? '' : `Default: ${valueText(preset)}.`;
   return [description, words].filter((one) => one !== undefined && one !== '').join(' ');
 };
+
+/** Words of a member of a partial update, which null gives its default again. */
+const withReset = (description: unknown, preset: unknown): string =>
+  `${description} Null: ${preset === null ? 'none' : valueText(preset)} again.`;
 
 /** Schemas that are made from other data than their validator, by name. */
 type Made = Readonly<Record<string, (self: Components) => ContractNode>>;
@@ -116,7 +122,8 @@ export class Components {
     if (only === undefined || second !== undefined) throw new Error(`a union has no form: ${JSON.stringify(node)}`);
     const inner = this.#node(only);
     const words = description ?? inner.description;
-    const said = nullIsAbsent === true && preset !== undefined ? withDefault(words, preset) : words;
+    const said =
+      preset === undefined ? words : nullIsAbsent === true ? withDefault(words, preset) : withReset(words, preset);
     const outer = { ...rest, ...(said === undefined || said === '' ? {} : { description: said }) };
     if (nullIsAbsent === true) return { ...inner, ...outer };
     if ('$ref' in inner) return { ...outer, oneOf: [{ $ref: inner.$ref }, nullType] };
