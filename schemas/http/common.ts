@@ -8,7 +8,8 @@ import {
   type TSchema,
   Type,
 } from 'typebox';
-import { Instant, Nullable, type Platform, platforms, Uuid } from '#schemas/common.ts';
+import { Instant, Nullable, Platform, platforms, Uuid } from '#schemas/common.ts';
+import { IssueCode } from '#schemas/issues.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 
 /** Shapes of requests and answers that every noun uses. */
@@ -34,6 +35,12 @@ export const Maybe = <S extends TSchema>(schema: S) =>
   Type.Optional(Type.Union([schema, Type.Null()], { nullIsAbsent: true })) as unknown as TOptional<S> & {
     readonly '~cleaned': Cleaned<S>;
     readonly '~absent': true;
+  };
+
+/** A member of a partial update: absent leaves it, and null gives it its default again, so the contract has null here. */
+export const Resettable = <S extends TSchema, const D>(schema: S, value: D) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { default: value })) as unknown as TOptional<S> & {
+    readonly '~cleaned': Cleaned<S> | Extract<D, null>;
   };
 
 /** An optional member with a default: null means absent, and the default fills it. */
@@ -68,6 +75,12 @@ export const FreeForm = Named(
   Type.Record(Type.String(), Type.Unknown(), { description: 'An object with any members, kept whole.' }),
 );
 
+/** OpenAPI and AsyncAPI documents. */
+export const ContractDocument = Named(
+  'ContractDocument',
+  Type.Record(Type.String(), Type.Unknown(), { description: 'A contract, as its specification defines it.' }),
+);
+
 /** Members of every resource beside its `id` and `object`. */
 export const stamps = {
   createdAt: said(Instant, 'When it was created.'),
@@ -89,10 +102,13 @@ export const Warning = Named(
   'Warning',
   Type.Object(
     {
-      code: OpenEnum(
-        'WarningCode',
-        ['stands_still'],
-        'stands_still: a later change of this resource is stored but cannot be shown yet.',
+      code: said(
+        OpenEnum(
+          'WarningCode',
+          ['stands_still'],
+          'stands_still: a later change of this resource is stored but cannot be shown yet.',
+        ),
+        'Stable: branch on it.',
       ),
       id: Type.String({ description: 'Id of the resource in `data` to which the warning applies.' }),
       message: Type.String({ description: 'The warning in words.' }),
@@ -130,27 +146,60 @@ export const Page = Named(
   ),
 );
 
+/** One entry of `errors`. */
+export const ProblemIssue = Named(
+  'ProblemIssue',
+  Type.Object(
+    {
+      path: Type.String({
+        description:
+          'The member at fault: an RFC 6901 JSON Pointer into the body; `/name` for a query parameter; empty for the body as a whole. For a missing member it ends with the name of that member.',
+        examples: ['/variants/0/contentOverride'],
+      }),
+      message: Type.String({
+        description: 'Words for a person; they may change.',
+        examples: ['X takes at most 280 weighted characters; the text has 301'],
+      }),
+      code: Type.Optional(said(IssueCode, 'Stable: branch on this member.', { examples: ['text_too_long'] })),
+      accountId: Type.Optional(said(Uuid, 'The account whose target is at fault; absent where no single account is.')),
+      platform: Type.Optional(said(Platform, 'The network of that account; absent without `accountId`.')),
+      mediaId: Type.Optional(said(Uuid, 'The asset at fault; absent where no single asset is.')),
+    },
+    { description: 'What is wrong with one member of an input.' },
+  ),
+);
+
 export const Problem = Named(
   'Problem',
   Type.Object(
     {
       type: Type.String({ format: 'uri', description: 'Address of the page that explains the code.' }),
-      title: Type.String(),
-      status: Type.Integer({ minimum: 400, maximum: 599 }),
-      code: Type.String({ description: 'Stable: branch on this member.' }),
-      correlationId: Type.String(),
-      category: Type.Optional(Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal'])),
-      detail: Type.Optional(Type.String()),
-      instance: Type.Optional(Type.String()),
-      errors: Type.Optional(
-        Type.Array(
-          Type.Object({
-            path: Type.String({ description: 'JSON Pointer into the body, or the parameter.' }),
-            message: Type.String(),
-          }),
+      title: Type.String({ description: 'The code in words; the same for each answer with this code.' }),
+      status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status of the answer.' }),
+      code: Type.String({
+        description: 'Stable: branch on this member. GET /errors lists all codes.',
+        examples: ['validation_failed'],
+      }),
+      correlationId: Type.String({ description: 'Id of the request, for questions about it.' }),
+      category: Type.Optional(
+        said(
+          OpenEnum(
+            'ProblemCategory',
+            ['request', 'auth', 'permission', 'conflict', 'limit', 'internal'],
+            'request: change the input; auth: send another token; permission: the token may not do this; conflict: the resource has another state; limit: wait; internal: the service failed, repeat the call.',
+          ),
+          'The kind of problem, by its status.',
         ),
       ),
+      detail: Type.Optional(Type.String({ description: 'What happened in this call, in words for a person.' })),
+      instance: Type.Optional(Type.String({ description: 'Address of this occurrence; not used today.' })),
+      errors: Type.Optional(
+        Type.Array(ProblemIssue, {
+          description:
+            'What is wrong with the input, each entry with a code of its own: at most the first 20. Correct them and send again to see the rest.',
+        }),
+      ),
     },
-    { description: 'RFC 9457. Some codes add members of their own.' },
+    { description: 'Why a call was refused (RFC 9457). Some codes add members of their own.' },
   ),
 );

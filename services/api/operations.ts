@@ -11,6 +11,7 @@ import { getAccount } from './operations/getAccount.ts';
 import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
 import { getAgency } from './operations/getAgency.ts';
 import { getAnalyticsOverview } from './operations/getAnalyticsOverview.ts';
+import { getAsyncapi } from './operations/getAsyncapi.ts';
 import { getClient } from './operations/getClient.ts';
 import { getClientAnalytics } from './operations/getClientAnalytics.ts';
 import { getError } from './operations/getError.ts';
@@ -102,6 +103,7 @@ export const operations: readonly Operation[] = [
   getWebhookReplay,
   cancelWebhookReplay,
   getOpenapi,
+  getAsyncapi,
   listErrors,
   getError,
 ];

@@ -42,7 +42,11 @@ export const linksOf = (operation: Operation, operations: readonly Operation[]):
   ];
   const object = String((properties.object as { readonly const?: string } | undefined)?.const);
   const noun = nouns[object] ?? object;
-  const below = nested[object];
+  const members = Object.entries(nested[object] ?? {});
+  // A row of a list may lack the member.
+  const below = members.every(([, at]) => Object.hasOwn(properties, at.split('/')[0] ?? ''))
+    ? nested[object]
+    : undefined;
   const others = operations.filter((one) => one !== operation);
   return Object.fromEntries([
     ...Object.entries(foreign)

@@ -26,8 +26,7 @@ const requestBody = ({ body, bodyOptional, example }: Operation, components: Com
 
 const words = (operation: Operation): string => {
   const { scope, role, description, idempotent, cost } = operation;
-  return [
-    description,
+  const facts = [
     scope === null ? 'Needs no token.' : `Scope: \`${scope}\`.`,
     role === undefined ? undefined : `Only for the role ${role}.`,
     idempotent === 'none' ? undefined : `Idempotency-Key: ${idempotent}.`,
@@ -36,6 +35,7 @@ const words = (operation: Operation): string => {
   ]
     .filter((part) => part !== undefined)
     .join(' ');
+  return [description, facts].filter((part) => part !== undefined).join('\n\n');
 };
 
 export const openapiOf = (operations: readonly Operation[]): ContractNode => {

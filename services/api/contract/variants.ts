@@ -15,7 +15,7 @@ const UserTag = {
   description: 'A person tagged in a picture.',
   required: ['username'],
   properties: {
-    username: { type: 'string', description: 'With or without its @.' },
+    username: { type: 'string', minLength: 1, description: 'With or without its @.' },
     x: { type: 'number', minimum: 0, maximum: 1, description: 'From the left edge, as a part of the width.' },
     y: { type: 'number', minimum: 0, maximum: 1, description: 'From the upper edge, as a part of the height.' },
   },

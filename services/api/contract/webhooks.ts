@@ -28,7 +28,10 @@ export const publishedEvents = (components: Components): readonly PublishedEvent
       name,
       meaning,
       payload: components.published(
-        Named(`${name}Event`, { ...Envelope(type, Named(`${name}Data`, data)), description: meaning }),
+        Named(`${name}Event`, {
+          ...Envelope(type, Named(`${name}Data`, { description: meaning, ...data })),
+          description: meaning,
+        }),
       ),
       example: { id: exampleEnvelope.id, type, created: exampleEnvelope.created, data: example },
     };

@@ -11,7 +11,7 @@ export const cancelPostTarget = operation({
   tag: 'post-targets',
   summary: 'Cancel a target that is not published yet',
   description:
-    'A target that is canceled already is answered unchanged. If the publisher takes the target at the same time, either outcome is possible.',
+    'A target that is canceled already is answered unchanged. If the publisher takes the target at the same moment, either outcome is possible: the answer, and later the target, say which.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

@@ -17,8 +17,15 @@ export const createPost = operation({
   path: '/posts',
   tag: 'posts',
   summary: 'Create a post',
-  description:
-    'A post has one target per connected account, each with its own due instant. With `saveDraft` the post is kept as a draft and has no targets yet.',
+  description: [
+    'A post goes to many connected accounts. Each account gets a target of its own, with its own due instant and its own outcome. The answer is the acceptance: the whole plan is stored, and nothing of it is lost.',
+    '**What wins.** On one network, `contentOverride` and `mediaIdsOverride` of its variant win over `content` and `mediaIds`; an empty `contentOverride` is a real empty caption. On x and threads, the segments of `thread` win over all of these; other networks ignore the thread and publish the post as it is without one. A variant applies to every target of its network. `overrides.aiGenerated` of a variant wins over `aiDisclosure`.',
+    '**Which accounts.** `targets.mode` is `group` for every account of the client that is not disconnected, narrowed by `platforms`; `selection` for listed accounts of the client; `accounts` for listed accounts of any client of the workspace, whose archive state and approval rule then apply too. An account counts once.',
+    '**When.** `scheduledLocal` wins over `scheduledAt`. It is a wall-clock time, read in the zone of the account, else of its client, else in `timezone`; where the clocks skip it, it moves forward by the gap, and where it comes twice, the first one counts. `range` spreads the targets evenly from `from` to `to`. `spreadMinutes` delays each target by a time of its own, never before its time. A time up to one minute in the past means now; at most 18 months ahead.',
+    '**What is checked.** The call is refused as a whole if one target cannot go out: text over the limit of its network, media that it does not take, a known override of a wrong type or value; `errors` names each account. Unknown override keys are kept and ignored. A required override that is missing is not refused here: that target fails when it is published. With `saveDraft`, none of this is checked, and the post has no targets yet.',
+    '**What is retried.** The service tries a target again by itself where the network limited the rate or failed before it could have published. It never repeats a call whose outcome is unknown: the target becomes `outcome_unknown`, and the network is asked instead. A target that `failed` is tried again only by a retry.',
+    '`campaignId`, `aiDisclosure: true`, `overrides.firstComment` and posts that need approval are refused with `not_supported_yet`, unless as drafts.',
+  ].join('\n\n'),
   scope: 'posts.compose',
   idempotent: 'required',
   cost: 1,

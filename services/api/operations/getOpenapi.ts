@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { FreeForm } from '#schemas/http/common.ts';
+import { ContractDocument } from '#schemas/http/common.ts';
+import { served } from '../contract/served.ts';
 import { operation } from '../operation.ts';
-
-const emitted = new URL('../../../contracts/openapi.json', import.meta.url);
 
 export const getOpenapi = operation({
   id: 'getOpenapi',
@@ -10,16 +8,13 @@ export const getOpenapi = operation({
   path: '/openapi.json',
   tag: 'contract',
   summary: 'Get this contract',
+  description: 'OpenAPI 3.1: clients are generated from it.',
   scope: null,
   idempotent: 'none',
   cost: 1,
-  answer: FreeForm,
+  answer: ContractDocument,
   raw: true,
   codes: [],
   example: { data: { openapi: '3.1.0' } },
-  handle: async ({ deps }) => {
-    const contract = JSON.parse(await readFile(emitted, 'utf8')) as Record<string, unknown>;
-    const body = JSON.stringify({ ...contract, servers: [{ url: deps.baseUrl() }] });
-    return { raw: { type: 'application/json', body } };
-  },
+  handle: ({ deps }) => served('openapi.json', { servers: [{ url: deps.baseUrl() }] }),
 });

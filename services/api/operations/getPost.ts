@@ -11,6 +11,7 @@ export const getPost = operation({
   path: '/posts/{id}',
   tag: 'posts',
   summary: 'Get a post with its variants and targets',
+  description: 'Right after a write of your own, send its X-Consistency-Token: the answer then shows that write.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,

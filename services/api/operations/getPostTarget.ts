@@ -12,8 +12,7 @@ export const getPostTarget = operation({
   path: '/post-targets/{id}',
   tag: 'post-targets',
   summary: 'Get a post target',
-  description:
-    'A target that the post has planned and that is not written yet is answered from the plan, without ETag.',
+  description: 'A target that its post has planned and that is not stored yet is answered from the plan, without ETag.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,

@@ -9,6 +9,7 @@ export const listErrors = operation({
   path: '/errors',
   tag: 'contract',
   summary: 'List every error code and what it means',
+  description: 'Codes of refused calls, with their status, and codes of failed targets, assets and report runs.',
   scope: null,
   idempotent: 'none',
   cost: 1,

@@ -11,7 +11,7 @@ export const listPostTargets = operation({
   path: '/post-targets',
   tag: 'post-targets',
   summary: 'List post targets',
-  description: 'Sorted by due instant, the earliest first.',
+  description: 'The targets of all posts, sorted by due instant, the earliest first.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,

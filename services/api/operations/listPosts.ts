@@ -12,7 +12,7 @@ export const listPosts = operation({
   path: '/posts',
   tag: 'posts',
   summary: 'List posts',
-  description: 'The newest first, without variants and targets.',
+  description: 'The newest first, without variants and targets: GET /posts/{id} has them.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,

@@ -12,7 +12,7 @@ export const publishPost = operation({
   tag: 'posts',
   summary: 'Publish or schedule a draft',
   description:
-    'Checks everything that is not checked for a draft. A schedule in the body replaces the schedule of the draft.',
+    'Runs every check that a draft skips, then schedules the draft as POST /posts does. A `schedule` in the body replaces the schedule of the draft.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

@@ -12,7 +12,8 @@ export const reschedulePostTarget = operation({
   path: '/post-targets/{id}/reschedule',
   tag: 'post-targets',
   summary: 'Move a target to another time',
-  description: 'Send either `scheduledAt`, which clears the jitter, or `shiftMinutes`, which keeps it.',
+  description:
+    'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. Possible while the target is pending, rate_limited or awaiting_approval.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

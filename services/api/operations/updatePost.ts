@@ -14,7 +14,8 @@ export const updatePost = operation({
   path: '/posts/{id}',
   tag: 'posts',
   summary: 'Replace a draft',
-  description: 'Replaces the whole draft: an optional member that is not sent returns to its default.',
+  description:
+    'Replaces the whole draft: an optional member that is not sent returns to its default; `targets` and `schedule` are required. Only a draft can be replaced. The input is read as that of POST /posts.',
   scope: 'posts.compose',
   idempotent: 'none',
   cost: 1,
