@@ -1,5 +1,6 @@
 import { type Static, type TArray, type TObject, type TOptional, type TProperties, type TSchema, Type } from 'typebox';
 import { Instant, platforms, Uuid } from '#schemas/common.ts';
+import { IssueCode } from '#schemas/issues.ts';
 
 /** Shapes of requests and answers that every noun uses. */
 
@@ -91,6 +92,27 @@ export const Page = Type.Object({
   nextCursor: Type.Union([Type.String(), Type.Null()]),
 });
 
+/** One entry of `errors`. */
+export const ProblemIssue = Type.Object({
+  path: Type.String({
+    description:
+      'The member at fault: an RFC 6901 JSON Pointer into the body; `/name` for a query parameter; empty for the body as a whole. For a missing member it ends with the name of that member.',
+    examples: ['/variants/0/contentOverride'],
+  }),
+  message: Type.String({
+    description: 'Words for a person; they may change.',
+    examples: ['X takes at most 280 weighted characters; the text has 301'],
+  }),
+  code: Type.Optional(IssueCode),
+  accountId: Type.Optional(
+    Type.String({ ...Uuid, description: 'The account whose target is at fault; absent where no single account is.' }),
+  ),
+  platform: Type.Optional(
+    Type.Enum([...platforms], { description: 'The network of that account; absent without `accountId`.' }),
+  ),
+  mediaId: Type.Optional(Type.String({ ...Uuid, description: 'The asset at fault; absent where no single asset is.' })),
+});
+
 export const Problem = Type.Object(
   {
     type: Type.String({ format: 'uri', description: 'Address of the page that explains the code.' }),
@@ -102,12 +124,10 @@ export const Problem = Type.Object(
     detail: Type.Optional(Type.String()),
     instance: Type.Optional(Type.String()),
     errors: Type.Optional(
-      Type.Array(
-        Type.Object({
-          path: Type.String({ description: 'JSON Pointer into the body, or the parameter.' }),
-          message: Type.String(),
-        }),
-      ),
+      Type.Array(ProblemIssue, {
+        description:
+          'What is wrong with the input, each entry with a code of its own: at most the first 20. Correct them and send again to see the rest.',
+      }),
     ),
   },
   { description: 'RFC 9457. Some codes add members of their own.' },
