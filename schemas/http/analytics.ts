@@ -10,7 +10,11 @@ import { Maybe, PlatformInput, paging } from './common.ts';
  */
 
 const DateInput = (description: string) =>
-  Type.String({ format: 'date', description: `${description} YYYY-MM-DD, in the workspace’s zone.` });
+  Type.String({
+    format: 'date',
+    description: `${description} YYYY-MM-DD, in the workspace’s zone.`,
+    expects: 'a day of the calendar, such as 2026-01-31',
+  });
 
 /** The windows that a window may be compared with. */
 export const comparisons = ['previous', 'previous_weekday'] as const;

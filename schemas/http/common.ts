@@ -49,6 +49,7 @@ export const InstantInput = (description: string) =>
     pattern:
       '^(?!000[01]|9999-12-31.*-\\d\\d:\\d\\d$)\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
     description: `${description} ISO 8601 with Z or an offset, such as 2026-01-31T08:00:00Z.`,
+    expects: 'an instant with Z or an offset, such as 2026-01-31T08:00:00Z',
   });
 
 /** An object with any members, kept whole. */
@@ -103,7 +104,7 @@ export const ProblemIssue = Type.Object({
     description: 'Words for a person; they may change.',
     examples: ['X takes at most 280 weighted characters; the text has 301'],
   }),
-  code: Type.Optional(IssueCode),
+  code: IssueCode,
   accountId: Type.Optional(
     Type.String({ ...Uuid, description: 'The account whose target is at fault; absent where no single account is.' }),
   ),

@@ -3,7 +3,12 @@ import { Nullable } from '#schemas/common.ts';
 
 /** A page of the catalogue of errors. */
 
-export const ErrorParams = Type.Object({ code: Type.String({ pattern: '^[a-z0-9_]{1,100}$' }) });
+export const ErrorParams = Type.Object({
+  code: Type.String({
+    pattern: '^[a-z0-9_]{1,100}$',
+    expects: 'lower-case letters, digits and underscores, such as not_found',
+  }),
+});
 
 export const ErrorPage = Type.Object({
   object: Type.Literal('error'),

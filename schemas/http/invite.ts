@@ -16,7 +16,12 @@ export const InviteCreate = Type.Object({
     }),
   ),
   recipientEmail: Maybe(
-    Type.String({ format: 'email', maxLength: 320, description: 'Recorded for tracking; no e-mail is sent.' }),
+    Type.String({
+      format: 'email',
+      maxLength: 320,
+      description: 'Recorded for tracking; no e-mail is sent.',
+      expects: 'an e-mail address, such as ana@example.com',
+    }),
   ),
 });
 

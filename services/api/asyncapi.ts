@@ -58,7 +58,9 @@ export const asyncapiOf = (): Json => {
         summary: meaning,
         contentType: 'application/json',
         headers: { $ref: '#/components/schemas/DeliveryHeaders' },
-        payload: JSON.parse(JSON.stringify(Envelope(type, data))) as Json,
+        payload: JSON.parse(
+          JSON.stringify(Envelope(type, data), (name, value) => (name === 'expects' ? undefined : value)),
+        ) as Json,
         examples: [{ payload: { id: exampleEnvelope.id, type, created: exampleEnvelope.created, data: example } }],
       },
     ]),

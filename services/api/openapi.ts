@@ -8,7 +8,9 @@ import { isSearchable, type Operation, searchCost } from './operation.ts';
 
 type Json = Record<string, unknown>;
 
-const plain = (schema: TSchema): Json => JSON.parse(JSON.stringify(schema)) as Json;
+/** `expects` holds words for messages of ours. */
+const plain = (schema: TSchema): Json =>
+  JSON.parse(JSON.stringify(schema, (name, value: unknown) => (name === 'expects' ? undefined : value))) as Json;
 
 /** `post_target` → `PostTarget`. */
 const pascal = (noun: string): string =>

@@ -32,6 +32,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { Deps, Readers } from '#services/api/deps.ts';
 import { Lists } from '#services/api/lists.ts';
@@ -52,7 +53,7 @@ export interface Answered {
     readonly page?: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
     readonly meta?: { readonly correlationId: string };
     readonly code?: string;
-    readonly errors?: readonly { readonly path: string; readonly message: string }[];
+    readonly errors?: readonly Issue[];
     readonly correlationId?: string;
     readonly [member: string]: unknown;
   };
