@@ -130,6 +130,24 @@ export const Problem = Type.Object(
           'What is wrong with the input, each entry with a code of its own: at most the first 20. Correct them and send again to see the rest.',
       }),
     ),
+    currentRevision: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'With `revision_mismatch`: the revision of the resource now.' }),
+    ),
+    postIds: Type.Optional(
+      Type.Array(Uuid, { description: 'With `media_in_use`: posts that need the asset, at most ten.' }),
+    ),
+    runStatus: Type.Optional(
+      Type.String({ description: 'With `run_not_completed`: the status of the run.', examples: ['running'] }),
+    ),
+    usedBytes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'With `media_quota_exceeded`: bytes that the files of the workspace take.',
+      }),
+    ),
+    quotaBytes: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'With `media_quota_exceeded`: bytes that they may take.' }),
+    ),
   },
-  { description: 'RFC 9457. Some codes add members of their own.' },
+  { description: 'RFC 9457. The members after `errors` come with one code alone.' },
 );
