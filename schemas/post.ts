@@ -93,7 +93,7 @@ const ThreadSegment = Named(
   ),
 );
 export const Thread = Named(
-  'Thread',
+  'PostThread',
   Type.Object(
     {
       segments: Type.Array(ThreadSegment, {
@@ -104,6 +104,13 @@ export const Thread = Named(
     },
     { description: 'A chain of replies on x and threads.' },
   ),
+);
+
+export const MediaAltTexts = Named(
+  'MediaAltTexts',
+  Type.Record(Type.String(), Type.String({ maxLength: 2000 }), {
+    description: 'Text for people who do not see a picture, by id of its asset: at most 2,000 characters each.',
+  }),
 );
 
 /** The composed content as stored: every default filled, unknown members dropped. */
@@ -119,7 +126,7 @@ export const PostBody = Type.Object({
   requestApproval: Type.Boolean(),
   campaignId: Nullable(Uuid),
   thread: Nullable(Thread),
-  mediaAltTexts: Nullable(Type.Record(Type.String(), Type.String({ maxLength: 2000 }))),
+  mediaAltTexts: Nullable(MediaAltTexts),
   coverMediaId: Nullable(Uuid),
   coverFrameMs: Nullable(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
 });

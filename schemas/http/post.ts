@@ -1,6 +1,7 @@
 import { type TInteger, type TOptional, Type } from 'typebox';
 import { ActorRef, LocalDateTime, Nullable, Uuid } from '#schemas/common.ts';
 import {
+  MediaAltTexts,
   maxContent,
   postStatuses,
   Schedule,
@@ -113,12 +114,12 @@ const SegmentInput = Named(
 const composed = {
   content: Defaulted(Text(maxContent, 'The text, for every network without a text of its own.'), ''),
   mediaIds: Defaulted(MediaIds('Ids of media assets, in order.'), []),
-  targets: TargetSelectionInput,
+  targets: said(TargetSelectionInput, 'The accounts that the post goes to.'),
   variants: Defaulted(
     Type.Array(VariantInput, { maxItems: 10, description: 'What differs on single networks: one entry for each.' }),
     [],
   ),
-  schedule: ScheduleInput,
+  schedule: said(ScheduleInput, 'When the post goes out. A draft keeps it until it is published.'),
   scheduleMode: Defaulted(
     said(
       ClosedEnum('ScheduleModeInput', scheduleModes, 'Who publishes at the due instant.'),
@@ -148,27 +149,31 @@ const composed = {
   ),
   campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to.')),
   thread: Maybe(
-    Named(
-      'ThreadInput',
-      Type.Object(
-        {
-          segments: Type.Array(SegmentInput, {
-            minItems: 2,
-            maxItems: 50,
-            description: 'The first is the head; each later one replies to the one before it.',
-          }),
-        },
-        {
-          description:
-            'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
-        },
+    said(
+      Named(
+        'PostThreadInput',
+        Type.Object(
+          {
+            segments: Type.Array(SegmentInput, {
+              minItems: 2,
+              maxItems: 50,
+              description: 'The first is the head; each later one replies to the one before it.',
+            }),
+          },
+          {
+            description:
+              'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
+          },
+        ),
       ),
+      'A chain of replies on x and threads; other networks ignore it. Absent: no thread.',
     ),
   ),
   mediaAltTexts: Maybe(
-    Type.Record(Type.String(), Type.String({ maxLength: 2000 }), {
-      description: 'Text for people who do not see a picture, by id of its asset: at most 2,000 characters each.',
-    }),
+    said(
+      MediaAltTexts,
+      'Text for people who do not see a picture, by id of its asset; ids not in the post are ignored.',
+    ),
   ),
   coverMediaId: Maybe(
     said(
@@ -270,8 +275,8 @@ const shared = {
   status: said(PostStatus, 'Where it stands: a summary of its targets.'),
   content: Type.String({ description: 'The text, for every network without a text of its own.' }),
   mediaIds: Type.Array(Uuid, { description: 'Ids of its media assets, in order.' }),
-  targetSelection: TargetSelection,
-  schedule: Schedule,
+  targetSelection: said(TargetSelection, 'The selection of accounts, as it was sent in `targets`.'),
+  schedule: said(Schedule, 'When it goes out, as it was sent.'),
   scheduleMode: said(ScheduleMode, 'The mode that was asked for; each target says which one it has.'),
   timezone: Type.String({
     description: 'IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none.',
@@ -280,10 +285,9 @@ const shared = {
   requestApproval: Type.Boolean({ description: 'Whether approval was asked for.' }),
   campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none.'),
   thread: said(Nullable(Thread), 'Its segments on x and threads; null: no thread.'),
-  mediaAltTexts: Nullable(
-    Type.Record(Type.String(), Type.String(), {
-      description: 'Text for people who do not see a picture, by id of its asset; null: none was sent.',
-    }),
+  mediaAltTexts: said(
+    Nullable(MediaAltTexts),
+    'Text for people who do not see a picture, by id of its asset; null: none was sent.',
   ),
   coverMediaId: said(Nullable(Uuid), 'The image that is the cover of its video; null: a frame of the video.'),
   coverFrameMs: said(
@@ -299,7 +303,7 @@ const shared = {
   createdBy: said(ActorRef, 'Who created it.'),
   approvalId: said(Nullable(Uuid), 'Its request for approval; null: none.'),
   recycledFrom: said(Nullable(Uuid), 'The post that it repeats; null: none.'),
-  counts: Counts,
+  counts: said(Counts, 'How many targets it has, by status.'),
 };
 
 /** A row of GET /posts. */

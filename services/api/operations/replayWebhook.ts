@@ -17,7 +17,7 @@ export const replayWebhook = operation({
   tag: 'webhooks',
   summary: 'Send the events of a time range again',
   description:
-    'Sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
+    'The service sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 10,
@@ -38,7 +38,12 @@ export const replayWebhook = operation({
       accept: async () => {
         const from = Date.parse(body.from);
         const to = Math.min(Date.parse(body.to ?? call.now), Date.parse(call.now));
-        if (to <= from) throw invalid(body.to === undefined ? '/from' : '/to', '`from` must lie before `to`');
+        if (to <= from)
+          throw invalid(
+            body.to === undefined ? '/from' : '/to',
+            'wrong_order',
+            body.to === undefined ? 'must lie before now' : 'must lie after from',
+          );
         requireKnownEvents(body.types, '/types');
         return {
           replayId: uuidv7(),

@@ -1,6 +1,6 @@
 import { webhook } from '#domain/webhook.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { WebhookDelivery, WebhookTest } from '#schemas/http/webhook.ts';
+import { WebhookDelivery, WebhookTestSend } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { lastOf } from '../rows.ts';
 import { requireEventType } from '../webhooks/checks.ts';
@@ -15,14 +15,14 @@ export const testWebhook = operation({
   tag: 'webhooks',
   summary: 'Send a signed test delivery',
   description:
-    'Sends the example data of the type, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',
+    'The service sends the example data of the type once, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,
   bodyOptional: true,
   params: IdParams,
-  body: WebhookTest,
+  body: WebhookTestSend,
   answer: WebhookDelivery,
   codes: ['unknown_event_type', 'stream_full'],
   example: { body: { eventType: 'webhook.test' }, data: examplePending },
