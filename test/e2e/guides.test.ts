@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type GuideName, guideNames } from '#services/api/docs/guides.ts';
@@ -73,8 +72,9 @@ const finished = async ({ output, ended }: Ran): Promise<string> => {
 let count = 0;
 const typescript = (code: string, env: Env): Ran => {
   count += 1;
-  const file = path.join(folder, `program-${count}.ts`);
-  writeFileSync(file, code);
+  const file = path.join(folder, `program-${count}.mjs`);
+  // Node strips no types below node_modules.
+  writeFileSync(file, stripTypeScriptTypes(code));
   return launch(process.execPath, [file], env);
 };
 const python = (code: string, env: Env): Ran => {
@@ -115,7 +115,13 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     ports.push(await freePort(), await freePort());
     service = await start('services/standalone/main.ts', {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
-      env: { DATABASE_URL: db.url, PRIVATE_TARGETS: ports.map((port) => `127.0.0.1:${port}`).join() },
+      env: {
+        DATABASE_URL: db.url,
+        PRIVATE_TARGETS: ports.map((port) => `127.0.0.1:${port}`).join(),
+        // The tests poll.
+        RATE_LIMIT_PER_MINUTE: '6000',
+        RATE_LIMIT_BURST: '1000',
+      },
       readyAt: /^Serving/m,
     });
     baseUrl = /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
@@ -190,22 +196,33 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
       const { data: endpoint } = await asked(registration);
       const own = { WEBHOOK_SECRET: String(endpoint.secret), PORT: String(port) };
       const receiver = run(code ?? '', own);
-      await until('the receiver listens', () => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' }).then(({ status }) => status === 401, () => false));
-      const tried = async (): Promise<string> => {
+      await until('the receiver listens', () =>
+        fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' }).then(
+          ({ status }) => status === 401,
+          () => false,
+        ),
+      );
+      const tried = async () => {
         const { data: delivery } = await asked(test, { WEBHOOK_ID: endpoint.id });
         await until('the event at the receiver', async () => receiver.output().includes(String(delivery.eventId)));
         const path = `/webhooks/${endpoint.id}/deliveries/${delivery.id}`;
         await until('delivered', async () => (await http().get(path)).data.status === 'delivered');
-        return path;
+        return { path, eventId: String(delivery.eventId) };
       };
       const delivery = await tried();
       // The same event again: it arrives, is taken, and is not worked on twice.
-      await http().post(`${delivery}/resend`);
+      await http().post(`${delivery.path}/resend`);
       await until('sent twice', async () => {
-        const { attempts } = (await http().get(delivery)).data as unknown as { readonly attempts: readonly unknown[] };
+        const { attempts } = (await http().get(delivery.path)).data as unknown as {
+          readonly attempts: readonly unknown[];
+        };
         return attempts.length === 2;
       });
-      assert.equal(receiver.output().trim().split('\n').length, 1, receiver.output());
+      const taken = receiver
+        .output()
+        .split('\n')
+        .filter((line) => line.includes(delivery.eventId));
+      assert.equal(taken.length, 1, receiver.output());
       // During the 24 hours the receiver with the former secret takes what both sign.
       const rotation = rotate?.replace('newsroom-rotation-1', `newsroom-rotation-${at}`);
       assert.notEqual((await asked(rotation, { WEBHOOK_ID: endpoint.id })).data.secret, endpoint.secret);
@@ -260,18 +277,15 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     const key = 'same-call-1';
     const first = await http().post('/posts', body, { key });
     const { content, ...rest } = body;
-    const others = [{ ...rest, content }, { ...body, campaignId: null }, { ...body, ourOwn: 'id 7' }];
+    const others = [
+      { ...rest, content },
+      { ...body, campaignId: null },
+      { ...body, ourOwn: 'id 7' },
+    ];
     for (const other of others) {
       const again = await http().request('POST', '/posts', { raw: JSON.stringify(other, null, 4), key });
-      assert.equal(again.headers.get('idempotent-replayed'), null, 'a body without a type is refused');
-      assert.equal(again.status, 415);
-      const typed = await http().request('POST', '/posts', {
-        raw: JSON.stringify(other, null, 4),
-        key,
-        headers: { 'content-type': 'application/json' },
-      });
-      assert.equal(typed.headers.get('idempotent-replayed'), 'true', JSON.stringify(other));
-      assert.equal(typed.data.id, first.data.id);
+      assert.equal(again.headers.get('idempotent-replayed'), 'true', JSON.stringify(other));
+      assert.equal(again.data.id, first.data.id);
     }
     const changed = await http().post('/posts', { ...body, content: 'Other' }, { key });
     assert.equal(changed.body.code, 'idempotency_key_reused');
@@ -280,7 +294,10 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     assert.equal(refused.status, 422);
     assert.equal((await http().post('/posts', body, { key: 'corrected-1' })).status, 200);
     const both = await Promise.all([1, 2].map(() => http().post('/posts', body, { key: 'at-once-1' })));
-    assert.deepEqual(both.map(({ status }) => status), [200, 200]);
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      [200, 200],
+    );
     assert.equal(both[0]?.data.id, both[1]?.data.id);
   });
 });
