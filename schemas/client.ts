@@ -10,8 +10,21 @@ export const postModes = ['now', 'schedule', 'draft', 'approval'] as const;
 export const ClientName = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' });
 const FreeForm = Type.Record(Type.String(), Type.Unknown());
 
-export const ClientType = OpenEnum('ClientType', clientTypes, 'influencer: a person; brand: a company or a product.');
-export const PostMode = OpenEnum('PostMode', postModes, 'Advice for composing; it never changes POST /posts.');
+export const typeWords = 'influencer: a person; brand: a company or a product.';
+export const ClientType = OpenEnum('ClientType', clientTypes, typeWords);
+export const modeWords =
+  'What a composer proposes first. now: publish at once; schedule: choose a time; draft: save a draft; approval: submit for approval. Advice only: it never changes what POST /posts does.';
+export const PostMode = OpenEnum('PostMode', postModes, modeWords);
+
+/** What the members of a client mean, wherever they stand. */
+export const clientWords = {
+  name: 'Its name, unique among the live clients of the workspace (compared trimmed and without case).',
+  type: 'Whether the client is a person or a brand.',
+  defaultPostMode: 'What a composer proposes first for its posts.',
+  timezone: 'IANA zone of the wall-clock times of its accounts that have no zone of their own; null: that of the post.',
+  approvalRequired:
+    'Whether its posts need approval before they go out. Approvals are not supported yet: such a post can only be saved as a draft.',
+} as const;
 
 export const ClientFields = Type.Object({
   name: ClientName,
@@ -19,7 +32,7 @@ export const ClientFields = Type.Object({
   defaultPostMode: PostMode,
   timezone: Nullable(Timezone),
   approvalRequired: Type.Boolean(),
-  /** Kept whole; the code reads `bannedWords, requiredHashtags, disclaimer, linkPolicy, approvalLate`. */
+  /** Kept whole: no code reads them yet. */
   rules: FreeForm,
   brandVoice: FreeForm,
 });

@@ -5,15 +5,16 @@ import { Named, OpenEnum } from './published.ts';
 /** A file of the content library: its origin, the result of its probe, and its renditions per network. */
 
 export const mediaKinds = ['image', 'video', 'gif', 'document'] as const;
-export const MediaKind = OpenEnum('MediaKind', mediaKinds, 'The kind of a file; document: a PDF.');
+export const kindWords =
+  'The kind of a file. image: a still picture; video: a film; gif: an animated or still GIF; document: a PDF.';
+export const MediaKind = OpenEnum('MediaKind', mediaKinds, kindWords);
 export type MediaKind = (typeof mediaKinds)[number];
 
-/** The use of a file on a network. `cover`: the still shown before a video plays. */
 export const mediaUses = ['feed', 'carousel', 'reel', 'story', 'cover'] as const;
 export const MediaUse = OpenEnum(
   'MediaUse',
   mediaUses,
-  'The use of a file on a network; cover: the still shown before a video plays.',
+  'Where a network shows a file. feed: alone in a post; carousel: beside others in a post; reel: as a short video; story: for a day; cover: as the still that is shown before a video plays.',
 );
 export type MediaUse = (typeof mediaUses)[number];
 
@@ -29,10 +30,20 @@ const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 /** Where a file lies in the blob store: `<workspace>/<asset>/…`. */
 const BlobKey = Type.String({ minLength: 1, maxLength: 500 });
 
-/** `code` is served under /errors/{code}; `message` is for a person. */
 export const MediaFailure = Named(
   'MediaFailure',
-  Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }), message: Text(500) }),
+  Type.Object(
+    {
+      code: Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: 'Stable: branch on it. GET /errors/{code} explains it.',
+        examples: ['media_unreadable'],
+      }),
+      message: Type.String({ maxLength: 500, description: 'What is wrong with the file, in words for a person.' }),
+    },
+    { description: 'Why an asset, or one of its renditions, cannot be used.' },
+  ),
 );
 export type MediaFailure = Static<typeof MediaFailure>;
 

@@ -106,6 +106,13 @@ export const Thread = Named(
   ),
 );
 
+export const MediaAltTexts = Named(
+  'MediaAltTexts',
+  Type.Record(Type.String(), Type.String({ maxLength: 2000 }), {
+    description: 'Text for people who do not see a picture, by id of its asset: at most 2,000 characters each.',
+  }),
+);
+
 /** The composed content as stored: every default filled, unknown members dropped. */
 export const PostBody = Type.Object({
   content: Content,
@@ -119,7 +126,7 @@ export const PostBody = Type.Object({
   requestApproval: Type.Boolean(),
   campaignId: Nullable(Uuid),
   thread: Nullable(Thread),
-  mediaAltTexts: Nullable(Type.Record(Type.String(), Type.String({ maxLength: 2000 }))),
+  mediaAltTexts: Nullable(MediaAltTexts),
   coverMediaId: Nullable(Uuid),
   coverFrameMs: Nullable(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
 });

@@ -17,13 +17,12 @@ const KeyVersion = Type.String({ minLength: 1, maxLength: 20 });
 export const WebhookFields = Type.Object({ url: EndpointUrl, events: EventFilter, description: Description });
 export type WebhookFields = Static<typeof WebhookFields>;
 
-/** `failing`: no success for days; `gone`: it answered 410; `receiver`: its answer requested it. */
 export const disableReasons = ['requested', 'failing', 'gone', 'receiver'] as const;
 export type DisableReason = (typeof disableReasons)[number];
 export const DisableReason = OpenEnum(
   'WebhookDisableReason',
   disableReasons,
-  'requested: by you; failing: no delivery succeeded for days; gone: it answered 410; receiver: its answer asked for it.',
+  'Why an endpoint is off. requested: a caller turned it off; failing: no delivery succeeded for days; gone: the endpoint answered 410; receiver: its answer had the header `webhook-delivery: disable`.',
 );
 
 export const webhookEvents = {
@@ -38,7 +37,11 @@ export const webhookEvents = {
     previousExpiresAt: Instant,
   }),
   WebhookDisabled: Type.Object({
-    by: OpenEnum('WebhookDisabler', ['user', 'service'], 'Who turned an endpoint off.'),
+    by: OpenEnum(
+      'WebhookDisabler',
+      ['user', 'service'],
+      'Who turned an endpoint off. user: a caller; service: this service, after failures or because the endpoint asked for it.',
+    ),
     reason: DisableReason,
   }),
   WebhookEnabled: Type.Object({}),

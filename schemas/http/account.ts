@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { Named, OpenEnum } from '#schemas/published.ts';
+import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { Maybe, PlatformInput, paging, stamps } from './common.ts';
 
 /** A connected account, as callers see it. */
@@ -8,58 +8,95 @@ import { Maybe, PlatformInput, paging, stamps } from './common.ts';
 const Status = OpenEnum(
   'AccountStatus',
   ['connected', 'reauth_required', 'disconnected'],
-  'connected: it publishes; reauth_required: it must be connected again; disconnected: it was disconnected.',
+  'connected: posts can go to it; reauth_required: the network refuses its authorization, and a person must connect it again; disconnected: nothing goes to it until a person connects it again.',
 );
 const HealthState = OpenEnum(
   'AccountHealthState',
   ['ok', 'reauth_required', 'disconnected'],
-  'ok: the network accepts our calls.',
+  'ok: the network accepts our calls; reauth_required: the network refuses the authorization of the account; disconnected: the account was disconnected.',
+);
+const Health = Named(
+  'AccountHealth',
+  Type.Object(
+    {
+      state: said(HealthState, 'Whether the account works.'),
+      reason: said(Nullable(Type.String()), 'Why it does not work, in words for a person; null where it does.'),
+      checkedAt: said(
+        Instant,
+        'When the state last became known: when the account was authorized, refused or disconnected.',
+      ),
+    },
+    { description: 'Whether a connected account works.' },
+  ),
+);
+const Capabilities = Named(
+  'AccountCapabilities',
+  Type.Object(
+    {
+      thread: Type.Boolean({ description: 'It takes a `thread`: a chain of replies.' }),
+      firstComment: Type.Boolean({ description: 'It takes a `firstComment` under a published post.' }),
+      native: Type.Boolean({
+        description:
+          'The network has a scheduler of its own. The service does not hand posts to it yet: such targets stay managed.',
+      }),
+      textOnly: Type.Boolean({ description: 'A post without media is possible.' }),
+      altText: Type.Boolean({ description: 'It takes texts for people who do not see a picture.' }),
+      cover: Type.Boolean({ description: 'It takes `coverMediaId`: a separately uploaded cover of a video.' }),
+      aiLabel: Type.Boolean({ description: 'The network has a label of its own for content made with AI.' }),
+    },
+    { description: 'What the network of an account takes; all accounts of a network have the same.' },
+  ),
 );
 
 export const AccountQuery = Type.Object({
   ...paging,
-  clientId: Maybe(Uuid),
+  clientId: Maybe(said(Uuid, 'Only accounts of this client.')),
   platform: Maybe(
-    Type.Array(PlatformInput, { minItems: 1, maxItems: 20, description: 'One, or several with commas.' }),
+    Type.Array(PlatformInput, {
+      minItems: 1,
+      maxItems: 20,
+      description: 'Only accounts on this network, or on one of several with commas.',
+    }),
   ),
 });
 
+const erased = 'null once the client was erased';
+
 export const Account = Named(
   'Account',
-  Type.Object({
-    id: Uuid,
-    object: Type.Literal('account'),
-    clientId: Uuid,
-    platform: Platform,
-    externalId: Type.String(),
-    username: Nullable(Type.String()),
-    displayName: Nullable(Type.String()),
-    avatarUrl: Nullable(Type.String()),
-    timezone: Nullable(Type.String({ description: 'Zone of the wall-clock times of its targets.' })),
-    status: Status,
-    health: Named(
-      'AccountHealth',
-      Type.Object({
-        state: HealthState,
-        reason: Nullable(Type.String()),
-        checkedAt: Instant,
+  Type.Object(
+    {
+      id: said(Uuid, 'Id of the account; connecting it to the same client again keeps it.'),
+      object: Type.Literal('account', { description: 'The kind of resource.' }),
+      clientId: said(Uuid, 'The client that it belongs to.'),
+      platform: said(Platform, 'Its network.'),
+      externalId: Type.String({
+        description: 'Its id on the network.',
+        examples: ['did:plc:ewvi7nxzyoun6zhxrhs64oiz'],
       }),
-    ),
-    scopes: Type.Array(Type.String()),
-    expiresAt: Nullable(Instant),
-    capabilities: Named(
-      'AccountCapabilities',
-      Type.Object({
-        thread: Type.Boolean(),
-        firstComment: Type.Boolean(),
-        native: Type.Boolean(),
-        textOnly: Type.Boolean(),
-        altText: Type.Boolean(),
-        cover: Type.Boolean(),
-        aiLabel: Type.Boolean(),
+      username: said(Nullable(Type.String()), `Its name on the network, without an @; ${erased}.`, {
+        examples: ['acme.example'],
       }),
-    ),
-    ...stamps,
-  }),
+      displayName: said(Nullable(Type.String()), `The name that the network shows to people; ${erased}.`, {
+        examples: ['Acme'],
+      }),
+      avatarUrl: said(Nullable(Type.String()), 'Address of its picture; null: none is known.'),
+      timezone: said(
+        Nullable(Type.String()),
+        'IANA zone of the wall-clock times of its targets, set on the page of the connect link; null: that of its client, else of the post.',
+        { examples: ['Europe/Berlin'] },
+      ),
+      status: said(Status, 'Whether posts can go to it.'),
+      health: said(Health, 'Whether the network accepts calls for it, and why not.'),
+      scopes: Type.Array(Type.String(), {
+        description: 'The rights that a person granted on the network, in the words of the network.',
+        examples: [['sandbox.publish', 'sandbox.read']],
+      }),
+      expiresAt: said(Nullable(Instant), 'When the authorization ends; null where the network names no end.'),
+      capabilities: said(Capabilities, 'What its network takes.'),
+      ...stamps,
+    },
+    { description: 'An account on a social network that a person connected to a client.' },
+  ),
 );
 export type Account = Static<typeof Account>;

@@ -1,65 +1,95 @@
 import { type Static, Type } from 'typebox';
-import { ClientName, ClientType, clientTypes, PostMode, postModes } from '#schemas/client.ts';
+import {
+  ClientName,
+  ClientType,
+  clientTypes,
+  clientWords,
+  modeWords,
+  PostMode,
+  postModes,
+  typeWords,
+} from '#schemas/client.ts';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
-import { ClosedEnum, Named } from '#schemas/published.ts';
+import { ClosedEnum, Named, said } from '#schemas/published.ts';
 import { Timezone } from '#schemas/workspace.ts';
 import { Defaulted, FreeForm, Maybe, paging, stamps } from './common.ts';
 
 /** A client of the agency, as callers send it and see it. */
 
-const typeWords = 'influencer: a person; brand: a company or a product.';
 const ClientTypeInput = ClosedEnum('ClientTypeInput', clientTypes, typeWords);
-const modeWords = 'Advice for composing; it never changes POST /posts.';
 const PostModeInput = ClosedEnum('PostModeInput', postModes, modeWords);
 const Rules = Named(
   'ClientRules',
   Type.Record(Type.String(), Type.Unknown(), {
     description:
-      'Kept whole. Known today: bannedWords[], requiredHashtags[], disclaimer, linkPolicy, approvalLate (publish or fail).',
+      'Rules for the posts of a client: an object with any members, kept whole. Reserved members: `bannedWords` and `requiredHashtags` (arrays), `disclaimer`, `linkPolicy`, and `approvalLate` (`publish` or `fail`). The service stores them and does not apply them yet.',
+    examples: [{ bannedWords: ['cheap'] }],
   }),
 );
+const ruleWords = 'Rules for its posts.';
+const voiceWords = 'How its posts should sound, in members of your own: an object, kept whole for those who write.';
+const zone = { examples: ['Europe/Berlin'] };
 
 const optional = {
-  defaultPostMode: Defaulted(PostModeInput, 'schedule'),
-  timezone: Defaulted(Timezone, null),
-  approvalRequired: Defaulted(Type.Boolean(), false),
-  rules: Defaulted(Rules, {}),
-  brandVoice: Defaulted(FreeForm, {}),
+  defaultPostMode: Defaulted(said(PostModeInput, clientWords.defaultPostMode), 'schedule'),
+  timezone: Defaulted(said(Timezone, clientWords.timezone, zone), null),
+  approvalRequired: Defaulted(Type.Boolean({ description: clientWords.approvalRequired }), false),
+  rules: Defaulted(said(Rules, ruleWords), {}),
+  brandVoice: Defaulted(said(FreeForm, voiceWords), {}),
 };
+const Name = said(ClientName, clientWords.name, { examples: ['Acme'] });
+const TypeInput = said(ClientTypeInput, clientWords.type);
 
 export const ClientCreate = Named(
   'ClientCreate',
-  Type.Object({ name: ClientName, type: ClientTypeInput, ...optional }),
+  Type.Object({ name: Name, type: TypeInput, ...optional }, { description: 'A client as it is created.' }),
 );
 
-/** Only the sent members change; objects are replaced whole; null restores a member's default. */
 export const ClientUpdate = Named(
   'ClientUpdate',
-  Type.Object({ name: Maybe(ClientName), type: Maybe(ClientTypeInput), ...optional }),
+  Type.Object(
+    { name: Maybe(Name), type: Maybe(TypeInput), ...optional },
+    {
+      description:
+        'Changes of a client: only the members that are sent change. An object is replaced as a whole; null resets a member to its default.',
+    },
+  ),
 );
 
 export const ClientQuery = Type.Object({
   ...paging,
-  type: Maybe(ClientTypeInput),
+  type: Maybe(said(ClientTypeInput, 'Only clients of this type.')),
   search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, ignoring case.' })),
-  archived: Defaulted(Type.Boolean({ description: 'True: only archived clients.' }), false),
+  archived: Defaulted(
+    Type.Boolean({ description: 'True: only archived clients; false: only those that are not archived.' }),
+    false,
+  ),
 });
 
 export const Client = Named(
   'Client',
-  Type.Object({
-    id: Uuid,
-    object: Type.Literal('client'),
-    name: Type.String(),
-    type: ClientType,
-    defaultPostMode: PostMode,
-    timezone: Nullable(Type.String()),
-    approvalRequired: Type.Boolean(),
-    rules: Rules,
-    brandVoice: FreeForm,
-    archivedAt: Nullable(Instant),
-    accountCount: Type.Integer({ minimum: 0 }),
-    ...stamps,
-  }),
+  Type.Object(
+    {
+      id: said(Uuid, 'Id of the client.'),
+      object: Type.Literal('client', { description: 'The kind of resource.' }),
+      name: Type.String({ description: clientWords.name, examples: ['Acme'] }),
+      type: said(ClientType, clientWords.type),
+      defaultPostMode: said(PostMode, clientWords.defaultPostMode),
+      timezone: said(Nullable(Type.String()), clientWords.timezone, zone),
+      approvalRequired: Type.Boolean({ description: clientWords.approvalRequired }),
+      rules: said(Rules, ruleWords),
+      brandVoice: said(FreeForm, voiceWords),
+      archivedAt: said(
+        Nullable(Instant),
+        'When it was archived: since then it takes no new posts and cannot be changed. Null: it is live.',
+      ),
+      accountCount: Type.Integer({
+        minimum: 0,
+        description: 'Number of its accounts that are connected or must be connected again.',
+      }),
+      ...stamps,
+    },
+    { description: 'A brand or an influencer that the agency posts for.' },
+  ),
 );
 export type Client = Static<typeof Client>;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { Named } from '#schemas/published.ts';
+import { Named, said } from '#schemas/published.ts';
 import { defaultMaxAccounts } from '../invite.ts';
 import { Defaulted, Maybe, PlatformInput } from './common.ts';
 
@@ -8,35 +8,61 @@ import { Defaulted, Maybe, PlatformInput } from './common.ts';
 
 export const ConnectInviteCreate = Named(
   'ConnectInviteCreate',
-  Type.Object({
-    platforms: Type.Array(PlatformInput, { minItems: 1, maxItems: 20 }),
-    expiresInHours: Defaulted(Type.Integer({ minimum: 1, maximum: 168 }), 48),
-    maxAccounts: Maybe(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000,
-        description: `Accounts that may be connected through the link: ${defaultMaxAccounts} by default. An account that was connected through the link may reconnect at any time.`,
+  Type.Object(
+    {
+      platforms: Type.Array(PlatformInput, {
+        minItems: 1,
+        maxItems: 20,
+        description: 'The networks whose accounts may be connected through the link. A repeated one counts once.',
+        examples: [['bluesky', 'threads']],
       }),
-    ),
-    recipientEmail: Maybe(
-      Type.String({ format: 'email', maxLength: 320, description: 'Recorded for tracking; no e-mail is sent.' }),
-    ),
-  }),
+      expiresInHours: Defaulted(
+        Type.Integer({ minimum: 1, maximum: 168, description: 'Hours until the link expires.' }),
+        48,
+      ),
+      maxAccounts: Maybe(
+        Type.Integer({
+          minimum: 1,
+          maximum: 1_000,
+          description: `Accounts that may be connected through the link: ${defaultMaxAccounts} by default. An account that was connected through the link may reconnect until it expires.`,
+        }),
+      ),
+      recipientEmail: Maybe(
+        Type.String({
+          format: 'email',
+          maxLength: 320,
+          description: 'Recorded for tracking; no e-mail is sent.',
+          examples: ['social@acme.example'],
+        }),
+      ),
+    },
+    { description: 'What a connect link is for.' },
+  ),
 );
 
 export const ConnectInvite = Named(
   'ConnectInvite',
-  Type.Object({
-    object: Type.Literal('connect_invite'),
-    inviteId: Uuid,
-    clientId: Uuid,
-    url: Nullable(
-      Type.String({ description: 'Shown until the link expires, also in the answer to a repeated call; then null.' }),
-    ),
-    token: Nullable(Type.String({ description: 'Secret: its holder may connect accounts. Null once expired.' })),
-    platformsRequested: Type.Array(Platform),
-    maxAccounts: Type.Integer({ minimum: 1 }),
-    expiresAt: Instant,
-    createdAt: Instant,
-  }),
+  Type.Object(
+    {
+      object: Type.Literal('connect_invite', { description: 'The kind of resource.' }),
+      inviteId: said(Uuid, 'Id of the link; events of the accounts that it connects name it.'),
+      clientId: said(Uuid, 'The client that the accounts are connected to.'),
+      url: said(
+        Nullable(Type.String()),
+        'The page to send to whoever owns the accounts. Shown until the link expires, also in the answer to a repeated call; then null.',
+        { examples: ['https://console.example/invite/<token>'] },
+      ),
+      token: said(
+        Nullable(Type.String()),
+        'The last part of `url`. Secret: its holder may connect accounts. Null once the link has expired.',
+      ),
+      platformsRequested: Type.Array(Platform, {
+        description: 'The networks whose accounts may be connected, each once.',
+      }),
+      maxAccounts: Type.Integer({ minimum: 1, description: 'Accounts that may be connected through the link.' }),
+      expiresAt: said(Instant, 'From when on the link no longer works.'),
+      createdAt: said(Instant, 'When the link was created.'),
+    },
+    { description: 'A link whose holder may connect accounts to one client.' },
+  ),
 );

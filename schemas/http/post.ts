@@ -1,6 +1,7 @@
 import { type TInteger, type TOptional, Type } from 'typebox';
 import { ActorRef, LocalDateTime, Nullable, Uuid } from '#schemas/common.ts';
 import {
+  MediaAltTexts,
   maxContent,
   postStatuses,
   Schedule,
@@ -166,9 +167,10 @@ const composed = {
     ),
   ),
   mediaAltTexts: Maybe(
-    Type.Record(Type.String(), Type.String({ maxLength: 2000 }), {
-      description: 'Text for people who do not see a picture, by id of its asset: at most 2,000 characters each.',
-    }),
+    said(
+      MediaAltTexts,
+      'Text for people who do not see a picture, by id of its asset; ids not in the post are ignored.',
+    ),
   ),
   coverMediaId: Maybe(
     said(
@@ -280,10 +282,9 @@ const shared = {
   requestApproval: Type.Boolean({ description: 'Whether approval was asked for.' }),
   campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none.'),
   thread: said(Nullable(Thread), 'Its segments on x and threads; null: no thread.'),
-  mediaAltTexts: Nullable(
-    Type.Record(Type.String(), Type.String(), {
-      description: 'Text for people who do not see a picture, by id of its asset; null: none was sent.',
-    }),
+  mediaAltTexts: said(
+    Nullable(MediaAltTexts),
+    'Text for people who do not see a picture, by id of its asset; null: none was sent.',
   ),
   coverMediaId: said(Nullable(Uuid), 'The image that is the cover of its video; null: a frame of the video.'),
   coverFrameMs: said(

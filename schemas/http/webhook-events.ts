@@ -16,6 +16,18 @@ export const publicEvents: Readonly<Record<string, PublicEvent>> = Object.assign
 
 export const eventTypes: readonly string[] = Object.keys(publicEvents);
 
+/** Filters that an endpoint may register: each type, each family, and all. */
+export const eventFilters: readonly string[] = [
+  ...eventTypes,
+  ...new Set(
+    eventTypes.flatMap((type) => {
+      const parts = type.split('.');
+      return parts.slice(1).map((_part, index) => `${parts.slice(0, index + 1).join('.')}.*`);
+    }),
+  ),
+  '*',
+];
+
 export const Envelope = (type: string, data: TSchema) =>
   Type.Object({
     id: Type.String({
@@ -24,7 +36,7 @@ export const Envelope = (type: string, data: TSchema) =>
     }),
     type: Type.Literal(type, { description: 'The type of the event.' }),
     created: said(Instant, 'When the state change was committed.'),
-    data: said(data, 'The state change.'),
+    data: said(data, 'What changed, by the ids of the resources.'),
   });
 
 /** `post.published`, `post.*` (every type that begins with `post.`) or `*`. */

@@ -1,32 +1,54 @@
 import { Type } from 'typebox';
 import { ActorRef, Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { OpenEnum, said } from '#schemas/published.ts';
 import { example, exampleActor, exampleHash, examplePost, instants, postIds, publicEvent } from './common.ts';
 
 /** Events of the approval of a post. */
 
-const ids = { approvalId: Uuid, ...postIds };
+const ids = { approvalId: said(Uuid, 'Id of the request for approval.'), ...postIds };
 const exampleIds = { approvalId: example.approvalId, ...examplePost };
-const decided = { ...ids, decidedBy: ActorRef, comment: Nullable(Type.String({ maxLength: 2000 })) };
+const decided = {
+  ...ids,
+  decidedBy: said(ActorRef, 'Who decided.'),
+  comment: said(Nullable(Type.String({ maxLength: 2000 })), 'What the approver wrote for the author; null: nothing.'),
+};
 const exampleDecided = { ...exampleIds, decidedBy: exampleActor };
+
+const WithdrawReason = OpenEnum(
+  'ApprovalWithdrawReason',
+  ['requested', 'post_changed'],
+  'requested: a person withdrew the request; post_changed: a caller changed the post, and the request was for the former content.',
+);
 
 export const approvalPublic = {
   'approval.requested': publicEvent(
-    'A post waits for a decision.',
+    'A caller submitted a post for approval: it waits for a decision.',
     Type.Object({
       ...ids,
-      requestedBy: ActorRef,
-      contentHash: Type.String({ maxLength: 100, description: 'Hash of the exact content that would be published.' }),
-      scheduledAt: Instant,
+      requestedBy: said(ActorRef, 'Who submitted the post.'),
+      contentHash: Type.String({
+        maxLength: 100,
+        description: 'Hash of the exact content that would be published: a changed content has another hash.',
+        examples: [exampleHash],
+      }),
+      scheduledAt: said(Instant, 'When the first target of the post is due.'),
     }),
     { ...exampleIds, requestedBy: exampleActor, contentHash: exampleHash, scheduledAt: instants.due },
   ),
-  'approval.approved': publicEvent('A post was approved.', Type.Object(decided), { ...exampleDecided, comment: null }),
-  'approval.rejected': publicEvent('A post was rejected: its held targets are canceled.', Type.Object(decided), {
+  'approval.approved': publicEvent('An approver approved a post.', Type.Object(decided), {
     ...exampleDecided,
-    comment: 'Off brand.',
+    comment: null,
   }),
+  'approval.rejected': publicEvent(
+    'An approver rejected a post: its held targets are canceled.',
+    Type.Object(decided),
+    {
+      ...exampleDecided,
+      comment: 'Off brand.',
+    },
+  ),
   'approval.changes_requested': publicEvent(
-    'Changes were requested: the post is a draft again.',
+    'An approver requested changes: the post is a draft again.',
     Type.Object(decided),
     {
       ...exampleDecided,
@@ -34,8 +56,8 @@ export const approvalPublic = {
     },
   ),
   'approval.withdrawn': publicEvent(
-    'A request was withdrawn, by a person or because the post was changed.',
-    Type.Object({ ...ids, reason: Type.Enum(['requested', 'post_changed']) }),
+    'A request for approval was withdrawn, by a person or because the post was changed.',
+    Type.Object({ ...ids, reason: said(WithdrawReason, 'Why the request was withdrawn.') }),
     { ...exampleIds, reason: 'post_changed' },
   ),
 };

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
-import { ClientFields } from '#schemas/client.ts';
+import { ClientFields, clientWords } from '#schemas/client.ts';
 import { Uuid } from '#schemas/common.ts';
+import { OpenEnum, said } from '#schemas/published.ts';
 import { example, publicEvent } from './common.ts';
 
 /**
@@ -8,7 +9,19 @@ import { example, publicEvent } from './common.ts';
  */
 
 const { name, type, defaultPostMode, timezone, approvalRequired } = ClientFields.properties;
-const shown = { name, type, defaultPostMode, timezone, approvalRequired };
+const clientId = said(Uuid, 'Id of the client.');
+const shown = {
+  name: said(name, clientWords.name),
+  type: said(type, clientWords.type),
+  defaultPostMode: said(defaultPostMode, clientWords.defaultPostMode),
+  timezone: said(timezone, clientWords.timezone, { examples: ['Europe/Berlin'] }),
+  approvalRequired: said(approvalRequired, clientWords.approvalRequired),
+};
+const Member = OpenEnum(
+  'ClientMember',
+  Object.keys(ClientFields.properties),
+  'A member of a client, under the name that GET /clients/{id} gives it.',
+);
 const acme = {
   name: 'Acme',
   type: 'brand' as const,
@@ -18,20 +31,23 @@ const acme = {
 };
 
 export const clientPublic = {
-  'client.created': publicEvent('A client was created.', Type.Object({ clientId: Uuid, ...shown }), {
+  'client.created': publicEvent('A caller created a client.', Type.Object({ clientId, ...shown }), {
     clientId: example.clientId,
     ...acme,
   }),
   'client.updated': publicEvent(
-    'A client was changed.',
+    'A caller changed a client.',
     Type.Object({
-      clientId: Uuid,
-      changed: Type.Array(Type.Enum(Object.keys(ClientFields.properties)), { minItems: 1 }),
+      clientId,
+      changed: Type.Array(Member, {
+        minItems: 1,
+        description: 'The changed members; of `rules` and `brandVoice` the event shows no more than that.',
+      }),
       ...shown,
     }),
     { clientId: example.clientId, changed: ['timezone', 'rules'], ...acme },
   ),
-  'client.archived': publicEvent('A client was archived: it takes no new posts.', Type.Object({ clientId: Uuid }), {
+  'client.archived': publicEvent('A caller archived a client: it takes no new posts.', Type.Object({ clientId }), {
     clientId: example.clientId,
   }),
 };

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { Named, said } from '#schemas/published.ts';
 
 /** Shapes that several public events use, and the ids of the one story that their examples tell. */
 
@@ -13,27 +14,49 @@ export interface PublicEvent {
 /** One public event; its example is checked against its schema by tsc here and by ajv in the tests. */
 export const publicEvent = <S extends TSchema>(meaning: string, data: S, example: Static<S>) => ({
   meaning,
-  data,
+  data: said(data, meaning),
   example,
 });
 
-export const noClient = { clientId: Type.Null({ description: 'It belongs to no client.' }) };
-export const perhapsClient = { clientId: Nullable(Uuid) };
+export const noClient = { clientId: Type.Null({ description: 'Always null: it belongs to no client.' }) };
+export const perhapsClient = {
+  clientId: said(Nullable(Uuid), 'The client that it belongs to; null where it belongs to no single client.'),
+};
 
-export const postIds = { postId: Uuid, clientId: Uuid };
-export const accountIds = { accountId: Uuid, clientId: Uuid, platform: Platform };
-export const targetIds = { targetId: Uuid, postId: Uuid, ...accountIds };
+export const postIds = { postId: said(Uuid, 'Id of the post.'), clientId: said(Uuid, 'The client of the post.') };
+export const accountIds = {
+  accountId: said(Uuid, 'Id of the connected account.'),
+  clientId: said(Uuid, 'The client of the account.'),
+  platform: said(Platform, 'The network of the account.'),
+};
+export const targetIds = {
+  targetId: said(Uuid, 'Id of the target.'),
+  postId: said(Uuid, 'The post that it is a destination of.'),
+  ...accountIds,
+};
 
-/** The failure of an asset or a run; the code is served under /errors/{code}. */
-export const Problem = Type.Object({
-  code: Type.String({ maxLength: 100 }),
-  message: Type.String({ maxLength: 2000 }),
-});
+/** Of an event that the service publishes once for each occurrence: another delivery of it repeats the first. */
+export const onceFor = (what: string): string => `The service publishes this event at most once for each ${what}.`;
+
+export const Problem = Named(
+  'EventFailure',
+  Type.Object(
+    {
+      code: Type.String({
+        maxLength: 100,
+        description: 'Stable: branch on it. GET /errors/{code} explains it.',
+        examples: ['report_too_large'],
+      }),
+      message: Type.String({ maxLength: 2000, description: 'What went wrong, in words for a person.' }),
+    },
+    { description: 'Why the work that an event reports did not succeed.' },
+  ),
+);
 
 export const excerptLength = 280;
 export const Excerpt = Type.String({
   maxLength: excerptLength,
-  description: `The first ${excerptLength} characters of the text.`,
+  description: `The first ${excerptLength} characters of the content; where a thread has no content, of its first segment with a text.`,
 });
 
 export const example = {

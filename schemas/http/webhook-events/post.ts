@@ -1,43 +1,72 @@
 import { Type } from 'typebox';
 import { ActorRef, Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { maxTargets, postEvents } from '#schemas/post.ts';
-import { Excerpt, example, exampleActor, examplePost, instants, postIds, publicEvent } from './common.ts';
+import { maxTargets } from '#schemas/post.ts';
+import { Named, OpenEnum, said } from '#schemas/published.ts';
+import { Excerpt, example, exampleActor, examplePost, instants, onceFor, postIds, publicEvent } from './common.ts';
 
 /** Events of a post as a whole; the `target.*` events report each destination. */
 
-const Count = Type.Integer({ minimum: 0, maximum: maxTargets });
-const Counts = Type.Object({ total: Count, published: Count, failed: Count, canceled: Count });
-const MediaIds = Type.Array(Uuid, { maxItems: 20 });
-const Campaign = Nullable(Uuid);
+const Count = (description: string) => Type.Integer({ minimum: 0, maximum: maxTargets, description });
+const Counts = Named(
+  'SettledCounts',
+  Type.Object(
+    {
+      total: Count('All targets of the post.'),
+      published: Count('Targets that are published.'),
+      failed: Count('Targets that failed.'),
+      canceled: Count('Targets that were canceled.'),
+    },
+    { description: 'Number of targets of a settled post by outcome; the outcomes add up to `total`.' },
+  ),
+);
+const CreatedStatus = OpenEnum(
+  'PostCreatedStatus',
+  ['draft', 'scheduled', 'pending_approval'],
+  'draft: it was saved and is not scheduled; scheduled: its targets wait for their time; pending_approval: its targets are held until it is approved.',
+);
+const CancelReason = OpenEnum(
+  'PostCancelReason',
+  ['targets_canceled', 'client_archived', 'approval_rejected'],
+  'targets_canceled: callers canceled its targets; client_archived: a caller archived the client; approval_rejected: an approver rejected the post.',
+);
+const MediaIds = Type.Array(Uuid, { maxItems: 20, description: 'Ids of the media assets of the post, in order.' });
+const Campaign = said(Nullable(Uuid), 'The campaign that the post belongs to; null: none.');
+const ApprovalId = said(Uuid, 'Id of the request for approval.');
 const Plan = Type.Integer({
   minimum: 1,
-  description: '1 for the first plan; publishing a returned draft makes the next.',
+  description: 'Number of the plan: 1 for the first; publishing a returned draft makes the next.',
 });
-const FailedTargetIds = Type.Array(Uuid, { maxItems: maxTargets });
+const ScheduledAt = said(Instant, 'When the first target is due, jitter included.');
+const PublishedAt = said(Instant, 'When the first of the targets was published.');
+const FailedTargetIds = Type.Array(Uuid, {
+  maxItems: maxTargets,
+  description: 'Ids of the targets that failed: POST /post-targets/{id}/retry tries one again.',
+});
 const Changed = Type.Array(Type.String({ maxLength: 50 }), {
   maxItems: 50,
   description: 'Names of the changed members.',
-});
-const TargetCount = Type.Integer({
-  minimum: 0,
-  maximum: maxTargets,
-  description: '0 for a draft: its selection is resolved when it is published.',
+  examples: [['content']],
 });
 
 const composed = { excerpt: Excerpt, mediaIds: MediaIds, campaignId: Campaign };
 const exampleText = { excerpt: 'Our spring collection is here.', mediaIds: [example.assetId], campaignId: null };
-const settled = { campaignId: Campaign, counts: Counts };
+const settled = { campaignId: Campaign, counts: said(Counts, 'The outcomes of its targets.') };
 
 export const postPublic = {
   'post.created': publicEvent(
-    'A post was composed.',
+    'A caller created a post, as a draft or scheduled.',
     Type.Object({
       ...postIds,
-      status: Type.Enum(['draft', 'scheduled', 'pending_approval']),
-      createdBy: ActorRef,
+      status: said(CreatedStatus, 'The status with which the post begins.'),
+      createdBy: said(ActorRef, 'Who created it.'),
       ...composed,
-      targetCount: TargetCount,
-      scheduledAt: Nullable(Type.String({ format: 'date-time', description: 'When the first target is due.' })),
+      targetCount: Count('Number of its targets; 0 for a draft: its selection is resolved when it is published.'),
+      scheduledAt: Nullable(
+        Type.String({
+          format: 'date-time',
+          description: 'When the first target is due, jitter included; null for a draft.',
+        }),
+      ),
     }),
     {
       ...examplePost,
@@ -48,20 +77,20 @@ export const postPublic = {
       scheduledAt: instants.due,
     },
   ),
-  'post.updated': publicEvent('A draft was replaced.', Type.Object({ ...postIds, ...composed }), {
+  'post.updated': publicEvent('A caller replaced a draft.', Type.Object({ ...postIds, ...composed }), {
     ...examplePost,
     ...exampleText,
   }),
   'post.scheduled': publicEvent(
-    'A post was scheduled: each target has its time.',
+    'A caller scheduled a post or published a draft: each target has its due time.',
     Type.Object({
       ...postIds,
       plan: Plan,
       campaignId: Campaign,
-      scheduledAt: Instant,
-      lastScheduledAt: Instant,
-      platforms: Type.Array(Platform, { minItems: 1 }),
-      targetCount: Type.Integer({ minimum: 1, maximum: maxTargets }),
+      scheduledAt: ScheduledAt,
+      lastScheduledAt: said(Instant, 'When the last target is due, jitter included.'),
+      platforms: Type.Array(Platform, { minItems: 1, description: 'The networks of its targets, each once.' }),
+      targetCount: Type.Integer({ minimum: 1, maximum: maxTargets, description: 'Number of its targets.' }),
     }),
     {
       ...examplePost,
@@ -74,28 +103,44 @@ export const postPublic = {
     },
   ),
   'post.submitted': publicEvent(
-    'A post was submitted for approval; its targets are held.',
-    Type.Object({ ...postIds, approvalId: Uuid, plan: Plan, submittedBy: ActorRef, targetCount: Count }),
+    'A caller submitted a post for approval; its targets are held.',
+    Type.Object({
+      ...postIds,
+      approvalId: ApprovalId,
+      plan: Plan,
+      submittedBy: said(ActorRef, 'Who submitted it.'),
+      targetCount: Count('Number of targets that are held.'),
+    }),
     { ...examplePost, approvalId: example.approvalId, plan: 1, submittedBy: exampleActor, targetCount: 2 },
   ),
   'post.released': publicEvent(
-    'A post was approved; its targets are published when they are due.',
-    Type.Object({ ...postIds, approvalId: Uuid, scheduledAt: Instant, targetCount: Count }),
+    'An approver approved a post; its targets are published when they are due.',
+    Type.Object({
+      ...postIds,
+      approvalId: ApprovalId,
+      scheduledAt: ScheduledAt,
+      targetCount: Count('Number of targets that were released.'),
+    }),
     { ...examplePost, approvalId: example.approvalId, scheduledAt: instants.due, targetCount: 2 },
   ),
   'post.returned_to_draft': publicEvent(
     'An approver requested changes: the post is a draft again.',
-    Type.Object({ ...postIds, approvalId: Uuid }),
+    Type.Object({ ...postIds, approvalId: ApprovalId }),
     { ...examplePost, approvalId: example.approvalId },
   ),
   'post.revised': publicEvent(
-    'A scheduled post was changed for its unpublished targets.',
-    Type.Object({ ...postIds, changed: Changed, ...composed, targetCount: Count }),
+    'A caller changed a scheduled post for its unpublished targets.',
+    Type.Object({
+      ...postIds,
+      changed: Changed,
+      ...composed,
+      targetCount: Count('Number of targets that are published with the newer content.'),
+    }),
     { ...examplePost, changed: ['content'], ...exampleText, targetCount: 2 },
   ),
   'post.published': publicEvent(
-    'Every target of a post that was not canceled is published.',
-    Type.Object({ ...postIds, ...settled, publishedAt: Instant }),
+    'The last open target of a post was settled: all targets that were not canceled are published.',
+    Type.Object({ ...postIds, ...settled, publishedAt: PublishedAt }),
     {
       ...examplePost,
       campaignId: null,
@@ -104,8 +149,8 @@ export const postPublic = {
     },
   ),
   'post.partially_published': publicEvent(
-    'All targets are settled, some of them failed; sent once per post.',
-    Type.Object({ ...postIds, ...settled, publishedAt: Instant, failedTargetIds: FailedTargetIds }),
+    `The last open target of a post was settled: some targets are published, others failed. ${onceFor('post')}`,
+    Type.Object({ ...postIds, ...settled, publishedAt: PublishedAt, failedTargetIds: FailedTargetIds }),
     {
       ...examplePost,
       campaignId: null,
@@ -115,7 +160,7 @@ export const postPublic = {
     },
   ),
   'post.failed': publicEvent(
-    'All targets are settled, none was published.',
+    'The last open target of a post was settled: some targets failed, and none is published. The event follows again where a caller retries them in vain.',
     Type.Object({ ...postIds, ...settled, failedTargetIds: FailedTargetIds }),
     {
       ...examplePost,
@@ -125,34 +170,49 @@ export const postPublic = {
     },
   ),
   'post.canceled': publicEvent(
-    'Every target was canceled; sent once per post.',
+    `Every target of a post was canceled. ${onceFor('post')}`,
     Type.Object({
       ...postIds,
       campaignId: Campaign,
-      reason: postEvents.PostCanceled.properties.reason,
-      targetCount: Count,
+      reason: said(CancelReason, 'Why the post is canceled.'),
+      targetCount: Count('Number of its targets.'),
     }),
     { ...examplePost, campaignId: null, reason: 'targets_canceled', targetCount: 2 },
   ),
   'post.recycled': publicEvent(
-    'A recycled post was published again, as a new post.',
-    Type.Object({ ...postIds, newPostId: Uuid, occurrence: Type.Integer({ minimum: 1 }), scheduledAt: Instant }),
+    'The service repeated a recycled post, as a new post.',
+    Type.Object({
+      ...postIds,
+      newPostId: said(Uuid, 'Id of the new post.'),
+      occurrence: Type.Integer({ minimum: 1, description: 'Which repetition it is; 1 for the first.' }),
+      scheduledAt: said(Instant, 'When the first target of the new post is due.'),
+    }),
     { ...examplePost, newPostId: example.nextPostId, occurrence: 1, scheduledAt: instants.due },
   ),
   'post.recycle_changed': publicEvent(
-    'The recycling of a post was set or cleared.',
+    'A caller set or cleared the recycling of a post.',
     Type.Object({
       ...postIds,
-      enabled: Type.Boolean(),
-      everyDays: Nullable(Type.Integer({ minimum: 1, maximum: 365 })),
-      times: Nullable(Type.Integer({ minimum: 1, maximum: 100 })),
-      until: Nullable(Instant),
+      enabled: Type.Boolean({ description: 'Whether the post is repeated from now on.' }),
+      everyDays: said(
+        Nullable(Type.Integer({ minimum: 1, maximum: 365 })),
+        'Days between two repetitions; null: recycling was cleared.',
+      ),
+      times: said(
+        Nullable(Type.Integer({ minimum: 1, maximum: 100 })),
+        'Number of repetitions at most; null: no limit, or recycling was cleared.',
+      ),
+      until: said(Nullable(Instant), 'No repetition is due after it; null: no end, or recycling was cleared.'),
     }),
     { ...examplePost, enabled: true, everyDays: 30, times: 3, until: null },
   ),
   'post.campaign_changed': publicEvent(
-    'A post was added to a campaign or removed from one.',
-    Type.Object({ ...postIds, campaignId: Campaign, previousCampaignId: Campaign }),
+    'A caller added a post to a campaign or removed it from one.',
+    Type.Object({
+      ...postIds,
+      campaignId: Campaign,
+      previousCampaignId: said(Nullable(Uuid), 'The campaign that it belonged to before; null: none.'),
+    }),
     { ...examplePost, campaignId: example.campaignId, previousCampaignId: null },
   ),
 };

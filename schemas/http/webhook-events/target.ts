@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable } from '#schemas/common.ts';
-import { OpenEnum, said } from '#schemas/published.ts';
+import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { Failure, PlannedTarget, targetEvents } from '#schemas/target.ts';
 import { exampleTarget, instants, publicEvent, targetIds } from './common.ts';
 
@@ -11,7 +11,10 @@ const ScheduledAt = Type.String({
   format: 'date-time',
   description: 'The instant at which it is due, jitter included.',
 });
-const Attempts = Type.Integer({ minimum: 0, description: 'Started attempts, this one included.' });
+const Attempts = Type.Integer({
+  minimum: 0,
+  description: 'Attempts to publish that were started, the one under way included.',
+});
 const ExternalId = Nullable(Type.String({ maxLength: 500, description: 'Its id on the network; null while unknown.' }));
 const SettledBy = said(
   Nullable(
@@ -19,12 +22,44 @@ const SettledBy = said(
   ),
   'What determined the outcome; null: the attempt itself.',
 );
-const attempted = { attempts: Attempts, failure: Failure };
+const CancelReason = OpenEnum(
+  'TargetCancelReason',
+  ['requested', 'client_archived', 'approval_rejected', 'post_canceled'],
+  'requested: a caller canceled the target; client_archived: a caller archived its client; approval_rejected: an approver rejected the post; post_canceled: the whole post was canceled.',
+);
+const RequeueReason = OpenEnum(
+  'TargetRequeueReason',
+  ['retry_time_reached', 'retry_requested', 'proven_absent', 'segment_found'],
+  'retry_time_reached: the time of the next attempt after a rate limit has come; retry_requested: a caller retried the target; proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will; segment_found: the segment of a thread whose outcome was unknown is published, and the next segment follows.',
+);
+const comment = targetEvents.TargetFirstCommentFailed.properties;
+const CommentFailure = Named(
+  'FirstCommentFailure',
+  Type.Object(
+    {
+      code: said(comment.code, 'Stable: branch on it. GET /errors/{code} explains it.', {
+        examples: ['platform_rejected'],
+      }),
+      message: said(comment.message, 'What happened, in words for a person.'),
+      platformCode: said(comment.platformCode, 'The code that the network gave; null where it gave none.'),
+    },
+    { description: 'Why the first comment is not under the published post. The post stays published.' },
+  ),
+);
+const attempted = { attempts: Attempts, failure: said(Failure, 'Why the attempt did not succeed.') };
+const RetryAt = said(Instant, 'When the next attempt is due.');
 
 const time = {
   scheduledAt: ScheduledAt,
-  scheduledLocal: Nullable(LocalDateTime),
-  jitterSeconds: planned.jitterSeconds,
+  scheduledLocal: said(
+    Nullable(LocalDateTime),
+    'The wall-clock time that was asked for, in the zone of the target; null where an instant was.',
+    { examples: ['2026-02-02T09:15'] },
+  ),
+  jitterSeconds: said(
+    planned.jitterSeconds,
+    'Seconds of delay in `scheduledAt` that `schedule.spreadMinutes` of the post caused.',
+  ),
 };
 const exampleTime = { scheduledAt: instants.later, scheduledLocal: '2026-02-02T09:15', jitterSeconds: 0 };
 const exampleNetworkId = '3lgwdn7vd722r';
@@ -68,41 +103,56 @@ const away: Failure = {
 
 export const targetPublic = {
   'target.scheduled': publicEvent(
-    'A target was scheduled.',
+    'The service made a target of a post and gave it its due time.',
     Type.Object({
       ...targetIds,
       ...time,
-      timezone: planned.timezone,
-      scheduleMode: planned.scheduleMode,
-      scheduleModeReason: planned.scheduleModeReason,
+      timezone: said(
+        planned.timezone,
+        'IANA zone in which its wall-clock time is read: of the account, else of its client, else of the post.',
+        { examples: ['Europe/Berlin'] },
+      ),
+      scheduleMode: said(planned.scheduleMode, 'The mode in use.'),
+      scheduleModeReason: said(
+        planned.scheduleModeReason,
+        'Why the requested mode is not in use, as a code; null where it is.',
+        { examples: ['platform_has_no_scheduler'] },
+      ),
     }),
     { ...exampleTarget, ...exampleTime, timezone: 'Europe/Berlin', scheduleMode: 'managed', scheduleModeReason: null },
   ),
   'target.rescheduled': publicEvent(
-    'A target was moved to another time.',
-    Type.Object({ ...targetIds, ...time, previousScheduledAt: Instant }),
+    'A caller moved a target to another time.',
+    Type.Object({ ...targetIds, ...time, previousScheduledAt: said(Instant, 'When it was due before.') }),
     { ...exampleTarget, ...exampleTime, previousScheduledAt: instants.due },
   ),
-  'target.held': publicEvent('A target waits for approval.', Type.Object({ ...targetIds, scheduledAt: ScheduledAt }), {
-    ...exampleTarget,
-    scheduledAt: instants.due,
-  }),
+  'target.held': publicEvent(
+    'A target is held until its post is approved.',
+    Type.Object({ ...targetIds, scheduledAt: ScheduledAt }),
+    {
+      ...exampleTarget,
+      scheduledAt: instants.due,
+    },
+  ),
   'target.released': publicEvent(
-    'A held target was released: it is published when it is due.',
+    'An approver released a held target: it is published when it is due.',
     Type.Object({ ...targetIds, scheduledAt: ScheduledAt }),
     { ...exampleTarget, scheduledAt: instants.due },
   ),
   'target.revised': publicEvent(
-    'A target will be published with the newer content of its post.',
+    'A caller changed the post: this target is published with the newer content.',
     Type.Object({
       ...targetIds,
       ...time,
-      postRevision: Type.Integer({ minimum: 0, description: 'Revision of the post whose content it publishes.' }),
+      postRevision: Type.Integer({
+        minimum: 0,
+        description: 'Revision of the post whose content the target publishes.',
+      }),
     }),
     { ...exampleTarget, ...exampleTime, postRevision: 1 },
   ),
   'target.publishing': publicEvent(
-    'An attempt to publish has started.',
+    'The service started an attempt to publish a target.',
     Type.Object({ ...targetIds, attempts: Attempts }),
     {
       ...exampleTarget,
@@ -110,18 +160,21 @@ export const targetPublic = {
     },
   ),
   'target.handed_to_platform': publicEvent(
-    'The network has the target and publishes it when it is due.',
+    'The network’s own scheduler has the target and publishes it when it is due.',
     Type.Object({ ...targetIds, attempts: Attempts, externalId: ExternalId, scheduledAt: ScheduledAt }),
     { ...exampleTarget, attempts: 1, externalId: exampleNetworkId, scheduledAt: instants.due },
   ),
   'target.published': publicEvent(
-    'A target was published.',
+    'The network published a target.',
     Type.Object({
       ...targetIds,
       attempts: Attempts,
       externalId: ExternalId,
-      permalink: Nullable(Type.String({ maxLength: 2000 })),
-      publishedAt: Instant,
+      permalink: said(
+        Nullable(Type.String({ maxLength: 2000 })),
+        'Its address on the network; null where the network gave none.',
+      ),
+      publishedAt: said(Instant, 'When the network published it.'),
       settledBy: SettledBy,
     }),
     {
@@ -134,51 +187,59 @@ export const targetPublic = {
     },
   ),
   'target.failed': publicEvent(
-    'A target failed; it is tried again only on request.',
+    'A target failed; the service tries again only when a caller retries it.',
     Type.Object({ ...targetIds, ...attempted, settledBy: SettledBy }),
     { ...exampleTarget, attempts: 1, failure: refused, settledBy: null },
   ),
   'target.rate_limited': publicEvent(
-    'The network accepts no more posts for now; the next attempt is at retryAt.',
-    Type.Object({ ...targetIds, ...attempted, retryAt: Instant }),
+    'The network accepts no more posts for now; the service tries again at `retryAt`.',
+    Type.Object({ ...targetIds, ...attempted, retryAt: RetryAt }),
     { ...exampleTarget, attempts: 1, failure: tooMany, retryAt: instants.later },
   ),
   'target.deferred': publicEvent(
-    'An attempt ended before the call to the network; the next attempt is at retryAt.',
-    Type.Object({ ...targetIds, ...attempted, retryAt: Instant }),
+    'An attempt ended before the network was asked to publish; the service tries again at `retryAt`.',
+    Type.Object({ ...targetIds, ...attempted, retryAt: RetryAt }),
     { ...exampleTarget, attempts: 1, failure: away, retryAt: instants.later },
   ),
   'target.canceled': publicEvent(
-    'A target was canceled.',
-    Type.Object({ ...targetIds, reason: targetEvents.TargetCanceled.properties.reason }),
+    'A target was canceled: it is not published.',
+    Type.Object({ ...targetIds, reason: said(CancelReason, 'Why it was canceled.') }),
     { ...exampleTarget, reason: 'requested' },
   ),
   'target.outcome_unknown': publicEvent(
-    'The network did not confirm or deny the publication; we reconcile with it before any other attempt.',
-    Type.Object({ ...targetIds, ...attempted, reconcileAt: Instant }),
+    'The network neither confirmed nor denied the publication; the service asks it before any other attempt.',
+    Type.Object({
+      ...targetIds,
+      ...attempted,
+      reconcileAt: said(Instant, 'When the service asks the network for the outcome for the first time.'),
+    }),
     { ...exampleTarget, attempts: 1, failure: noAnswer, reconcileAt: instants.later },
   ),
   'target.requeued': publicEvent(
-    'A stopped target will be tried again.',
+    'A target that had stopped is due again.',
     Type.Object({
       ...targetIds,
       attempts: Attempts,
       scheduledAt: ScheduledAt,
-      reason: Type.Enum(['retry_time_reached', 'retry_requested', 'proven_absent', 'segment_found'], {
-        description:
-          'proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will.',
-      }),
+      reason: said(RequeueReason, 'Why it is tried again.'),
     }),
     { ...exampleTarget, attempts: 1, scheduledAt: instants.later, reason: 'retry_requested' },
   ),
   'target.first_comment_posted': publicEvent(
-    'The first comment is under the published post.',
-    Type.Object({ ...targetIds, commentExternalId: Type.String({ maxLength: 500 }) }),
+    'The service posted the first comment under a published target.',
+    Type.Object({
+      ...targetIds,
+      commentExternalId: Type.String({
+        maxLength: 500,
+        description: 'Id of the comment on the network.',
+        examples: ['3lgwdnc2f5k2p'],
+      }),
+    }),
     { ...exampleTarget, commentExternalId: '3lgwdnc2f5k2p' },
   ),
   'target.first_comment_failed': publicEvent(
-    'The first comment could not be posted; the target stays published.',
-    Type.Object({ ...targetIds, firstCommentIssue: targetEvents.TargetFirstCommentFailed }),
+    'The service could not post the first comment; the target stays published.',
+    Type.Object({ ...targetIds, firstCommentIssue: said(CommentFailure, 'Why there is no first comment.') }),
     {
       ...exampleTarget,
       firstCommentIssue: { code: 'platform_rejected', message: 'The network refused the comment.', platformCode: null },
@@ -186,7 +247,11 @@ export const targetPublic = {
   ),
   'target.removed': publicEvent(
     'A published target is no longer on the network.',
-    Type.Object({ ...targetIds, externalId: ExternalId, observedAt: Instant }),
+    Type.Object({
+      ...targetIds,
+      externalId: ExternalId,
+      observedAt: said(Instant, 'When the network reported it as gone, by the clock of the network.'),
+    }),
     { ...exampleTarget, externalId: exampleNetworkId, observedAt: instants.last },
   ),
 };

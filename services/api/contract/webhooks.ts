@@ -1,4 +1,4 @@
-import { Envelope, eventTypes, publicEvents } from '#schemas/http/webhook-events.ts';
+import { Envelope, publicEvents } from '#schemas/http/webhook-events.ts';
 import { Named } from '#schemas/published.ts';
 import type { Components, ContractNode } from './components.ts';
 
@@ -112,15 +112,3 @@ export const webhooksOf = (
   );
   return { webhooks, pathItems };
 };
-
-/** Filters that an endpoint may register: each type, each family, and all. */
-export const eventFilters: readonly string[] = [
-  ...eventTypes,
-  ...new Set(
-    eventTypes.flatMap((type) => {
-      const parts = type.split('.');
-      return parts.slice(1).map((_part, index) => `${parts.slice(0, index + 1).join('.')}.*`);
-    }),
-  ),
-  '*',
-];

@@ -15,7 +15,7 @@ export const archiveClient = operation({
   tag: 'clients',
   summary: 'Archive a client',
   description:
-    'Another client may take its name at once. Its open targets are canceled and its connect links revoked shortly after. GET still answers the archived client, and archiving it again answers the same.',
+    'The client takes no new posts, and another client may take its name at once. The service cancels its open targets and revokes its connect links shortly after. GET still answers the archived client, and archiving it again answers the same.',
   scope: 'clients.manage',
   role: 'owner',
   idempotent: 'none',

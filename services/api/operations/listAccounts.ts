@@ -11,6 +11,7 @@ export const listAccounts = operation({
   path: '/accounts',
   tag: 'accounts',
   summary: 'List connected accounts and their health, newest first',
+  description: 'Disconnected accounts stay in the list.',
   scope: 'accounts.read',
   idempotent: 'none',
   cost: 1,

@@ -10,7 +10,8 @@ export const registerMedia = operation({
   path: '/media',
   tag: 'media',
   summary: 'Register an uploaded file',
-  description: 'Starts transcoding. An asset that is registered already is answered unchanged.',
+  description:
+    'The service then examines the file and makes its renditions: wait for the event `media.ready`, or GET the asset until `publishable` is true. An asset that is registered already is answered unchanged.',
   scope: 'media.manage',
   idempotent: 'required',
   cost: 1,

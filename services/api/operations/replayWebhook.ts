@@ -17,7 +17,7 @@ export const replayWebhook = operation({
   tag: 'webhooks',
   summary: 'Send the events of a time range again',
   description:
-    'Sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
+    'The service sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 10,

@@ -14,7 +14,7 @@ export const resendWebhookDelivery = operation({
   tag: 'webhooks',
   summary: 'Send a delivery again',
   description:
-    'Sends the delivery again under the same event id, whatever its status is and also while the endpoint is off. It is due now, and its schedule of retries starts again. The count of attempts goes on.',
+    'The service sends the delivery again under the same event id, whatever its status is and also while the endpoint is off. It is due now, and its schedule of retries starts again. The count of attempts goes on.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 1,

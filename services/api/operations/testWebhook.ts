@@ -15,7 +15,7 @@ export const testWebhook = operation({
   tag: 'webhooks',
   summary: 'Send a signed test delivery',
   description:
-    'Sends the example data of the type, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',
+    'The service sends the example data of the type once, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 1,

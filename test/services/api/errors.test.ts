@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import knexFor from 'knex';
+import { contractFiles } from '#services/api/contract/emit.ts';
 import { errorPages } from '#services/api/errors.ts';
 import { revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
@@ -329,6 +330,12 @@ suite('errors over HTTP', { waits: true }, (t) => {
     assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'/);
     const contract = await world.anonymous.get('/openapi.json');
     assert.equal((contract.body as { servers?: { url: string }[] }).servers?.[0]?.url, `${world.origin()}/v1`);
+  });
+
+  t('the contract of the events is served without a token, as it is committed', async () => {
+    const { status, body } = await world.anonymous.get('/asyncapi.json');
+    assert.equal(status, 200);
+    assert.deepEqual(body, JSON.parse(contractFiles()['asyncapi.json'] ?? ''));
   });
 
   t('no token and no key is in a log line', async () => {
