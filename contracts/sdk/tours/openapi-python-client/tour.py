@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 import httpx
@@ -48,23 +48,18 @@ from postline_client.models import (
     WebhookDelivery,
     XVariantInput,
 )
-from postline_client.types import UNSET
+from postline_client.types import Response
 
 Body = TypeVar("Body")
 Value = TypeVar("Value")
 
 
-class Answer(Protocol[Body]):
-    """Of a `sync_detailed` call."""
-
-    status_code: int
-    parsed: Body | Problem
-
-
-def ok(answer: "Answer[Body]") -> Body:
+def ok(answer: Response[Body | Problem]) -> Body:
     """The body of a call, unless the server refused it."""
     if isinstance(answer.parsed, Problem):
         raise RuntimeError(f"{answer.parsed.status} {answer.parsed.code}: {answer.parsed.detail}")
+    if answer.parsed is None:
+        raise RuntimeError(f"{answer.status_code} is not in the contract")
     return answer.parsed
 
 
@@ -244,7 +239,7 @@ refused = create_post.sync_detailed(
 ).parsed
 check(isinstance(refused, Problem) and refused.code == "schedule_in_past", "a refusal has a code to branch on")
 
-ok(delete_webhook.sync_detailed(webhook.id, client=postline, if_match=UNSET))
+ok(delete_webhook.sync_detailed(webhook.id, client=postline))
 gone = get_webhook.sync_detailed(webhook.id, client=postline).parsed
 check(isinstance(gone, Problem) and gone.code == "not_found", "the webhook is deleted")
 print("the tour is over")
