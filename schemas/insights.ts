@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
-import { Named } from './published.ts';
+import { Named, said } from './published.ts';
 
 /**
  * Figures that networks report for posts and accounts. In every set of figures absent means that the network was not
@@ -9,88 +9,194 @@ import { Named } from './published.ts';
  */
 
 const most = Number.MAX_SAFE_INTEGER;
-const Count = Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: most })));
+const Amount = Type.Integer({ minimum: 0, maximum: most });
 const Label = Type.String({ maxLength: 100 });
-const Counts = Type.Record(Label, Type.Integer({ minimum: 0, maximum: most }));
-const Text = (maxLength: number) => Type.String({ maxLength });
+const Counts = Type.Record(Label, Amount);
+
+/**
+ * What each figure of a post counts, its unit, and the networks that report it. A test compares the networks with the
+ * tables in services/domain/platforms.
+ */
+export const figureWords = {
+  impressions:
+    'Times shown, repeated views included. Reported by facebook, instagram, linkedin, pinterest, threads, x.',
+  reach: 'Different people who saw the post. Reported by facebook, instagram, linkedin, threads.',
+  likes: 'Reactions of every kind; none for stories. Reported by every network.',
+  comments:
+    'Comments; replies on bluesky, threads and x, and to stories on instagram; on telegram, messages in the linked group. Reported by every network.',
+  shares:
+    'Times shared onward; on x without reposts. Reported by facebook, instagram, linkedin, threads, tiktok, x, youtube.',
+  saves:
+    'Times saved or bookmarked; on linkedin for posts of members only. Reported by bluesky, instagram, linkedin, pinterest, x.',
+  clicks:
+    'Clicks that published nothing by themselves: a like or a share is none. On facebook all of them, on linkedin all of them for posts of organizations only, on pinterest those that open the pin, on x those on a link. Reported by facebook, linkedin, pinterest, x.',
+  permalink: 'Address of the post on its network. Reported by facebook, instagram, threads, tiktok.',
+  reactionsByType: 'Reactions by kind. Reported by facebook, linkedin.',
+  clicksByType: 'Clicks by what was clicked, under the names of the network. Reported by facebook, pinterest.',
+  profileActivity:
+    'Actions on the profile after the post was seen, by kind, under the names of the network; not of reels. Reported by instagram.',
+  navigation: 'What viewers of a story did next. Reported by instagram.',
+  follows:
+    'Follows that the post caused: on facebook of videos, on instagram not of reels, on linkedin of posts of members. Reported by facebook, instagram, linkedin, pinterest.',
+  profileVisits:
+    'Times the profile was opened after the post was seen: on instagram not of reels, on linkedin of posts of members. Reported by instagram, linkedin, pinterest, x.',
+  linkClicks:
+    'Clicks on a link in the post: on instagram taps on the link sticker of a story, on linkedin of posts of members. Reported by facebook, instagram, linkedin, pinterest.',
+  totalInteractions:
+    'Interactions, as the network adds them up; on threads the sum of likes, replies, reposts, quotes and shares. Reported by instagram, threads, x.',
+  reposts: 'Reposts without words of their own. Reported by bluesky, instagram, threads, x.',
+  quotes: 'Reposts with words of their own. Reported by bluesky, threads, x.',
+  videoViews:
+    'Plays of at least three seconds, or what the network calls a view of a video; on instagram of reels only. Reported by facebook, instagram, linkedin, pinterest, tiktok, x, youtube.',
+  videoCompletions:
+    'Plays that reached the end or 30 seconds, on pinterest 95 % of the video; on facebook not of reels. Reported by facebook, pinterest.',
+  skipRate: 'Part of the plays of a reel that viewers skipped, 0 to 1, as a decimal string. Reported by instagram.',
+  watchTimeMinutes:
+    'Minutes that all viewers together watched, in whole minutes; on instagram of reels only. Reported by facebook, instagram, linkedin, pinterest, x, youtube.',
+  avgViewDurationSeconds:
+    'Seconds that a viewer stays on average, in whole seconds; on instagram of reels only. Reported by facebook, instagram, pinterest, x, youtube.',
+  avgViewPercentage:
+    'Part of the video that a viewer sees on average, in percent: 0 to 100, and more where viewers watch again. Reported by x, youtube.',
+  subscribersGained: 'Subscribers that the video gained; on x, followers. Reported by x, youtube.',
+  subscribersLost: 'Subscribers that the video lost; on x, followers. Reported by x, youtube.',
+  audienceRetention:
+    'How many viewers are left at each point of the video, in its order. Reported by facebook, x, youtube.',
+  trafficSources: 'Views by where the viewers came from, under the names of the network. Reported by youtube.',
+  audienceBreakdown:
+    'Viewers by dimension, then by label, under the names of the network: `ageGroup` and `gender` in percent of the viewers, `country` and `deviceType` in views. Reported by youtube.',
+} as const;
+
+export const unknownFigure = 'Null: the network does not report it for such a post. Absent: not fetched yet.';
+const Figure = <S extends TSchema>(name: keyof typeof figureWords, schema: S, examples?: readonly unknown[]) =>
+  Type.Optional(
+    said(Nullable(schema), `${figureWords[name]} ${unknownFigure}`, examples === undefined ? {} : { examples }),
+  );
+const Count = (name: keyof typeof figureWords) => Figure(name, Amount);
+
+/** A count inside of a figure: the network lists some kinds and leaves others out. */
+const Kind = (words: string) =>
+  Type.Optional(said(Nullable(Amount), `${words} Null: not reported. Absent: the network did not list this kind.`));
+
+const ReactionsByType = Named(
+  'ReactionsByType',
+  Type.Object(
+    {
+      like: Kind('Likes.'),
+      love: Kind('Hearts; on linkedin, “love”.'),
+      wow: Kind('Reactions of surprise.'),
+      haha: Kind('Laughs; on linkedin, “funny”.'),
+      sad: Kind('Reactions of sorrow.'),
+      angry: Kind('Reactions of anger.'),
+    },
+    {
+      description:
+        'Reactions to a post by kind. facebook has these six; linkedin has the first two and `haha` of posts of organizations, and counts its other kinds in `likes` alone.',
+    },
+  ),
+);
+
+const StoryNavigation = Named(
+  'StoryNavigation',
+  Type.Object(
+    {
+      forward: Kind('Taps forward, to the next part of the story.'),
+      tap_back: Kind('Taps back, to the part before.'),
+      exit: Kind('Times a viewer left the story.'),
+      next_story: Kind('Swipes forward, to the story of another account.'),
+    },
+    { description: 'What viewers of a story did next, as numbers of taps and swipes.' },
+  ),
+);
+
+const RetentionPoint = Named(
+  'RetentionPoint',
+  Type.Object(
+    {
+      position: Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'The point of the video, as a fraction of its length: 0 is its start, 1 its end.',
+      }),
+      ratio: Type.Number({
+        minimum: 0,
+        maximum: 100,
+        description:
+          'Viewers who watch this point, as a fraction of all plays: 1 is all of them; above 1 where viewers watch it again.',
+      }),
+    },
+    { description: 'How many viewers are left at one point of a video.' },
+  ),
+);
 
 /** Members of spec 2.8 except the derived ones, in its order. */
 export const PostFigures = Type.Object({
-  impressions: Count,
-  reach: Count,
-  likes: Count,
-  comments: Count,
-  shares: Count,
-  saves: Count,
-  clicks: Count,
-  permalink: Type.Optional(Nullable(Text(2000))),
-  reactionsByType: Type.Optional(
-    Nullable(
-      Named(
-        'ReactionsByType',
-        Type.Object({ like: Count, love: Count, wow: Count, haha: Count, sad: Count, angry: Count }),
-      ),
-    ),
-  ),
-  clicksByType: Type.Optional(Nullable(Counts)),
-  profileActivity: Type.Optional(Nullable(Counts)),
-  navigation: Type.Optional(
-    Nullable(
-      Named('StoryNavigation', Type.Object({ forward: Count, tap_back: Count, exit: Count, next_story: Count })),
-    ),
-  ),
-  follows: Count,
-  profileVisits: Count,
-  linkClicks: Count,
-  totalInteractions: Count,
-  reposts: Count,
-  quotes: Count,
-  videoViews: Count,
-  videoCompletions: Count,
-  /** Decimal string, 0 to 1. */
-  skipRate: Type.Optional(Nullable(Type.String({ pattern: '^(0(\\.\\d{1,6})?|1(\\.0{1,6})?)$' }))),
-  watchTimeMinutes: Count,
-  avgViewDurationSeconds: Count,
-  /** 0 to 100. */
-  avgViewPercentage: Type.Optional(Nullable(Type.Number({ minimum: 0, maximum: 1000 }))),
-  subscribersGained: Count,
-  subscribersLost: Count,
-  audienceRetention: Type.Optional(
-    Nullable(
-      Type.Array(
-        Named(
-          'RetentionPoint',
-          Type.Object({
-            position: Type.Number({ minimum: 0, maximum: 1 }),
-            ratio: Type.Number({ minimum: 0, maximum: 100 }),
-          }),
-        ),
-        { maxItems: 200 },
-      ),
-    ),
-  ),
-  trafficSources: Type.Optional(Nullable(Counts)),
-  audienceBreakdown: Type.Optional(Nullable(Type.Record(Label, Type.Record(Label, Type.Number({ minimum: 0 }))))),
+  impressions: Count('impressions'),
+  reach: Count('reach'),
+  likes: Count('likes'),
+  comments: Count('comments'),
+  shares: Count('shares'),
+  saves: Count('saves'),
+  clicks: Count('clicks'),
+  permalink: Figure('permalink', Type.String({ maxLength: 2000 }), ['https://www.threads.com/@brand/post/DUq3xKxk1aB']),
+  reactionsByType: Figure('reactionsByType', ReactionsByType),
+  clicksByType: Figure('clicksByType', Counts, [{ 'link clicks': 31, 'photo view': 12 }]),
+  profileActivity: Figure('profileActivity', Counts, [{ BIO_LINK_CLICKED: 3, EMAIL: 1 }]),
+  navigation: Figure('navigation', StoryNavigation),
+  follows: Count('follows'),
+  profileVisits: Count('profileVisits'),
+  linkClicks: Count('linkClicks'),
+  totalInteractions: Count('totalInteractions'),
+  reposts: Count('reposts'),
+  quotes: Count('quotes'),
+  videoViews: Count('videoViews'),
+  videoCompletions: Count('videoCompletions'),
+  skipRate: Figure('skipRate', Type.String({ pattern: '^(0(\\.\\d{1,6})?|1(\\.0{1,6})?)$' }), ['0.3125']),
+  watchTimeMinutes: Count('watchTimeMinutes'),
+  avgViewDurationSeconds: Count('avgViewDurationSeconds'),
+  avgViewPercentage: Figure('avgViewPercentage', Type.Number({ minimum: 0, maximum: 1000 })),
+  subscribersGained: Count('subscribersGained'),
+  subscribersLost: Count('subscribersLost'),
+  audienceRetention: Figure('audienceRetention', Type.Array(RetentionPoint, { maxItems: 200 })),
+  trafficSources: Figure('trafficSources', Counts, [{ YT_SEARCH: 700, EXT_URL: 400 }]),
+  audienceBreakdown: Figure('audienceBreakdown', Type.Record(Label, Type.Record(Label, Type.Number({ minimum: 0 }))), [
+    { gender: { female: 41.5, male: 58.5 }, country: { DE: 900, AT: 200 } },
+  ]),
 });
 export type PostFigures = Static<typeof PostFigures>;
+
+const OfAccount = (words: string) => Type.Optional(said(Nullable(Amount), words));
 
 /**
  * Figures of an account. `followerCount` is a snapshot; the others are of the one day `figuresDay`, a day of the
  * network's own.
  */
 export const AccountFigures = Type.Object({
-  followerCount: Count,
-  profileViews: Count,
-  accountsEngaged: Count,
-  profileLinkTaps: Count,
-  videoViews: Count,
-  videoWatchTimeMinutes: Count,
-  contentPlays: Count,
+  followerCount: OfAccount('Followers at the moment of the snapshot. Reported by every network.'),
+  profileViews: OfAccount(
+    'Times the profile or the page was viewed; on linkedin of organizations only. Reported by facebook, instagram, linkedin, pinterest, threads.',
+  ),
+  accountsEngaged: OfAccount('Different accounts that engaged with the account. Reported by instagram.'),
+  profileLinkTaps: OfAccount(
+    'Taps on the links and contact buttons of the profile. Reported by facebook, instagram, threads.',
+  ),
+  videoViews: OfAccount(
+    'Plays of all videos of the account; on instagram of reels only. Reported by facebook, instagram, pinterest, youtube.',
+  ),
+  videoWatchTimeMinutes: OfAccount(
+    'Minutes watched of all videos of the account, in whole minutes for each day. Reported by facebook, pinterest, youtube.',
+  ),
+  contentPlays: OfAccount('Times its content was played or displayed. Reported by facebook, instagram, pinterest.'),
 });
 export type AccountFigures = Static<typeof AccountFigures>;
 
-/** Dimension, label, count: as the network names them. */
-export const Demographics = Named('Demographics', Type.Record(Label, Counts));
+export const Demographics = Named(
+  'Demographics',
+  Type.Record(Label, Counts, {
+    description:
+      'Followers of an account by dimension, then by label: a count of people for each label. Dimensions and labels are those of the network, and none is always there: country, city, age, gender, industry and others appear. Reported by facebook, instagram, linkedin, threads.',
+    examples: [{ country: { DE: 9310, AT: 2104 }, age: { '25-34': 6020 } }],
+  }),
+);
 export type Demographics = Static<typeof Demographics>;
 
 /** The whole answer of a network about an account. */
@@ -99,8 +205,12 @@ export const AccountTold = Type.Object({
   demographics: Type.Optional(Nullable(Demographics)),
 });
 
-/** `YYYY-MM-DD`. */
-export const LocalDate = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$' });
+/** A day of a calendar, without a zone. */
+export const LocalDate = Type.String({
+  pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
+  description: 'A day, YYYY-MM-DD.',
+  examples: ['2026-01-31'],
+});
 
 const about = {
   accountId: Uuid,

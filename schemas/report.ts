@@ -6,7 +6,9 @@ import { Named, OpenEnum } from './published.ts';
 /** A saved report: its subject, its schedule, and its runs. A completed run never changes. */
 
 export const reportFormats = ['csv', 'json', 'pdf'] as const;
-export const ReportFormat = OpenEnum('ReportFormat', reportFormats, 'The form of an exported file.');
+export const formatWords =
+  'The form of an exported file. csv: the days as a table; json: all figures, for programs; pdf: pages to read, with charts.';
+export const ReportFormat = OpenEnum('ReportFormat', reportFormats, formatWords);
 export type ReportFormat = (typeof reportFormats)[number];
 
 /** Days for which the exports of a run are kept after its completion. Its days and checksums stay. */
@@ -51,19 +53,37 @@ export const Completeness = Named(
   'ReportCompleteness',
   Type.Object(
     {
-      complete: Type.Boolean({ description: 'True: no later observation or count changes the figures of its days.' }),
+      complete: Type.Boolean({
+        description: 'Whether the figures of all its days were final: no later observation or count changes them.',
+      }),
       provisionalDays: Type.Array(LocalDate, {
         maxItems: 100,
-        description: 'Days whose figures a later observation or count may still change, oldest first.',
+        description:
+          'Days whose figures a later observation or count may still have changed, oldest first. Empty where it is complete.',
       }),
     },
     {
       description:
-        'A run waits up to 6 hours after it was asked for until the figures of its days are final; then it is made all the same and names the days that are not.',
+        'Whether the figures of a run were final. A run waits up to 6 hours after it was asked for until the figures of its days are final; then it is made all the same and names the days that are not.',
     },
   ),
 );
 export type Completeness = Static<typeof Completeness>;
+
+export const ReportFailure = Named(
+  'ReportFailure',
+  Type.Object(
+    {
+      code: Type.String({
+        maxLength: 100,
+        description: 'Stable: branch on it. GET /errors/{code} explains it.',
+        examples: ['report_failed'],
+      }),
+      message: Type.String({ maxLength: 2000, description: 'What happened, in words for a person.' }),
+    },
+    { description: 'Why a run has no export. The run is not made again; a later one may succeed.' },
+  ),
+);
 
 const run = { runId: Uuid } as const;
 

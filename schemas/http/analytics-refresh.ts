@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
-import { Named } from '#schemas/published.ts';
+import { Named, said } from '#schemas/published.ts';
 
 /** Requests for fresh figures. */
 
@@ -8,27 +8,36 @@ export const maxRefreshed = 10_000;
 
 export const AnalyticsRefreshCreate = Named(
   'AnalyticsRefreshCreate',
-  Type.Object({
-    accountIds: Type.Optional(
-      Type.Array(Uuid, {
-        minItems: 1,
-        maxItems: maxRefreshed,
-        description: 'Default: every connected account of the workspace.',
-      }),
-    ),
-  }),
+  Type.Object(
+    {
+      accountIds: Type.Optional(
+        Type.Array(Uuid, {
+          minItems: 1,
+          maxItems: maxRefreshed,
+          description: `The accounts whose figures are fetched; one that is listed twice counts once. Absent: every connected account of the workspace; where more than ${maxRefreshed.toLocaleString('en')} are connected, it is required.`,
+        }),
+      ),
+    },
+    { description: 'Which accounts are refreshed. The body may be left out: then all connected ones are.' },
+  ),
 );
 
 export const AnalyticsRefresh = Named(
   'AnalyticsRefresh',
-  Type.Object({
-    requested: Type.Integer({
-      minimum: 0,
-      description: 'Accounts that are fetched, with their posts.',
-    }),
-    refreshId: Type.Unsafe<string>({
-      ...Uuid,
-      description: 'The webhook event `analytics.refreshed` carries this id when the refresh is done.',
-    }),
-  }),
+  Type.Object(
+    {
+      requested: Type.Integer({
+        minimum: 0,
+        description: 'Accounts that are fetched, with their posts. 0: none is connected, and the refresh is complete.',
+      }),
+      refreshId: said(
+        Uuid,
+        'Id of the refresh. The event `analytics.refreshed` carries it when the refresh is complete.',
+      ),
+    },
+    {
+      description:
+        'A refresh that was accepted. Its figures come later: the event `analytics.refreshed` ends it, with the number of accounts that failed.',
+    },
+  ),
 );

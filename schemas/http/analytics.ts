@@ -1,7 +1,16 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { AccountFigures, type CounterName, counters, Demographics, LocalDate, PostFigures } from '#schemas/insights.ts';
-import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
+import {
+  AccountFigures,
+  type CounterName,
+  counters,
+  Demographics,
+  figureWords,
+  LocalDate,
+  PostFigures,
+  unknownFigure,
+} from '#schemas/insights.ts';
+import { ClosedEnum, Named, said } from '#schemas/published.ts';
 import { Maybe, PlatformInput, paging } from './common.ts';
 
 /**
@@ -10,28 +19,39 @@ import { Maybe, PlatformInput, paging } from './common.ts';
  * observation was made.
  */
 
-const DateInput = (description: string) =>
-  Type.String({ format: 'date', description: `${description} YYYY-MM-DD, in the workspace’s zone.` });
-
 /** The windows that a window may be compared with. */
 export const comparisons = ['previous', 'previous_weekday'] as const;
 export type Comparison = (typeof comparisons)[number];
 
+const DateInput = (description: string, example: string) =>
+  Type.String({
+    format: 'date',
+    description: `${description} YYYY-MM-DD in the zone of the workspace, 2000-01-01 to 2100-12-31.`,
+    examples: [example],
+  });
+
+/** An optional filter by networks. */
+export const OnNetworks = (description: string) =>
+  Maybe(Type.Array(PlatformInput, { minItems: 1, maxItems: 20, description, examples: [['instagram', 'x']] }));
+
 const filters = {
-  from: Maybe(DateInput('First day. Default: 29 days before `to`.')),
-  to: Maybe(DateInput('Last day, included. Default: today. At most 400 days with `from`.')),
-  platform: Maybe(
-    Type.Array(PlatformInput, { minItems: 1, maxItems: 20, description: 'One, or several with commas.' }),
+  from: Maybe(DateInput('First day of the window. Default: 29 days before `to`.', '2026-01-01')),
+  to: Maybe(
+    DateInput('Last day of the window, included. Default: today. The window has at most 400 days.', '2026-01-31'),
   ),
-  clientId: Maybe(Uuid),
-  socialAccountId: Maybe(Uuid),
+  platform: OnNetworks('Only accounts on this network, or on one of several with commas. Absent: on every network.'),
+  clientId: Maybe(said(Uuid, 'Only accounts of this client. Absent: of every client.')),
+  socialAccountId: Maybe(said(Uuid, 'Only this account. Absent: every account.')),
 };
 
 const compare = Maybe(
-  ClosedEnum(
-    'Comparison',
-    comparisons,
-    '`previous`: beside the window, as many days right before it. `previous_weekday`: the same, moved back by whole weeks, so that each day stands beside one of its weekday.',
+  said(
+    ClosedEnum(
+      'Comparison',
+      comparisons,
+      'Which days a window is compared with. previous: as many days right before it; previous_weekday: the window moved back by whole weeks, as few as leave the two without a common day, so that each day stands beside one of its weekday.',
+    ),
+    'Adds the member `previous`: the same figures for an earlier window. The value says for which one. Absent: no comparison.',
   ),
 );
 
@@ -40,76 +60,71 @@ export const AccountAnalyticsQuery = Type.Object({ ...filters, compare });
 export const BoardQuery = Type.Object({
   ...filters,
   compare,
-  breakdown: Maybe(ClosedEnum('Breakdown', ['platform'], '`platform`: includes the days of each network.')),
+  breakdown: Maybe(
+    said(
+      ClosedEnum('Breakdown', ['platform'], 'What the days are split by. platform: the days of each network.'),
+      '`platform` adds `series`, the days of the network, to each entry of `byPlatform`. Absent: the entries have no days.',
+    ),
+  ),
 });
 export const PostAnalyticsQuery = Type.Object({
   ...paging,
   ...filters,
   sort: Maybe(
     said(
-      ClosedEnum('PostAnalyticsSort', [...counters, 'engagementRate'], 'A figure of a post.'),
-      'Sorts by this figure, the highest first. Absent: the newest post first.',
+      ClosedEnum('PostAnalyticsSort', [...counters, 'engagementRate'], 'A figure by which posts are sorted.'),
+      'Sorts by this figure, the highest first, and posts without it last. Absent: the newest post first.',
     ),
   ),
 });
 
-const EngagementRate = Nullable(
-  Type.Number({ description: 'Interactions divided by impressions, over posts that report both: usually 0 to 1.' }),
-);
-/** What each counter counts, and its unit. */
-const counted = {
-  impressions: 'Times shown, repeated views included.',
-  reach: 'Different people who saw a post.',
-  likes: 'Reactions of every kind.',
-  comments: 'Comments; on threads and x, replies.',
-  shares: 'Times shared onward.',
-  saves: 'Times saved.',
-  clicks: 'Clicks that made no story of their own.',
-  follows: 'Follows that the posts caused.',
-  profileVisits: 'Times the profile was opened after a post was seen.',
-  linkClicks: 'Taps on a link.',
-  totalInteractions: 'Interactions, as the network adds them up.',
-  reposts: 'Reposts without words of their own.',
-  quotes: 'Reposts with words of their own.',
-  videoViews: 'Plays of at least three seconds, or what the network calls a view of a video.',
-  videoCompletions: 'Plays to the end, or of 30 seconds.',
-  watchTimeMinutes: 'Minutes watched.',
-  subscribersGained: 'Subscribers gained.',
-  subscribersLost: 'Subscribers lost.',
-} as const satisfies Record<CounterName, string>;
+const rateWords =
+  'Interactions divided by impressions: usually 0 to 1, and more where a post has more interactions than impressions. Interactions are the sum of likes, comments, shares, saves, reposts and quotes, or `totalInteractions` where a network reports none of these.';
 
+/** A gain has no lower bound: a correction by a network may be negative. */
 const Gain = (description: string) => Nullable(Type.Integer({ description }));
+const unknown = 'Null: no network reported it, or nothing was observed.';
 const gains = {
-  ...(Object.fromEntries(counters.map((name) => [name, Gain(counted[name])])) as Record<
+  ...(Object.fromEntries(counters.map((name) => [name, Gain(`${figureWords[name]} ${unknown}`)])) as Record<
     CounterName,
     ReturnType<typeof Gain>
   >),
   reach: Gain(
-    `${counted.reach} Always null: a person who saw two posts counts once, and no network reports how many different people saw the posts of a window. Single posts have their reach.`,
+    'Always null: a person who saw two posts counts once, and no network reports how many different people saw the posts of a window. Single posts have their reach.',
   ),
-  engagementRate: EngagementRate,
+  engagementRate: Nullable(
+    Type.Number({
+      description: `${rateWords} Made of the gains of those posts that report both. Null: none does, or nobody saw them.`,
+    }),
+  ),
 };
+const gainWords =
+  'Each figure is a gain: what it grew by, added up over posts, and negative where a network corrected it downward. 0: the networks reported that nothing was gained.';
+
+const OfDay = (description: string, example = '2026-01-31') =>
+  said(LocalDate, `${description} YYYY-MM-DD, in the zone of the workspace.`, { examples: [example] });
 const Day = {
-  day: LocalDate,
-  provisional: Type.Boolean({ description: 'A later observation of a post may still change the day.' }),
+  day: OfDay('The day.'),
+  provisional: Type.Boolean({ description: 'Whether a later observation of a post may still change the day.' }),
 };
-const FollowerCount = Nullable(Type.Integer({ minimum: 0, description: 'The last snapshot in the period.' }));
+const Followers = (description: string) => Nullable(Type.Integer({ minimum: 0, description }));
 
+const from = OfDay('First day of the window.', '2026-01-01');
+const to = OfDay('Last day of the window, included.');
+const FreshestIn = (description: string) =>
+  Nullable(Type.String({ format: 'date-time', description, examples: ['2026-02-01T02:14:09.000Z'] }));
 const window = {
-  from: LocalDate,
-  to: LocalDate,
-  asOf: Nullable(Type.String({ format: 'date-time', description: 'Freshest snapshot in the window; null: none.' })),
+  from,
+  to,
+  asOf: FreshestIn(
+    'When the freshest snapshot in the window was made, which is not the time of the call. Null: there is none.',
+  ),
 };
-const days = <S extends TSchema>(items: S) =>
-  Type.Array(items, { description: 'One entry for each day; a day without an observation is null in every member.' });
+const days = <S extends TSchema>(items: S, description: string) =>
+  Type.Array(items, {
+    description: `${description} One entry for each day of the window, oldest first; a day without an observation is null in every figure.`,
+  });
 
-const Followers = Nullable(
-  Type.Integer({
-    minimum: 0,
-    description:
-      'Followers by the last snapshot of each account in the window, up to the day; a person who follows two accounts counts twice. Null: no account was observed.',
-  }),
-);
 const Posts = Nullable(
   Type.Integer({
     minimum: 0,
@@ -117,45 +132,61 @@ const Posts = Nullable(
       'Posts published in the window; for a network, those published there. Null: they could not be counted in time.',
   }),
 );
-const board = { ...gains, followerCount: Followers };
-const boardDays = days(Named('BoardDay', Type.Object({ ...Day, ...board }, { description: 'The gains of one day.' })));
+const board = {
+  ...gains,
+  followerCount: Followers(
+    'Followers by the last snapshot of each account in the window, up to the day; a person who follows two accounts counts twice. Null: no account was observed.',
+  ),
+};
+const BoardDay = Named('BoardDay', Type.Object({ ...Day, ...board }, { description: `One day. ${gainWords}` }));
 const shown = {
-  totals: Named('BoardTotals', Type.Object({ ...board, posts: Posts }, { description: 'The gains of the window.' })),
+  totals: said(
+    Named('BoardTotals', Type.Object({ ...board, posts: Posts }, { description: `A whole window. ${gainWords}` })),
+    'Sums over the window.',
+  ),
   byPlatform: Type.Array(
     Named(
       'PlatformBoard',
       Type.Object(
-        { platform: Platform, ...board, posts: Posts, series: Type.Optional(boardDays) },
         {
-          description: 'The gains on one network; `series` is present with `breakdown=platform`.',
+          platform: said(Platform, 'The network that the figures are of.'),
+          ...board,
+          posts: Posts,
+          series: Type.Optional(days(BoardDay, 'The days of the network. Absent without `breakdown=platform`.')),
         },
+        { description: `A whole window on one network. ${gainWords}` },
       ),
     ),
+    {
+      description:
+        'One entry for each network that has figures, followers or posts in the window, in the order of their names.',
+    },
   ),
-  series: boardDays,
+  series: days(BoardDay, 'The days.'),
 };
 const before = <P extends TProperties>(named: string, members: P) =>
   Type.Optional(
-    Named(
-      named,
-      Type.Object(
-        { from: LocalDate, to: LocalDate, ...members },
-        {
-          description: 'The window of comparison, in the same form. Present with `compare`.',
-        },
+    said(
+      Named(
+        named,
+        Type.Object(
+          {
+            from: OfDay('First day of the earlier window.', '2025-12-01'),
+            to: OfDay('Last day of the earlier window, included.', '2025-12-31'),
+            ...members,
+          },
+          { description: 'The window that is compared with, in the form of the first. Present with `compare`.' },
+        ),
       ),
+      'The earlier window that `compare` asked for. Absent without `compare`.',
     ),
   );
 
 const rollup = {
-  from: LocalDate,
-  to: LocalDate,
-  asOf: Nullable(
-    Type.String({
-      format: 'date-time',
-      description:
-        'All figures are at least so fresh: of the accounts that are not disconnected, the oldest of their freshest snapshots in the window. Null: none was measured.',
-    }),
+  from,
+  to,
+  asOf: FreshestIn(
+    'All figures are at least so fresh: of the accounts that are not disconnected, the oldest of their freshest snapshots in the window. Null: none was measured.',
   ),
   staleAccounts: Type.Integer({
     minimum: 0,
@@ -166,123 +197,185 @@ const rollup = {
   previous: before('PreviousBoard', shown),
 };
 
+const Kind = <const K extends string>(kind: K) => Type.Literal(kind, { description: 'The kind of resource.' });
+
 export const WorkspaceAnalytics = Named(
   'WorkspaceAnalytics',
-  Type.Object({ object: Type.Literal('workspace_analytics'), ...rollup }),
+  Type.Object(
+    { object: Kind('workspace_analytics'), ...rollup },
+    { description: 'What the posts of a workspace gained in a window, and the followers of its accounts.' },
+  ),
 );
 
 export const ClientAnalytics = Named(
   'ClientAnalytics',
-  Type.Object({ object: Type.Literal('client_analytics'), clientId: Uuid, ...rollup }),
+  Type.Object(
+    { object: Kind('client_analytics'), clientId: said(Uuid, 'The client of the path.'), ...rollup },
+    { description: 'What the posts on a client’s accounts gained in a window, and the followers of these accounts.' },
+  ),
 );
 
 const { followerCount: _snapshot, ...daily } = AccountFigures.properties;
+const overDays = 'Null: the network reported it of no day. Absent: not fetched yet.';
 const audience = {
-  ...daily,
+  ...(Object.fromEntries(
+    Object.entries(daily).map(([name, one]) => {
+      const { description } = one as { readonly description?: string };
+      return [name, said(one, `${description} ${overDays}`)];
+    }),
+  ) as typeof daily),
   accountsEngaged: Type.Optional(
     Nullable(
       Type.Integer({
         minimum: 0,
         description:
-          'Different accounts that engaged. Networks tell them of one day: of a window of several days null.',
+          'Different accounts that engaged with the account. Reported by instagram, of one day: of a window of several days null. Absent: not fetched yet.',
       }),
     ),
   ),
 };
 
 const ofAccount = {
-  totals: Named(
-    'AccountTotals',
-    Type.Object({ ...gains, followerCount: FollowerCount }, { description: 'The gains of the window.' }),
+  totals: said(
+    Named(
+      'AccountTotals',
+      Type.Object(
+        { ...gains, followerCount: Followers('Followers by the last snapshot in the window. Null: there is none.') },
+        { description: `A whole window of one account. ${gainWords}` },
+      ),
+    ),
+    'Sums over the posts of the account and over the window.',
   ),
   series: days(
     Named(
       'AccountDay',
-      Type.Object({ ...Day, ...gains, followerCount: FollowerCount }, { description: 'The gains of one day.' }),
+      Type.Object(
+        {
+          ...Day,
+          ...gains,
+          followerCount: Followers('Followers by the last snapshot of the day. Null: there is none.'),
+        },
+        { description: `One day of one account. ${gainWords}` },
+      ),
     ),
+    'The days.',
   ),
-  audience: Named(
-    'AccountAudience',
-    Type.Object(audience, { description: 'Sums over the window of the daily figures of the network.' }),
+  audience: said(
+    Named(
+      'AccountAudience',
+      Type.Object(audience, {
+        description:
+          'Figures of the account itself, not of its posts: sums of the daily figures of its network, whose days are those of the network.',
+      }),
+    ),
+    'Sums of the network’s daily figures over the window. Empty: none were fetched yet.',
   ),
 };
 
 export const AccountAnalytics = Named(
   'AccountAnalytics',
-  Type.Object({
-    object: Type.Literal('account_analytics'),
-    socialAccountId: Uuid,
-    platform: Platform,
-    ...window,
-    ...ofAccount,
-    demographics: Type.Optional(Nullable(Demographics)),
-    previous: before('PreviousAccount', ofAccount),
-  }),
+  Type.Object(
+    {
+      object: Kind('account_analytics'),
+      socialAccountId: said(Uuid, 'The account of the path.'),
+      platform: said(Platform, 'The network of the account.'),
+      ...window,
+      ...ofAccount,
+      demographics: Type.Optional(
+        said(
+          Nullable(Demographics),
+          'The newest snapshot not after `to`, also one from before the window; not a sum over it. Null: the network does not report them. Absent: not fetched yet.',
+        ),
+      ),
+      previous: before('PreviousAccount', ofAccount),
+    },
+    { description: 'What the posts of one account gained in a window, its followers and its audience.' },
+  ),
 );
 
 const Metrics = Named(
   'PostMetrics',
-  Type.Object({
-    ...PostFigures.properties,
-    reach: Type.Optional(
-      Nullable(
-        Type.Integer({
-          minimum: 0,
-          description: `${counted.reach} For a post on several networks or accounts, the sum: each of them counts a person once.`,
-        }),
+  Type.Object(
+    {
+      ...PostFigures.properties,
+      reach: Type.Optional(
+        Nullable(
+          Type.Integer({
+            minimum: 0,
+            description: `${figureWords.reach} For a post on several networks or accounts, the sum: each of them counts a person once. ${unknownFigure}`,
+          }),
+        ),
       ),
-    ),
-    engagementRate: Type.Optional(EngagementRate),
-    platformRemovedAt: Type.Optional(Nullable(Instant)),
+      engagementRate: Type.Optional(
+        Nullable(
+          Type.Number({
+            description: `${rateWords} For a post on several networks or accounts, of those that report both. Null: none does, or impressions are 0. Absent: not fetched yet.`,
+          }),
+        ),
+      ),
+      platformRemovedAt: Type.Optional(
+        said(
+          Nullable(Instant),
+          'When its network was found to have it no more: its figures are final. For a post on several networks or accounts, when it was gone from the last of them. Null: it is still there. Absent: not fetched yet.',
+        ),
+      ),
+    },
+    {
+      description:
+        'Lifetime figures of a post: what its network had counted when it was last asked. A member that is absent was not fetched yet; null: the network does not report it; 0: the network reported zero. facebook reports nothing for stories.',
+    },
+  ),
+);
+
+const FetchedAt = Nullable(
+  Type.String({
+    format: 'date-time',
+    description: 'When the newest of `metrics` was fetched, also before the window. Null: not fetched yet.',
+    examples: ['2026-02-01T02:14:09.000Z'],
   }),
 );
 
-const FetchedAt = Nullable(Type.String({ format: 'date-time', description: 'Null: not fetched yet.' }));
-
 const post = {
-  object: Type.Literal('post_analytics'),
+  object: Kind('post_analytics'),
   ...window,
-  postId: Uuid,
-  platforms: Type.Array(Platform, { description: 'Networks where it was published.' }),
-  publishedAt: Nullable(Instant),
-  metrics: Metrics,
+  postId: said(Uuid, 'The post.'),
+  platforms: Type.Array(Platform, {
+    description: 'Networks where it was published, of those that fit the filters; each once.',
+  }),
+  publishedAt: said(Nullable(Instant), 'When its first target was published. Null: none was.'),
+  metrics: said(
+    Metrics,
+    'Sums over its published targets that fit the filters. Empty: not fetched yet. A figure that cannot be added up (permalink, rates, averages, retention, breakdown of the audience) is null where several targets have it.',
+  ),
   fetchedAt: FetchedAt,
 };
 
-export const PostAnalyticsSummary = Named('PostAnalyticsSummary', Type.Object(post));
+export const PostAnalyticsSummary = Named(
+  'PostAnalyticsSummary',
+  Type.Object(post, { description: 'The figures of a post as a row of a list: without those of its targets.' }),
+);
 
 export const PostAnalytics = Named(
   'PostAnalytics',
-  Type.Object({
-    ...post,
-    targets: Type.Array(
-      Named(
-        'PostTargetAnalytics',
-        Type.Object({ targetId: Uuid, platform: Platform, metrics: Metrics, fetchedAt: FetchedAt }),
+  Type.Object(
+    {
+      ...post,
+      targets: Type.Array(
+        Named(
+          'PostTargetAnalytics',
+          Type.Object(
+            {
+              targetId: said(Uuid, 'The target.'),
+              platform: said(Platform, 'The network of its account.'),
+              metrics: said(Metrics, 'Its own figures. Empty: not fetched yet.'),
+              fetchedAt: FetchedAt,
+            },
+            { description: 'The figures of one published target of a post.' },
+          ),
+        ),
+        { description: 'Its published targets that fit the filters. Empty: none was published.' },
       ),
-    ),
-  }),
-);
-
-export const BestTimesQuery = Type.Object({ platform: filters.platform, clientId: filters.clientId });
-
-export const BestTime = Named(
-  'BestTime',
-  Type.Object({
-    object: Type.Literal('best_time'),
-    weekday: Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' }),
-    hour: Type.Integer({ minimum: 0, maximum: 23 }),
-    timezone: Type.String({ description: 'The client’s, else the workspace’s.' }),
-    score: Type.Number({ minimum: 0, maximum: 1, description: '0.5 is an average time.' }),
-    lift: Type.Number({ minimum: 0, description: 'Expected engagement as a multiple of the usual.' }),
-    sampleSize: Type.Integer({
-      minimum: 0,
-      description: 'Posts of the last 90 days in exactly this slot, at least a week old.',
-    }),
-    basis: OpenEnum(
-      'BestTimeBasis',
-      ['observed', 'prior'],
-      'prior: no post of this slot was observed; estimated from its hour, its weekday and the network.',
-    ),
-  }),
+    },
+    { description: 'The figures of a post, and those of each of its targets.' },
+  ),
 );

@@ -12,7 +12,7 @@ import {
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
 import { Timezone } from '#schemas/workspace.ts';
-import { Defaulted, FreeForm, Maybe, paging, stamps } from './common.ts';
+import { Defaulted, FreeForm, Maybe, paging, Resettable, stamps } from './common.ts';
 
 /** A client of the agency, as callers send it and see it. */
 
@@ -30,25 +30,26 @@ const ruleWords = 'Rules for its posts.';
 const voiceWords = 'How its posts should sound, in members of your own: an object, kept whole for those who write.';
 const zone = { examples: ['Europe/Berlin'] };
 
-const optional = {
-  defaultPostMode: Defaulted(said(PostModeInput, clientWords.defaultPostMode), 'schedule'),
-  timezone: Defaulted(said(Timezone, clientWords.timezone, zone), null),
-  approvalRequired: Defaulted(Type.Boolean({ description: clientWords.approvalRequired }), false),
-  rules: Defaulted(said(Rules, ruleWords), {}),
-  brandVoice: Defaulted(said(FreeForm, voiceWords), {}),
-};
+/** The members with a default, of a client that is created or changed. */
+const optional = (Preset: typeof Defaulted) => ({
+  defaultPostMode: Preset(said(PostModeInput, clientWords.defaultPostMode), 'schedule'),
+  timezone: Preset(said(Timezone, clientWords.timezone, zone), null),
+  approvalRequired: Preset(Type.Boolean({ description: clientWords.approvalRequired }), false),
+  rules: Preset(said(Rules, ruleWords), {}),
+  brandVoice: Preset(said(FreeForm, voiceWords), {}),
+});
 const Name = said(ClientName, clientWords.name, { examples: ['Acme'] });
 const TypeInput = said(ClientTypeInput, clientWords.type);
 
 export const ClientCreate = Named(
   'ClientCreate',
-  Type.Object({ name: Name, type: TypeInput, ...optional }, { description: 'A client as it is created.' }),
+  Type.Object({ name: Name, type: TypeInput, ...optional(Defaulted) }, { description: 'A client as it is created.' }),
 );
 
 export const ClientUpdate = Named(
   'ClientUpdate',
   Type.Object(
-    { name: Maybe(Name), type: Maybe(TypeInput), ...optional },
+    { name: Maybe(Name), type: Maybe(TypeInput), ...optional(Resettable) },
     {
       description:
         'Changes of a client: only the members that are sent change. An object is replaced as a whole; null resets a member to its default.',

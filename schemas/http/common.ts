@@ -37,6 +37,12 @@ export const Maybe = <S extends TSchema>(schema: S) =>
     readonly '~absent': true;
   };
 
+/** A member of a partial update: absent leaves it, and null gives it its default again, so the contract has null here. */
+export const Resettable = <S extends TSchema, const D>(schema: S, value: D) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { default: value })) as unknown as TOptional<S> & {
+    readonly '~cleaned': Cleaned<S> | Extract<D, null>;
+  };
+
 /** An optional member with a default: null means absent, and the default fills it. */
 export const Defaulted = <S extends TSchema, const D>(schema: S, value: D) =>
   Type.Optional(
@@ -96,10 +102,13 @@ export const Warning = Named(
   'Warning',
   Type.Object(
     {
-      code: OpenEnum(
-        'WarningCode',
-        ['stands_still'],
-        'stands_still: a later change of this resource is stored but cannot be shown yet.',
+      code: said(
+        OpenEnum(
+          'WarningCode',
+          ['stands_still'],
+          'stands_still: a later change of this resource is stored but cannot be shown yet.',
+        ),
+        'Stable: branch on it.',
       ),
       id: Type.String({ description: 'Id of the resource in `data` to which the warning applies.' }),
       message: Type.String({ description: 'The warning in words.' }),

@@ -114,12 +114,12 @@ const SegmentInput = Named(
 const composed = {
   content: Defaulted(Text(maxContent, 'The text, for every network without a text of its own.'), ''),
   mediaIds: Defaulted(MediaIds('Ids of media assets, in order.'), []),
-  targets: TargetSelectionInput,
+  targets: said(TargetSelectionInput, 'The accounts that the post goes to.'),
   variants: Defaulted(
     Type.Array(VariantInput, { maxItems: 10, description: 'What differs on single networks: one entry for each.' }),
     [],
   ),
-  schedule: ScheduleInput,
+  schedule: said(ScheduleInput, 'When the post goes out. A draft keeps it until it is published.'),
   scheduleMode: Defaulted(
     said(
       ClosedEnum('ScheduleModeInput', scheduleModes, 'Who publishes at the due instant.'),
@@ -149,21 +149,24 @@ const composed = {
   ),
   campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to.')),
   thread: Maybe(
-    Named(
-      'ThreadInput',
-      Type.Object(
-        {
-          segments: Type.Array(SegmentInput, {
-            minItems: 2,
-            maxItems: 50,
-            description: 'The first is the head; each later one replies to the one before it.',
-          }),
-        },
-        {
-          description:
-            'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
-        },
+    said(
+      Named(
+        'ThreadInput',
+        Type.Object(
+          {
+            segments: Type.Array(SegmentInput, {
+              minItems: 2,
+              maxItems: 50,
+              description: 'The first is the head; each later one replies to the one before it.',
+            }),
+          },
+          {
+            description:
+              'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
+          },
+        ),
       ),
+      'A chain of replies on x and threads; other networks ignore it. Absent: no thread.',
     ),
   ),
   mediaAltTexts: Maybe(
@@ -272,8 +275,8 @@ const shared = {
   status: said(PostStatus, 'Where it stands: a summary of its targets.'),
   content: Type.String({ description: 'The text, for every network without a text of its own.' }),
   mediaIds: Type.Array(Uuid, { description: 'Ids of its media assets, in order.' }),
-  targetSelection: TargetSelection,
-  schedule: Schedule,
+  targetSelection: said(TargetSelection, 'The selection of accounts, as it was sent in `targets`.'),
+  schedule: said(Schedule, 'When it goes out, as it was sent.'),
   scheduleMode: said(ScheduleMode, 'The mode that was asked for; each target says which one it has.'),
   timezone: Type.String({
     description: 'IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none.',
@@ -300,7 +303,7 @@ const shared = {
   createdBy: said(ActorRef, 'Who created it.'),
   approvalId: said(Nullable(Uuid), 'Its request for approval; null: none.'),
   recycledFrom: said(Nullable(Uuid), 'The post that it repeats; null: none.'),
-  counts: Counts,
+  counts: said(Counts, 'How many targets it has, by status.'),
 };
 
 /** A row of GET /posts. */

@@ -2,133 +2,225 @@ import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { LocalDate } from '#schemas/insights.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Completeness, exportDays, ReportFormat, reportFormats } from '#schemas/report.ts';
+import { Completeness, exportDays, formatWords, ReportFailure, ReportFormat, reportFormats } from '#schemas/report.ts';
 import { Maybe, paging, stamps } from './common.ts';
 
 /** Saved reports, their runs and exports, as callers see them. */
 
 export const ReportQuery = Type.Object(paging);
-export const ExportParams = Type.Object({ id: Uuid, runId: Uuid });
+export const ExportParams = Type.Object({
+  id: said(Uuid, 'Id of the report.'),
+  runId: said(Uuid, 'Id of a run of the report: from its `runs`, or from the event `report.run.completed`.'),
+});
 
-const FormatInput = ClosedEnum('ReportFormatInput', reportFormats, 'The form of an exported file.');
-const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
-const Bytes = Type.Integer({ minimum: 0 });
-const Failure = Named('ReportFailure', Type.Object({ code: Type.String(), message: Type.String() }));
+const FormatInput = ClosedEnum('ReportFormatInput', reportFormats, formatWords);
+const Sha256 = (description: string) =>
+  Type.String({
+    pattern: '^[0-9a-f]{64}$',
+    description,
+    examples: ['f2ca1bb6c7e907d06dafe4687e579fce76b37e4e93b7605022da52e6ccc26fd2'],
+  });
+const Bytes = (description: string) => Type.Integer({ minimum: 0, description });
+const file = {
+  contentType: Type.String({
+    description: 'Media type of the file.',
+    examples: ['application/pdf', 'text/csv; charset=utf-8', 'application/json'],
+  }),
+  bytes: Bytes('Length of the file in bytes.'),
+  sha256: Sha256('SHA-256 of the file, in lower-case hex.'),
+};
 
 export const ExportQuery = Type.Object({
-  format: Maybe(said(FormatInput, 'Default: the first format of the run.')),
+  format: Maybe(said(FormatInput, 'Which export of the run. Default: the first format of the run.')),
 });
 
 const life = `${exportDays} days after the run was completed, or when the client that it is about is erased`;
 
 const definition = {
-  id: Uuid,
-  object: Type.Literal('report'),
-  name: Type.String(),
-  kind: OpenEnum('ReportKind', ['workspace', 'client', 'account'], 'What a report is about.'),
-  filters: Named(
-    'ReportFilters',
-    Type.Object({
-      clientId: Nullable(Uuid),
-      socialAccountId: Nullable(Uuid),
-      platform: Nullable(Platform),
-    }),
+  id: said(Uuid, 'Id of the report.'),
+  object: Type.Literal('report', { description: 'The kind of resource.' }),
+  name: Type.String({
+    description: 'Its name, 1 to 200 characters; it heads the pdf and begins the name of each file.',
+  }),
+  kind: said(
+    OpenEnum(
+      'ReportKind',
+      ['workspace', 'client', 'account'],
+      'What a report is about. workspace: its accounts; client: the accounts of one client; account: one account, with its audience.',
+    ),
+    'What it is about.',
   ),
-  window: OpenEnum(
-    'ReportWindow',
-    ['last_7_days', 'last_30_days', 'last_90_days', 'last_week', 'last_month'],
-    'Whole days, weeks or months before the day of the run, in the zone of the workspace.',
-  ),
-  formats: Type.Array(ReportFormat),
-  schedule: Nullable(
+  filters: said(
     Named(
-      'ReportSchedule',
+      'ReportFilters',
       Type.Object(
         {
-          every: OpenEnum('ReportInterval', ['day', 'week', 'month'], 'How often a report runs.'),
-          weekday: Nullable(Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' })),
-          dayOfMonth: Nullable(
-            Type.Integer({
-              minimum: 1,
-              maximum: 31,
-              description: 'In a shorter month the report runs on its last day.',
-            }),
+          clientId: said(
+            Nullable(Uuid),
+            'Only accounts of this client. Null: of every client; never null for the kinds client and account.',
           ),
-          hour: Type.Integer({ minimum: 0, maximum: 23 }),
+          socialAccountId: said(
+            Nullable(Uuid),
+            'Only this account. Null: every account; never null for the kind account.',
+          ),
+          platform: said(
+            Nullable(Platform),
+            'Only accounts on this network. Null: on every network; always null for the kind account.',
+          ),
         },
-        { description: 'In the zone of the workspace. Null: it runs only on request.' },
+        { description: 'Which accounts a report counts: those that fit all of its filters.' },
       ),
     ),
+    'Which accounts it counts.',
+  ),
+  window: said(
+    OpenEnum(
+      'ReportWindow',
+      ['last_7_days', 'last_30_days', 'last_90_days', 'last_week', 'last_month'],
+      'The days of a run, in the zone of the workspace. last_7_days, last_30_days, last_90_days: so many days, to the day before the run; last_week: from Monday to Sunday, the week before that of the run; last_month: the calendar month before that of the run.',
+    ),
+    'The days that each run counts, by the day of the run.',
+  ),
+  formats: Type.Array(ReportFormat, {
+    description:
+      'The files that each run makes, one for each format. The first is the one that is returned by default.',
+  }),
+  schedule: said(
+    Nullable(
+      Named(
+        'ReportSchedule',
+        Type.Object(
+          {
+            every: said(
+              OpenEnum(
+                'ReportInterval',
+                ['day', 'week', 'month'],
+                'How often a report runs. day: each day; week: on one day of each week; month: on one day of each month.',
+              ),
+              'How often it runs.',
+            ),
+            weekday: Nullable(
+              Type.Integer({
+                minimum: 1,
+                maximum: 7,
+                description: 'Day of the week: 1 is Monday, 7 Sunday. Null: it does not run by the week.',
+              }),
+            ),
+            dayOfMonth: Nullable(
+              Type.Integer({
+                minimum: 1,
+                maximum: 31,
+                description:
+                  'Day of the month; in a shorter month the report runs on its last day. Null: it does not run by the month.',
+              }),
+            ),
+            hour: Type.Integer({
+              minimum: 0,
+              maximum: 23,
+              description:
+                'Hour of the day: 6 is 06:00. Where the clock skips it, the report runs later by the time that is skipped.',
+            }),
+          },
+          { description: 'When a report runs by itself, in the zone of the workspace.' },
+        ),
+      ),
+    ),
+    'When it runs by itself. Null: only on request, as after its client was archived.',
   ),
 };
 
 const Run = Named(
   'ReportRun',
-  Type.Object({
-    runId: Uuid,
-    name: Type.String({ description: 'Name of the report when the run was requested.' }),
-    status: OpenEnum('ReportRunStatus', ['running', 'completed', 'failed'], 'Where a run stands.'),
-    by: OpenEnum('ReportRunTrigger', ['schedule', 'request'], 'What started a run.'),
-    from: LocalDate,
-    to: LocalDate,
-    asOf: Nullable(
-      Type.String({
-        ...Instant,
-        description: 'The freshest snapshot in the run; later corrections do not change the run.',
-      }),
-    ),
-    completeness: said(
-      Nullable(Completeness),
-      'Whether its figures are final. Null: the run is not completed, or was made before this was recorded.',
-    ),
-    format: said(ReportFormat, 'Format of the export that is returned by default.'),
-    bytes: Nullable(Bytes),
-    sha256: Nullable(Sha256),
-    exports: Type.Array(
-      Named(
-        'ReportFile',
-        Type.Object({ format: ReportFormat, contentType: Type.String(), bytes: Bytes, sha256: Sha256 }),
+  Type.Object(
+    {
+      runId: said(Uuid, 'Id of the run.'),
+      name: Type.String({ description: 'Name of the report when the run was requested.' }),
+      status: said(
+        OpenEnum(
+          'ReportRunStatus',
+          ['running', 'completed', 'failed'],
+          'Where a run stands. running: it waits until the figures of its days are final, or is being made; completed: its exports can be read; failed: it has none and gets none.',
+        ),
+        'Where it stands.',
       ),
-      {
-        description: `Empty until the run is completed, and again when its exports are deleted: ${life}.`,
-      },
-    ),
-    exportsUntil: Nullable(
-      Type.String({ ...Instant, description: 'When its exports are deleted automatically. Null: it has none.' }),
-    ),
-    startedAt: Instant,
-    completedAt: Nullable(Instant),
-    failure: Nullable(Failure),
-  }),
+      by: said(
+        OpenEnum(
+          'ReportRunTrigger',
+          ['schedule', 'request'],
+          'What started a run. schedule: the schedule of the report; request: a person.',
+        ),
+        'What started it.',
+      ),
+      from: said(LocalDate, 'First day of its figures. YYYY-MM-DD, in the zone of the workspace.'),
+      to: said(LocalDate, 'Last day of its figures, included. YYYY-MM-DD, in the zone of the workspace.'),
+      asOf: said(
+        Nullable(Instant),
+        'When the freshest snapshot in the run was made; later corrections do not change the run. Null: there was none, or the run is not completed.',
+      ),
+      completeness: said(
+        Nullable(Completeness),
+        'Whether its figures are final. Null: the run is not completed, or was made before this was recorded.',
+      ),
+      format: said(ReportFormat, 'Format of the export that is returned by default.'),
+      bytes: Nullable(Bytes('Length of the export in `format`, in bytes. Null: it has none.')),
+      sha256: Nullable(Sha256('SHA-256 of the export in `format`, in lower-case hex. Null: it has none.')),
+      exports: Type.Array(
+        Named(
+          'ReportFile',
+          Type.Object(
+            { format: said(ReportFormat, 'Its format: at most one file of a run has it.'), ...file },
+            { description: 'A file that a run made. GET /reports/{id}/exports/{runId} gives its address.' },
+          ),
+        ),
+        {
+          description: `Its files, one for each format. Empty until the run is completed, and again when its exports are deleted: ${life}.`,
+        },
+      ),
+      exportsUntil: said(Nullable(Instant), 'When its exports are deleted automatically. Null: it has none.'),
+      startedAt: said(Instant, 'When the run was requested.'),
+      completedAt: said(Nullable(Instant), 'When it was completed. Null: it is running, or has failed.'),
+      failure: said(Nullable(ReportFailure), 'Why it has failed. Null: it has not.'),
+    },
+    { description: 'One run of a report: its days, how it ended, and its files. A completed run never changes.' },
+  ),
 );
 
 /** A row of the list. */
-export const ReportSummary = Named('ReportSummary', Type.Object({ ...definition, ...stamps }));
+export const ReportSummary = Named(
+  'ReportSummary',
+  Type.Object({ ...definition, ...stamps }, { description: 'A saved report as a row of a list: without its runs.' }),
+);
 export const Report = Named(
   'Report',
-  Type.Object({
-    ...definition,
-    runs: Type.Array(Run, {
-      description: 'The newest 100, newest first. GET /reports/{id}/exports/{runId} also finds older ones.',
-    }),
-    ...stamps,
-  }),
+  Type.Object(
+    {
+      ...definition,
+      runs: Type.Array(Run, {
+        description:
+          'The newest 100 runs, newest first. GET /reports/{id}/exports/{runId} also finds older ones. Empty: it has not run yet.',
+      }),
+      ...stamps,
+    },
+    { description: 'A saved report, when it runs, and its runs.' },
+  ),
 );
 
 export const ReportExport = Named(
   'ReportExport',
-  Type.Object({
-    object: Type.Literal('report_export'),
-    reportId: Uuid,
-    runId: Uuid,
-    format: ReportFormat,
-    url: Type.String({
-      description: 'Presigned: its holder may read the file for 15 minutes. Repeat the call for a new one.',
-    }),
-    expiresAt: Instant,
-    exportsUntil: Type.String({ ...Instant, description: `The file is deleted ${life}.` }),
-    contentType: Type.String(),
-    bytes: Bytes,
-    sha256: Sha256,
-  }),
+  Type.Object(
+    {
+      object: Type.Literal('report_export', { description: 'The kind of resource.' }),
+      reportId: said(Uuid, 'The report.'),
+      runId: said(Uuid, 'The run that made the file.'),
+      format: said(ReportFormat, 'The format of the file.'),
+      url: Type.String({
+        description: 'Presigned: its holder may read the file for 15 minutes. Repeat the call for a new one.',
+        examples: ['https://files.example/report.pdf?signature=<signature>'],
+      }),
+      expiresAt: said(Instant, 'When `url` stops working, 15 minutes after the call. The file stays.'),
+      exportsUntil: said(Instant, `The file is deleted ${life}.`),
+      ...file,
+    },
+    { description: 'Where one file of a completed run can be read, and how to check what was read.' },
+  ),
 );

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 import { DisableReason } from '#schemas/webhook.ts';
-import { Defaulted, InstantInput, Maybe, paging, stamps } from './common.ts';
+import { Defaulted, InstantInput, Maybe, paging, Resettable, stamps } from './common.ts';
 import { eventFilters, eventTypes } from './webhook-events.ts';
 
 /** Webhook endpoints, their deliveries and their replays, as callers send them and see them. */
@@ -61,7 +61,7 @@ export const WebhookUpdate = Named(
             'False turns the endpoint off: nothing is sent to it, and the events of this time are not sent later either. True turns it on.',
         }),
       ),
-      description: Defaulted(Description, null),
+      description: Resettable(Description, null),
     },
     { description: 'Changes of a webhook endpoint: only the members that are sent change.' },
   ),

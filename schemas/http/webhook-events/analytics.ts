@@ -1,19 +1,37 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { said } from '#schemas/published.ts';
-import { Completeness } from '#schemas/report.ts';
-import { example, exampleHash, instants, Problem, perhapsClient, publicEvent } from './common.ts';
+import { Completeness, ReportFailure } from '#schemas/report.ts';
+import { example, exampleHash, instants, publicEvent } from './common.ts';
 
 /** Events of fetched figures and of finished reports. */
 
-const Count = Type.Integer({ minimum: 0 });
-const run = { reportId: Uuid, runId: Uuid, ...perhapsClient };
+const Count = (description: string) => Type.Integer({ minimum: 0, description });
+const run = {
+  reportId: said(Uuid, 'The report.'),
+  runId: said(Uuid, 'The run, one of the `runs` of GET /reports/{id}.'),
+  clientId: said(
+    Nullable(Uuid),
+    'The client that the report was about when the run was requested. Null: it was about no single client.',
+  ),
+};
 const exampleRun = { reportId: example.reportId, runId: example.runId, clientId: example.clientId };
 
 export const refreshPublic = {
   'analytics.refreshed': publicEvent(
-    'The figures of a requested refresh were fetched.',
-    Type.Object({ refreshId: Uuid, ...perhapsClient, asOf: Instant, accounts: Count, failedAccounts: Count }),
+    'A requested refresh of figures is complete: every account of it was tried.',
+    Type.Object(
+      {
+        refreshId: said(Uuid, 'The refresh, as POST /analytics/refresh answered it.'),
+        clientId: said(Nullable(Uuid), 'Always null: a refresh is of the workspace.'),
+        asOf: said(Instant, 'When the refresh was complete. Figures that were fetched for it are from before.'),
+        accounts: Count('Accounts of the refresh, those that failed included.'),
+        failedAccounts: Count(
+          'Accounts of which figures could not be fetched: their network did not answer or refused, or they may not be asked now. 0: none.',
+        ),
+      },
+      { description: 'How a requested refresh of figures ended.' },
+    ),
     { refreshId: example.refreshId, clientId: null, asOf: instants.last, accounts: 8, failedAccounts: 0 },
   ),
 };
@@ -21,25 +39,47 @@ export const refreshPublic = {
 export const reportPublic = {
   'report.run.completed': publicEvent(
     'A report was made and can be exported.',
-    Type.Object({
-      ...run,
-      format: Type.String({ maxLength: 20 }),
-      asOf: Nullable(
-        Type.String({ ...Instant, description: 'The freshest snapshot in the run; null: there was none.' }),
-      ),
-      bytes: Count,
-      sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-      completeness: Type.Optional(
-        said(Completeness, 'Whether its figures are final, and the days whose figures are not. Absent: not recorded.'),
-      ),
-    }),
+    Type.Object(
+      {
+        ...run,
+        format: Type.String({
+          maxLength: 20,
+          description: 'Format of the export that is returned by default: csv, json or pdf.',
+          examples: ['pdf'],
+        }),
+        asOf: said(Nullable(Instant), 'When the freshest snapshot in the run was made. Null: there was none.'),
+        bytes: Count('Length of the export in `format`, in bytes.'),
+        sha256: Type.String({
+          pattern: '^[0-9a-f]{64}$',
+          description: 'SHA-256 of the export in `format`, in lower-case hex.',
+          examples: [exampleHash],
+        }),
+        completeness: Type.Optional(
+          said(
+            Completeness,
+            'Whether its figures are final, and the days whose figures are not. Absent: not recorded.',
+          ),
+        ),
+      },
+      { description: 'A completed run of a report, and its first file.' },
+    ),
     {
       ...{ ...exampleRun, format: 'pdf', asOf: instants.last, bytes: 84_201, sha256: exampleHash },
       completeness: { complete: true, provisionalDays: [] },
     },
   ),
-  'report.run.failed': publicEvent('A report could not be made.', Type.Object({ ...run, failure: Problem }), {
-    ...exampleRun,
-    failure: { code: 'report_too_large', message: 'The window holds more posts than one report takes.' },
-  }),
+  'report.run.failed': publicEvent(
+    'A report could not be made.',
+    Type.Object(
+      { ...run, failure: said(ReportFailure, 'Why the run has no export.') },
+      { description: 'A run of a report that failed.' },
+    ),
+    {
+      ...exampleRun,
+      failure: {
+        code: 'report_failed',
+        message: 'The report could not be made, although it was tried several times. Ask for another run.',
+      },
+    },
+  ),
 };

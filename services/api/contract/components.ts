@@ -15,17 +15,25 @@ const mapped = (node: unknown, change: (one: ContractNode) => ContractNode): Con
 const nullType = { type: 'null' };
 const isNull = (node: ContractNode): boolean => node.type === 'null';
 
+const prefix = '#/components/schemas/';
+
 /** A record without rules for its keys. */
 const anyKey = '^.*$';
 
 const typeOfConst = (value: unknown): string => (value === null ? 'null' : typeof value);
 
+const valueText = (value: unknown): string =>
+  `\`${typeof value === 'string' && value !== '' ? value : JSON.stringify(value)}\``;
+
 /** Words of a member that the server fills where it is absent. A keyword would make clients send the value. */
 export const withDefault = (description: unknown, preset: unknown): string => {
-  const value = typeof preset === 'string' && preset !== '' ? preset : JSON.stringify(preset);
-  const words = preset === null ? '' : `Default: \`${value}\`.`;
+  const words = preset === null ? '' : `Default: ${valueText(preset)}.`;
   return [description, words].filter((one) => one !== undefined && one !== '').join(' ');
 };
+
+/** Words of a member of a partial update, which null gives its default again. */
+const withReset = (description: unknown, preset: unknown): string =>
+  `${description} Null: ${preset === null ? 'none' : valueText(preset)} again.`;
 
 /** Schemas that are made from other data than their validator, by name. */
 type Made = Readonly<Record<string, (self: Components) => ContractNode>>;
@@ -46,6 +54,12 @@ export class Components {
     return this.#node(JSON.parse(JSON.stringify(schema)) as ContractNode);
   }
 
+  /** The words of a schema: those of its place, else those under its name. */
+  wordsOf(schema: TSchema): unknown {
+    const { $ref, description } = this.published(schema);
+    return description ?? this.schemas[String($ref).replace(prefix, '')]?.description;
+  }
+
   /** Publishes an object of the contract's own under a name. @throws Error when the name has another shape already */
   named(name: string, body: ContractNode): ContractNode {
     const known = this.schemas[name];
@@ -53,7 +67,7 @@ export class Components {
       throw new Error(`two schemas are named ${name}:\n${JSON.stringify(known)}\n${JSON.stringify(body)}`);
     }
     this.schemas[name] = body;
-    return { $ref: `#/components/schemas/${name}` };
+    return { $ref: `${prefix}${name}` };
   }
 
   #node(node: ContractNode): ContractNode {
@@ -108,7 +122,8 @@ export class Components {
     if (only === undefined || second !== undefined) throw new Error(`a union has no form: ${JSON.stringify(node)}`);
     const inner = this.#node(only);
     const words = description ?? inner.description;
-    const said = nullIsAbsent === true && preset !== undefined ? withDefault(words, preset) : words;
+    const said =
+      preset === undefined ? words : nullIsAbsent === true ? withDefault(words, preset) : withReset(words, preset);
     const outer = { ...rest, ...(said === undefined || said === '' ? {} : { description: said }) };
     if (nullIsAbsent === true) return { ...inner, ...outer };
     if ('$ref' in inner) return { ...outer, oneOf: [{ $ref: inner.$ref }, nullType] };

@@ -7,7 +7,8 @@ import type { Components, ContractNode } from './components.ts';
 /** A parameter's words stand beside its schema; its default is a keyword, which no client sends. */
 const parameter = (components: Components, member: TSchema): ContractNode => {
   const { default: preset, ...schema } = member as TSchema & { readonly default?: unknown };
-  const { description, ...rest } = components.published(schema as TSchema);
+  const { description: _words, ...rest } = components.published(schema as TSchema);
+  const description = components.wordsOf(schema as TSchema);
   return {
     ...(description === undefined ? {} : { description }),
     ...(rest.type === 'array' ? { style: 'form', explode: false } : {}),

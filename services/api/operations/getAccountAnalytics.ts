@@ -21,7 +21,7 @@ export const getAccountAnalytics = operation({
   noun: 'account',
   summary: 'Figures of an account: totals, by day, audience',
   description:
-    'Gains of the account’s posts in the window, and its followers at the end of each day. `demographics` is the newest snapshot not after `to`, also one from before the window.',
+    'What the posts of the account gained in the window, its followers by the last snapshot of each day, and its audience. Gains, null, 0 and provisional days mean what they mean in GET /analytics/overview. The days of `audience` are those of the network, which reports a day after its end. `demographics` is the newest snapshot not after `to`, also one from before the window. With filters that the account does not fit every figure is null.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

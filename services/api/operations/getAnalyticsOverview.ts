@@ -11,7 +11,7 @@ export const getAnalyticsOverview = operation({
   tag: 'analytics',
   summary: 'Figures of the workspace: totals, by network, by day',
   description:
-    'Gains of all posts in the window. The gain of a day is the difference between its two midnights in the workspace’s zone, each interpolated between the observations around it. If 36 hours or more pass without an observation, the days in between are null and the later day has the whole gain. A correction by a network may be negative. A day is `provisional` while the next observation may change it.',
+    'What all posts gained in the window, by default the last 30 days: in total, on each network, on each day. A figure is null where no network reported it or nothing was observed, and 0 where the networks reported that nothing was gained. The gain of a day is the difference between its two midnights in the workspace’s zone, each interpolated between the observations around it. Where more than 36 hours pass without an observation, the days in between are null and the later day has the whole gain. A gain is negative where a network corrected its count downward. The service asks the networks every night for 90 days after a publication; some report late, youtube 48 to 72 hours. A day is `provisional` while a later observation may still change it. `compare` adds the figures of an earlier window, and `breakdown=platform` the days of each network.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

@@ -14,7 +14,8 @@ export const getClientAnalytics = operation({
   tag: 'analytics',
   noun: 'client',
   summary: 'Figures of a client: totals, by network, by day',
-  description: 'Gains of the posts on the client’s accounts, in the window.',
+  description:
+    'What the posts on the client’s accounts gained in the window: in total, on each network, on each day. Gains, null, 0 and provisional days mean what they mean in GET /analytics/overview. With a `clientId` of another client every figure is null.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

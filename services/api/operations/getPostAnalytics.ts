@@ -15,7 +15,7 @@ export const getPostAnalytics = operation({
   noun: 'post',
   summary: 'Figures of a post, by target',
   description:
-    'Lifetime figures of the newest observation not after `to`, whenever the post was published. `metrics` of the post is the sum over its targets. A figure that cannot be summed (permalink, averages, retention) is null there when several targets have it.',
+    'Lifetime figures, not gains: those of the newest observation not after `to`, whenever the post was published; `from` decides `asOf` alone. A figure is absent while it is not fetched yet, null where the network does not report it, and 0 where the network reported zero. A filter leaves out the targets that do not match. `metrics` of the post is the sum over its targets; a figure that cannot be summed (permalink, rates, averages, retention, breakdown of the audience) is null there when several targets have it.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

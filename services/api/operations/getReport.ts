@@ -10,6 +10,8 @@ export const getReport = operation({
   path: '/reports/{id}',
   tag: 'reports',
   summary: 'Get a saved report and its runs',
+  description:
+    'With its newest 100 runs. A run is `running` until the figures of its days are final and its files are made; then the event `report.run.completed` or `report.run.failed` tells how it ended.',
   scope: 'reports.read',
   idempotent: 'none',
   cost: 1,

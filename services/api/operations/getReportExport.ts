@@ -15,7 +15,7 @@ export const getReportExport = operation({
   path: '/reports/{id}/exports/{runId}',
   tag: 'reports',
   summary: 'Get the address of an export of a completed run',
-  description: `Also for a run that GET /reports/{id} no longer shows. The files are kept for ${exportDays} days after the run was completed, or until its client is erased; then the answer is 404.`,
+  description: `The address is presigned: its holder may read the file for 15 minutes, and each call gives a new one. The call also finds a run that GET /reports/{id} no longer shows. A run that is still running, or has failed, is refused with \`run_not_completed\`. The files are kept for ${exportDays} days after the run was completed, or until its client is erased; then the answer is 404.`,
   scope: 'reports.read',
   idempotent: 'none',
   cost: 1,

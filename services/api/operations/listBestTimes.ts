@@ -3,7 +3,7 @@ import { livePlatforms } from '#projections/accounts.ts';
 import { readEngaged } from '#projections/analytics/read-posts.ts';
 import { getClient } from '#projections/clients.ts';
 import { postKinds } from '#projections/post-kinds.ts';
-import { BestTime, BestTimesQuery } from '#schemas/http/analytics.ts';
+import { BestTime, BestTimesQuery } from '#schemas/http/best-times.ts';
 import { bestTimeExample } from '../analytics/examples.ts';
 import { storeOf, timezoneOf } from '../analytics/read.ts';
 import { operation } from '../operation.ts';
@@ -17,7 +17,7 @@ export const listBestTimes = operation({
   tag: 'analytics',
   summary: 'List the slots of the week, the best time to post first',
   description:
-    'All 168 slots of the week, on one page. The ranking compares the interactions that each post of the last 90 days had after 7 days with the usual result of its account for posts of the same kind (feed, reel or story). With few such posts it rests on assumptions about the network: see `basis` and `sampleSize`.',
+    'All 168 slots of the week, each an hour of a weekday, on one page. The ranking compares the interactions that each post of the last 90 days had after 7 days with the usual result of its account for posts of the same kind (feed, reel or story). With few such posts it rests on assumptions about the network: see `basis` and `sampleSize`.',
   scope: 'besttimes.read',
   idempotent: 'none',
   cost: 1,

@@ -15,7 +15,7 @@ export const listPostAnalytics = operation({
   tag: 'analytics',
   summary: 'Figures of the posts published in the window, newest first or by a figure',
   description:
-    'Lifetime figures of the newest observation not after `to`. A filter leaves out the targets that do not match, and posts without a matching target. A post without an observation has empty `metrics`. With `sort` the highest figure comes first and posts without that figure last. All pages use the observations from before the first page; a post with a further observation on the same day may be shown twice or left out. A page may be shorter than `limit`: `hasMore` says whether more follow.',
+    'Lifetime figures, not gains: those of the newest observation not after `to`. A figure is absent while it is not fetched yet, null where the network does not report it, and 0 where the network reported zero; a post without an observation has empty `metrics`. A filter leaves out the targets that do not match, and posts without a matching target. With `sort` the highest figure comes first and posts without that figure last. All pages use the observations from before the first page; a post with a further observation on the same day may be shown twice or left out. A page may be shorter than `limit`: `hasMore` says whether more follow.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

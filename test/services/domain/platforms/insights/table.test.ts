@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { accountFieldsOf, fieldsOf } from '#domain/platforms/read-figures.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { AccountFigures, PostFigures } from '#schemas/insights.ts';
+import { AccountFigures, Demographics, PostFigures } from '#schemas/insights.ts';
 import { suite } from '#test/support/suite.ts';
 
 type PostField = keyof PostFigures;
@@ -139,6 +139,13 @@ const held = (
   for (const platform of wanted) ok(!(platform in more), `${field}: the spec names ${platform} itself`);
 };
 
+/** The networks that the words of a figure name. */
+const namedIn = (schema: unknown): readonly string[] => {
+  const { description = '' } = schema as { readonly description?: string };
+  const [, names = ''] = /Reported by ([a-z, ]+)\./.exec(description) ?? [];
+  return names === 'every network' ? all : names.split(', ').filter((one) => one !== '');
+};
+
 suite('metrics tables and the spec', (t) => {
   t('each figure of a post has the networks of the spec, and further ones listed here with the reason', () => {
     deepEqual(Object.keys(spec), Object.keys(PostFigures.properties));
@@ -157,6 +164,17 @@ suite('metrics tables and the spec', (t) => {
     for (const [field, wanted] of Object.entries(accountSpec) as [keyof typeof accountSpec, typeof most][]) {
       const told = platforms.filter((platform) => accountFieldsOf(platform)[field] !== null);
       held(field, told, wanted, accountBeyond[field] ?? {});
+    }
+  });
+
+  t('the words of each figure name the networks that report it', () => {
+    for (const [field, schema] of Object.entries(PostFigures.properties)) {
+      const reporters = all.filter((platform) => tells(platform, field as PostField));
+      deepEqual([...namedIn(schema)].sort(), [...reporters].sort(), field);
+    }
+    for (const [field, schema] of Object.entries({ ...AccountFigures.properties, demographics: Demographics })) {
+      const reporters = all.filter((one) => accountFieldsOf(one)[field as keyof typeof accountSpec] !== null);
+      deepEqual([...namedIn(schema)].sort(), [...reporters].sort(), field);
     }
   });
 
