@@ -33,6 +33,8 @@ from postline.models import (
     ClientCreate,
     ClientTypeInput,
     ConnectInviteCreate,
+    EventFilterInput,
+    EventTypeInput,
     Media,
     MediaPresign,
     MediaRegister,
@@ -97,7 +99,8 @@ targets, analytics, webhooks = PostTargetsApi(api), AnalyticsApi(api), WebhooksA
 receiver = os.environ["POSTLINE_RECEIVER"]
 platforms = [PlatformInput.X, PlatformInput.BLUESKY, PlatformInput.INSTAGRAM, PlatformInput.PINTEREST]
 
-wanted = WebhookCreate(url=receiver, events=["post.*", "target.published"])
+events = [EventFilterInput("post.published"), EventFilterInput("target.published")]
+wanted = WebhookCreate(url=receiver, events=events)
 webhook = webhooks.register_webhook(key(), wanted).data
 check(isinstance(webhook.secret, str), "a webhook shows its secret once")
 
@@ -204,7 +207,7 @@ check(event.data.counts.published == len(platforms), "the webhook received post.
 
 
 def recorded() -> list[WebhookDelivery] | None:
-    rows = webhooks.list_webhook_deliveries(webhook.id, event_type=event.type).data
+    rows = webhooks.list_webhook_deliveries(webhook.id, event_type=EventTypeInput(event.type)).data
     return [one for one in rows if one.event_id == event.id and one.status == "delivered"] or None
 
 
