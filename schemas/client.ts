@@ -21,7 +21,8 @@ export const clientWords = {
   name: 'Its name, unique among the live clients of the workspace (compared trimmed and without case).',
   type: 'Whether the client is a person or a brand.',
   defaultPostMode: 'What a composer proposes first for its posts.',
-  timezone: 'IANA zone of the wall-clock times of its accounts that have no zone of their own. Without one: that of the post.',
+  timezone:
+    'IANA zone of the wall-clock times of its accounts that have no zone of their own. Without one: that of the post.',
   approvalRequired:
     'Whether its posts need approval before they go out. Approvals are not supported yet: such a post can only be saved as a draft.',
 } as const;

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
-import { Named, said } from './published.ts';
+import { Named, said, shownAs } from './published.ts';
 
 /**
  * Figures that networks report for posts and accounts. In every set of figures absent means that the network was not
@@ -11,7 +11,23 @@ import { Named, said } from './published.ts';
 const most = Number.MAX_SAFE_INTEGER;
 const Amount = Type.Integer({ minimum: 0, maximum: most });
 const Label = Type.String({ maxLength: 100 });
-const Counts = Type.Record(Label, Amount);
+const Counts = Named(
+  'CountsByLabel',
+  Type.Record(Label, Amount, { description: 'Counts by label, under the names of the network.' }),
+);
+const AudienceBreakdown = Named(
+  'AudienceBreakdown',
+  Type.Record(
+    Label,
+    Named(
+      'ValuesByLabel',
+      Type.Record(Label, Type.Number({ minimum: 0 }), {
+        description: 'Figures by label, under the names of the network: counts, or percent.',
+      }),
+    ),
+    { description: 'Viewers by dimension, then by label.' },
+  ),
+);
 
 /**
  * What each figure of a post counts, its unit, and the networks that report it. A test compares the networks with the
@@ -158,7 +174,7 @@ export const PostFigures = Type.Object({
   subscribersLost: Count('subscribersLost'),
   audienceRetention: Figure('audienceRetention', Type.Array(RetentionPoint, { maxItems: 200 })),
   trafficSources: Figure('trafficSources', Counts, [{ YT_SEARCH: 700, EXT_URL: 400 }]),
-  audienceBreakdown: Figure('audienceBreakdown', Type.Record(Label, Type.Record(Label, Type.Number({ minimum: 0 }))), [
+  audienceBreakdown: Figure('audienceBreakdown', AudienceBreakdown, [
     { gender: { female: 41.5, male: 58.5 }, country: { DE: 900, AT: 200 } },
   ]),
 });
@@ -205,12 +221,15 @@ export const AccountTold = Type.Object({
   demographics: Type.Optional(Nullable(Demographics)),
 });
 
-/** A day of a calendar, without a zone. */
-export const LocalDate = Type.String({
-  pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
-  description: 'A day, YYYY-MM-DD.',
-  examples: ['2026-01-31'],
-});
+/** A day of a calendar, without a zone. The pattern costs every event less than the format does. */
+export const LocalDate = shownAs(
+  Type.String({
+    pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
+    description: 'A day, YYYY-MM-DD.',
+    examples: ['2026-01-31'],
+  }),
+  { format: 'date' },
+);
 
 const about = {
   accountId: Uuid,
