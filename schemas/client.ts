@@ -7,7 +7,12 @@ import { Timezone } from './workspace.ts';
 
 export const clientTypes = ['influencer', 'brand'] as const;
 export const postModes = ['now', 'schedule', 'draft', 'approval'] as const;
-export const ClientName = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' });
+export const ClientName = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: '\\S',
+  expects: 'a name with a character that is not blank, such as Acme',
+});
 const FreeForm = Type.Record(Type.String(), Type.Unknown());
 
 export const typeWords = 'influencer: a person; brand: a company or a product.';

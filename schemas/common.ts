@@ -4,14 +4,22 @@ import { Named, OpenEnum } from './published.ts';
 /** Shapes that every noun uses. No rule lives here. */
 
 export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
-export const Uuid = Type.String({ format: 'uuid', pattern: uuidPattern });
+export const Uuid = Type.String({
+  format: 'uuid',
+  pattern: uuidPattern,
+  expects: 'a uuid in lower case, such as 0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+});
 /** An instant in UTC with milliseconds: `2026-01-31T08:00:00.000Z`. */
 export const Instant = Type.String({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+  expects: 'an instant in UTC with milliseconds, such as 2026-01-31T08:00:00.000Z',
 });
 /** A wall-clock time without a zone: `2026-01-31T08:00`. */
-export const LocalDateTime = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$' });
+export const LocalDateTime = Type.String({
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$',
+  expects: 'a date and a time without a zone, such as 2026-01-31T08:00',
+});
 
 export const platforms = [
   'x',

@@ -3,25 +3,30 @@ import { OpenEnum } from './published.ts';
 
 /** What can be wrong with one member of an input: the entries of `errors` in a problem. */
 
-/** What a network refuses of one target, before it is scheduled or when it is published. */
-export const gateCodes = {
+/** The rules of a network that a target may break: also codes with which a target fails. */
+export const targetRules = {
   text_too_long: 'The text is longer than the network allows.',
   too_many_media: 'The post has more media than the network takes in one post.',
   too_few_media: 'The post has fewer media than the network requires.',
   media_mixed: 'The network does not take these kinds of media in one post.',
   media_aspects_differ:
     'The network takes several images in one post only if all have the same ratio of width to height.',
+  override_type: 'An override key of the network has a value of another type.',
+  override_enum: 'An override key of the network has a value it does not know.',
+  override_length: 'An override key of the network has a value that is too long.',
+  tiktok_branded_content_private: 'TikTok refuses branded content that only its author can see.',
+} as const;
+
+/** Why no rendition of a file suits a network: also codes with which a rendition fails. */
+export const fileRules = {
   media_kind_not_taken: 'The network does not take this kind of media there.',
   media_too_long: 'The video is longer than the network allows.',
   media_too_short: 'The video is shorter than the network allows.',
   media_too_small: 'The picture has fewer pixels than the network requires.',
   media_too_heavy: 'The file cannot be made small enough for the network.',
   media_unreadable: 'The file is damaged: it could not be read as the type that it claims to be.',
-  override_type: 'An override key of the network has a value of another type.',
-  override_enum: 'An override key of the network has a value it does not know.',
-  override_length: 'An override key of the network has a value that is too long.',
-  tiktok_branded_content_private: 'TikTok refuses branded content that only its author can see.',
 } as const;
+export type FileRule = keyof typeof fileRules;
 
 /** Public: a code keeps its meaning. The list may grow. */
 export const issueCodes = {
@@ -58,10 +63,11 @@ export const issueCodes = {
   media_wrong_kind: 'The asset is of another kind than the member takes.',
   thread_not_supported: 'The network has no threads, and the target would have neither text nor media.',
   url_not_allowed: 'The service does not call this address: only https on port 443 of a public address.',
-  ...gateCodes,
+  ...targetRules,
+  ...fileRules,
 } as const;
 export type IssueCode = keyof typeof issueCodes;
-export type GateCode = keyof typeof gateCodes;
+export type GateCode = keyof typeof targetRules | FileRule;
 
 /** The schema of a code in an answer. */
 export const IssueCode = OpenEnum(

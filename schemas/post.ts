@@ -93,7 +93,7 @@ const ThreadSegment = Named(
   ),
 );
 export const Thread = Named(
-  'Thread',
+  'PostThread',
   Type.Object(
     {
       segments: Type.Array(ThreadSegment, {

@@ -1,11 +1,14 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
+import { type Refusing, wordingOf } from './issue-words.ts';
+import type { Issue } from './issues.ts';
 import { annotations } from './published.ts';
 
 /**
  * The one ajv instance: strict, and it never changes the value: no coercion, no defaults, no removal (with unions they
- * delete or refuse). `personal` marks members that the store's edge encrypts.
+ * delete or refuse). `personal` marks members that the store's edge encrypts; `expects` says in words what a pattern or a
+ * format stands for.
  */
 const ajv = new Ajv2020({
   strict: true,
@@ -40,12 +43,6 @@ export const validatorOf = (schema: TSchema): ValidateFunction => {
   return made;
 };
 
-export interface SchemaIssue {
-  /** JSON Pointer into the value. */
-  readonly path: string;
-  readonly message: string;
-}
-
 /** Issues in one answer; a caller who corrects them and sends again sees the rest. */
 export const maxIssues = 20;
 
@@ -54,18 +51,42 @@ const maxRead = 1_000;
 
 const maxMember = 100;
 const maxPointer = 1_000;
-const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
+
+const escaped = (step: string): string => step.replaceAll('~', '~0').replaceAll('/', '~1');
+const stepsOf = (pointer: string): readonly string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 
 /**
- * JSON Pointer. Long member names are cut: the caller chose them, and the answer repeats them for every issue below.
+ * An issue at the member that these steps lead to. The caller chooses names of members, and the answer would repeat a
+ * long one for every issue below it: then the pointer ends at the deepest member above it, so that it still resolves.
  */
-export const pointerTo = (path: readonly string[]): string =>
-  path.map((step) => `/${cut(step, maxMember).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+export const issueAt = (steps: readonly string[], code: Issue['code'], message: string): Issue => {
+  let path = '';
+  for (const step of steps) {
+    const longer = `${path}/${escaped(step)}`;
+    if (step.length > maxMember || longer.length > maxPointer) {
+      return { path, code, message: `below a member with a long name: ${message}` };
+    }
+    path = longer;
+  }
+  return { path, code, message };
+};
 
-/** Empty when the value fits; at most `maxIssues`. */
-export const issuesOf = (schema: TSchema, value: unknown): readonly SchemaIssue[] => {
+/** Empty when the value fits; at most `maxIssues`, one for a member. */
+export const issuesOf = (schema: TSchema, value: unknown): readonly Issue[] => {
   const validate = validatorOf(schema);
-  return validate(value) ? [] : telling(validate.errors ?? []).map(issueOf);
+  if (validate(value)) return [];
+  const found = new Map<string, Issue>();
+  for (const error of telling(validate.errors ?? [])) {
+    const issue = issueOf(error, schema, value);
+    // The type first: the other keywords may say of the same value what its type says better.
+    if (!found.has(issue.path) || issue.code === 'wrong_type') found.set(issue.path, issue);
+    if (found.size === maxIssues) break;
+  }
+  return [...found.values()];
 };
 
 /**
@@ -89,12 +110,27 @@ const telling = (all: readonly ErrorObject[]): readonly ErrorObject[] => {
       explained.add(path);
     }
   }
-  return errors.filter((one) => !vague(one) || !explained.has(one.instancePath)).slice(0, maxIssues);
+  return errors.filter((one) => !vague(one) || !explained.has(one.instancePath));
 };
 
-const issueOf = (error: ErrorObject): SchemaIssue => {
-  const missing = error.keyword === 'required' ? `/${String(error.params.missingProperty)}` : '';
-  const allowed = error.keyword === 'enum' ? `: ${(error.params.allowedValues as unknown[]).join(', ')}` : '';
-  const path = cut(`${error.instancePath}${missing}`, maxPointer);
-  return { path, message: `${error.message ?? 'is not valid'}${allowed}` };
+const memberAt = (root: unknown, steps: readonly string[]): unknown =>
+  steps.reduce((at: unknown, step) => (at as Readonly<Record<string, unknown>> | undefined)?.[step], root);
+
+const required = ['required', 'is required'] as const;
+
+/** Whether the part of a schema at these keywords is that of a required member. */
+const isRequired = (schema: TSchema, keywords: readonly string[]): boolean => {
+  const at = keywords.lastIndexOf('properties');
+  const above = memberAt(schema, keywords.slice(0, Math.max(0, at))) as { readonly required?: readonly string[] };
+  return keywords.length === at + 2 && above.required?.includes(keywords[at + 1] ?? '') === true;
+};
+
+const issueOf = (error: ErrorObject, schema: TSchema, value: unknown): Issue => {
+  const steps = stepsOf(error.instancePath);
+  if (error.keyword === 'required') return issueAt([...steps, String(error.params.missingProperty)], ...required);
+  const keywords = stepsOf(error.schemaPath).slice(0, -1).map(decodeURIComponent);
+  // In a body, null means that the member is absent.
+  if (memberAt(value, steps) === null && isRequired(schema, keywords)) return issueAt(steps, ...required);
+  const refusing = memberAt(schema, keywords) as Refusing | undefined;
+  return issueAt(steps, ...wordingOf(error, refusing ?? {}));
 };

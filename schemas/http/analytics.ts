@@ -26,6 +26,7 @@ export type Comparison = (typeof comparisons)[number];
 const DateInput = (description: string, example: string) =>
   Type.String({
     format: 'date',
+    expects: 'a day of the calendar, such as 2026-01-31',
     description: `${description} YYYY-MM-DD in the zone of the workspace, 2000-01-01 to 2100-12-31.`,
     examples: [example],
   });

@@ -67,6 +67,7 @@ export const InstantInput = (description: string) =>
     pattern:
       '^(?!000[01]|9999-12-31.*-\\d\\d:\\d\\d$)\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
     description: `${description} ISO 8601 with Z or an offset, such as 2026-01-31T08:00:00Z.`,
+    expects: 'an instant with Z or an offset, such as 2026-01-31T08:00:00Z',
   });
 
 /** An object with any members, kept whole. */
@@ -160,7 +161,7 @@ export const ProblemIssue = Named(
         description: 'Words for a person; they may change.',
         examples: ['X takes at most 280 weighted characters; the text has 301'],
       }),
-      code: Type.Optional(said(IssueCode, 'Stable: branch on this member.', { examples: ['text_too_long'] })),
+      code: said(IssueCode, 'Stable: branch on this member.', { examples: ['text_too_long'] }),
       accountId: Type.Optional(said(Uuid, 'The account whose target is at fault; absent where no single account is.')),
       platform: Type.Optional(said(Platform, 'The network of that account; absent without `accountId`.')),
       mediaId: Type.Optional(said(Uuid, 'The asset at fault; absent where no single asset is.')),
@@ -199,7 +200,25 @@ export const Problem = Named(
             'What is wrong with the input, each entry with a code of its own: at most the first 20. Correct them and send again to see the rest.',
         }),
       ),
+      currentRevision: Type.Optional(
+        Type.Integer({ minimum: 0, description: 'With `revision_mismatch`: the revision of the resource now.' }),
+      ),
+      postIds: Type.Optional(
+        Type.Array(Uuid, { description: 'With `media_in_use`: posts that need the asset, at most ten.' }),
+      ),
+      runStatus: Type.Optional(
+        Type.String({ description: 'With `run_not_completed`: the status of the run.', examples: ['running'] }),
+      ),
+      usedBytes: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          description: 'With `media_quota_exceeded`: bytes that the files of the workspace take.',
+        }),
+      ),
+      quotaBytes: Type.Optional(
+        Type.Integer({ minimum: 0, description: 'With `media_quota_exceeded`: bytes that they may take.' }),
+      ),
     },
-    { description: 'Why a call was refused (RFC 9457). Some codes add members of their own.' },
+    { description: 'Why a call was refused (RFC 9457). The members after `errors` come with one code alone.' },
   ),
 );

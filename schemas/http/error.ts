@@ -9,6 +9,7 @@ export const ErrorParams = Type.Object({
     pattern: '^[a-z0-9_]{1,100}$',
     description: 'The `code` of a problem, or of a failure of a target, an asset or a run of a report.',
     examples: ['validation_failed'],
+    expects: 'lower-case letters, digits and underscores, such as not_found',
   }),
 });
 

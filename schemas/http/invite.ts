@@ -33,6 +33,7 @@ export const ConnectInviteCreate = Named(
           maxLength: 320,
           description: 'Recorded for tracking; no e-mail is sent.',
           examples: ['social@acme.example'],
+          expects: 'an e-mail address, such as ana@example.com',
         }),
       ),
     },

@@ -151,7 +151,7 @@ const composed = {
   thread: Maybe(
     said(
       Named(
-        'ThreadInput',
+        'PostThreadInput',
         Type.Object(
           {
             segments: Type.Array(SegmentInput, {

@@ -36,7 +36,7 @@ export const Envelope = (type: string, data: TSchema) =>
     }),
     type: Type.Literal(type, { description: 'The type of the event.' }),
     created: said(Instant, 'When the state change was committed.'),
-    data: said(data, 'What changed, by the ids of the resources.'),
+    data: said(data, 'Which resource changed, and how.'),
   });
 
 /** `post.published`, `post.*` (every type that begins with `post.`) or `*`. */

@@ -26,7 +26,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 400,
     title: 'A parameter is not valid',
     about:
-      'A query parameter is unknown, repeated or has a value that is not allowed; `errors` names it. Unknown parameters are refused, so that a misspelt filter is not answered with the whole list.',
+      'A query parameter is unknown, repeated or has a value that is not allowed; `errors` names it, as `/name`. Unknown parameters are refused, so that a misspelt filter is not answered with the whole list.',
   },
   invalid_cursor: {
     status: 400,
@@ -189,7 +189,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 422,
     title: 'The input is not valid',
     about:
-      '`errors` names each offending member by JSON Pointer. An unknown id in a body and an id of another workspace get the same message.',
+      '`errors` has one entry for each offending member, at most 20: `path` is a JSON Pointer to it, `code` is stable, `message` is for a person. Where a network refuses a target, the entry names its `accountId`, and the `mediaId` of a file at fault. An unknown id in a body and an id of another workspace get the same entry.',
   },
   idempotency_key_reused: {
     status: 422,
@@ -270,6 +270,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 422,
     title: 'The network has no threads',
     about: 'Some targets are on networks without threads: give those targets content or media of their own.',
+  },
+  not_supported_yet: {
+    status: 422,
+    title: 'The service does not support this yet',
+    about:
+      'The specification takes the members that `errors` names, and the service cannot carry them out yet: it refuses the post, because the post would go out without what you asked for. Nothing else is wrong with it: other mistakes are answered first. Leave the members out, or save the post as a draft, which may hold them.',
   },
   rate_limited: {
     status: 429,

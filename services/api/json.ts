@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { maxIssues, pointerTo } from '#schemas/validator.ts';
+import type { Issue } from '#schemas/issues.ts';
+import { issueAt, maxIssues } from '#schemas/validator.ts';
 import { Refusal } from './refusal.ts';
 
 /**
@@ -108,11 +109,6 @@ export class JsonMeter {
   }
 }
 
-interface Issue {
-  readonly path: string;
-  readonly message: string;
-}
-
 const textIssue = (text: string): string | null => {
   if (text.includes('\0')) return 'must not contain NUL';
   return text.isWellFormed() ? null : 'must be well-formed Unicode (it has a lone surrogate)';
@@ -124,12 +120,12 @@ const textIssue = (text: string): string | null => {
  */
 const inspect = (value: unknown, path: string[], issues: Issue[]): void => {
   if (issues.length === maxIssues) return;
-  const tell = (message: string): void => void issues.push({ path: pointerTo(path), message });
+  const tell = (code: Issue['code'], message: string): void => void issues.push(issueAt(path, code, message));
   if (typeof value === 'string') {
     const message = textIssue(value);
-    if (message !== null) tell(message);
+    if (message !== null) tell('invalid_text', message);
   } else if (typeof value === 'number') {
-    if (!Number.isFinite(value)) tell('must be a number that a double can hold');
+    if (!Number.isFinite(value)) tell(value > 0 ? 'too_large' : 'too_small', 'must be a number that a double can hold');
   } else if (typeof value === 'object' && value !== null) {
     const list = Array.isArray(value);
     for (const member of Object.keys(value)) {
@@ -138,7 +134,7 @@ const inspect = (value: unknown, path: string[], issues: Issue[]): void => {
         path.push(member);
         inspect((value as Record<string, unknown>)[member], path, issues);
         path.pop();
-      } else if (issues.length < maxIssues) tell(`has a member name that ${message}`);
+      } else if (issues.length < maxIssues) tell('invalid_text', `has a member name that ${message}`);
     }
   }
 };

@@ -1,8 +1,9 @@
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
+import type { Issue, IssueCode } from '#schemas/issues.ts';
 
 interface More {
-  readonly errors?: readonly { readonly path: string; readonly message: string }[];
+  readonly errors?: readonly Issue[];
   /** Members of the problem body beyond the standard ones. */
   readonly extra?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,5 +22,11 @@ export class Refusal extends Rejection {
 /** The same message for unknown, malformed and foreign ids, so that it does not reveal which ids exist. */
 export const notFound = (noun: string): Refusal => new Refusal('not_found', `There is no such ${noun}.`);
 
-export const invalid = (path: string, message: string): Refusal =>
-  new Refusal('validation_failed', 'The input is not valid.', { errors: [{ path, message }] });
+/** @param path JSON Pointer into the body */
+export const invalid = (path: string, code: IssueCode, message: string): Refusal =>
+  new Refusal('validation_failed', 'The input is not valid.', { errors: [{ path, code, message }] });
+
+export const badParameter = (name: string, code: IssueCode, message: string): Refusal =>
+  new Refusal('invalid_parameter', `The parameter ${name} ${message}.`, {
+    errors: [{ path: `/${name}`, code, message }],
+  });

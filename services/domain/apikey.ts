@@ -40,13 +40,15 @@ const decide = (command: ApiKeyCommand, state: ApiKeyState): readonly ApiKeyEven
       const lifetime = Date.parse(command.expiresAt) - Date.parse(command.now);
       if (!(lifetime > 0 && lifetime <= yearMs)) {
         throw new Rejection('validation_failed', 'A key expires after now and within one year.', {
-          errors: [{ path: '/expiresAt', message: 'must be after now and at most one year away' }],
+          errors: [
+            { path: '/expiresAt', code: 'out_of_range', message: 'must be after now and at most one year away' },
+          ],
         });
       }
       const scopes = command.scopes.filter(isScope);
       if (scopes.length === 0 || scopes.length !== command.scopes.length) {
         throw new Rejection('validation_failed', `A key needs scopes, each one of: ${knownScopes.join(', ')}.`, {
-          errors: [{ path: '/scopes', message: 'must be known scopes, at least one' }],
+          errors: [{ path: '/scopes', code: 'not_allowed', message: 'must be known scopes, at least one' }],
         });
       }
       const { memberId, name, hash, prefix, mode, expiresAt } = command;

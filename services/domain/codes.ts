@@ -50,6 +50,7 @@ export type ErrorCode =
   | 'url_not_allowed'
   | 'unknown_event_type'
   | 'thread_not_supported'
+  | 'not_supported_yet'
   | 'rate_limited'
   | 'internal'
   | 'unavailable';

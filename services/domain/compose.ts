@@ -1,4 +1,5 @@
 import type { Platform } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
 import type { MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
@@ -6,12 +7,6 @@ import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from '.
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Checks a composed body for contradictions, and for content that the networks of its targets would refuse. */
-
-export interface Issue {
-  /** JSON Pointer into the request body. */
-  readonly path: string;
-  readonly message: string;
-}
 
 /** The members of a file that the checks of a post need. */
 export interface PostAsset {
@@ -39,33 +34,36 @@ export const bodyIssues = (body: PostBody, clientId: string): readonly Issue[] =
   ...selectionIssues(body, clientId),
   ...body.variants.flatMap((variant, index) =>
     body.variants.findIndex((one) => one.platform === variant.platform) < index
-      ? [{ path: `/variants/${index}/platform`, message: `${variant.platform} has a variant already` }]
+      ? [repeated(`/variants/${index}/platform`, `${variant.platform} has a variant already`)]
       : [],
   ),
 ];
 
+const repeated = (path: string, message: string): Issue => ({ path, code: 'repeated', message });
+const missing = (path: string, message: string): Issue => ({ path, code: 'required', message });
+
 const selectionIssues = ({ targetSelection }: PostBody, clientId: string): readonly Issue[] => {
   const { mode, clientId: group, accountIds } = targetSelection;
   if (mode === 'group') {
-    if (group === null) return [{ path: '/targets/clientId', message: 'is required when mode is group' }];
-    return group === clientId ? [] : [{ path: '/targets/clientId', message: 'must equal clientId' }];
+    if (group === null) return [missing('/targets/clientId', 'is required when mode is group')];
+    return group === clientId
+      ? []
+      : [{ path: '/targets/clientId', code: 'mismatch', message: 'must equal clientId of the post' }];
   }
   if (accountIds === null || accountIds.length === 0) {
-    return [{ path: '/targets/accountIds', message: `is required when mode is ${mode}` }];
+    return [missing('/targets/accountIds', `is required when mode is ${mode}`)];
   }
   return [];
 };
 
-const notYet = 'is not supported yet';
-
 /**
- * Members that the service does not support yet. A publication is refused by the name of such a member, instead of
- * ignoring it; drafts may hold them.
+ * Members that the service does not support yet. A publication with one of them is refused, because the post would go out
+ * without what its caller asked for. Drafts may hold them.
  */
 export const unsupportedIssues = (body: PostBody): readonly Issue[] => {
   const issues: Issue[] = [];
   const refuse = (present: boolean, path: string): void => {
-    if (present) issues.push({ path, message: notYet });
+    if (present) issues.push({ path, code: 'not_supported_yet', message: 'is not supported yet' });
   };
   refuse(body.campaignId !== null, '/campaignId');
   refuse(body.aiDisclosure, '/aiDisclosure');
@@ -90,14 +88,24 @@ export interface EmptyIssues {
 /** A draft may be empty. A published post may not be empty on any of its targets or in any segment of its thread. */
 export const emptyIssues = (body: PostBody, destinations: readonly Destination[]): EmptyIssues => {
   const segments = (body.thread?.segments ?? []).flatMap((segment, index) =>
-    isEmpty(segment) ? [{ path: `/thread/segments/${index}`, message: 'a segment needs text or media' }] : [],
+    isEmpty(segment)
+      ? [{ path: `/thread/segments/${index}`, code: 'empty', message: 'a segment needs text or media' } as const]
+      : [],
   );
   const whole = destinations
     .filter(({ platform }) => !goesOutAsThread(body, platform) && isEmpty(contentFor(body, platform).segments[0]))
-    .map(({ accountId, platform }) => ({
-      path: pointer(body, platform, 0, '/content'),
-      message: `account ${accountId}: a post needs text or media`,
-    }));
+    .map(
+      ({ accountId, platform }): Issue => ({
+        path: pointer(body, platform, 0, '/content'),
+        code: body.thread === null ? 'empty' : 'thread_not_supported',
+        message:
+          body.thread === null
+            ? 'a post needs text or media'
+            : 'a post on a network without threads needs text or media of its own',
+        accountId,
+        platform,
+      }),
+    );
   return body.thread === null ? { empty: whole, threadless: [] } : { empty: segments, threadless: whole };
 };
 
@@ -111,14 +119,17 @@ export const gateIssues = (
   return destinations.flatMap(({ accountId, platform }) => {
     if (!answers.has(platform)) answers.set(platform, firstRefusal(body, platform, assets));
     const issue = answers.get(platform) ?? null;
-    return issue === null ? [] : [{ path: issue.path, message: `account ${accountId}: ${issue.message}` }];
+    return issue === null ? [] : [{ ...issue, accountId, platform }];
   });
 };
 
 const firstRefusal = (body: PostBody, platform: Platform, assets: PostAssets): Issue | null => {
   for (const [part, input] of inputsOf(body, platform, assets).entries()) {
     const [error] = gate(input);
-    if (error !== undefined) return { path: pointer(body, platform, part, error.path), message: error.message };
+    if (error === undefined) continue;
+    const { code, message, mediaId } = error;
+    const path = pointer(body, platform, part, error.path);
+    return mediaId === null ? { path, code, message } : { path, code, message, mediaId };
   }
   return null;
 };
@@ -193,14 +204,19 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
   for (const { path, id, goesTo } of mentionsOf(body)) {
     const asset = assets.get(id);
     if (asset === undefined) {
-      invalid.push({ path, message: 'is not known' });
+      invalid.push({ path, code: 'unknown_id', message: 'is not known' });
       continue;
     }
-    if (path === '/coverMediaId' && asset.kind !== 'image') invalid.push({ path, message: 'must be an image' });
-    if (!asset.publishable) notPublishable.push({ path, message: `is ${asset.status}` });
+    if (path === '/coverMediaId' && asset.kind !== 'image') {
+      invalid.push({ path, code: 'media_wrong_kind', message: 'must be an image', mediaId: id });
+    }
+    if (!asset.publishable) {
+      notPublishable.push({ path, code: 'media_not_publishable', message: `is ${asset.status}`, mediaId: id });
+    }
     const { clientId } = asset;
     if (clientId !== null && destinations.some((one) => goesTo(one) && one.clientId !== clientId)) {
-      notInClient.push({ path, message: 'belongs to another client than the post goes to' });
+      const message = 'belongs to another client than the post goes to';
+      notInClient.push({ path, code: 'media_not_in_client', message, mediaId: id });
     }
   }
   return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
@@ -224,5 +240,11 @@ const frameIssues = (body: PostBody, destinations: readonly Destination[], asset
   const shortest = Math.min(...lengths);
   return coverFrameMs < shortest
     ? []
-    : [{ path: '/coverFrameMs', message: `must lie before the end of the video, which has ${shortest} ms` }];
+    : [
+        {
+          path: '/coverFrameMs',
+          code: 'too_large',
+          message: `must lie before the end of the video, which has ${shortest} ms`,
+        },
+      ];
 };

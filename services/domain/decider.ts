@@ -1,3 +1,4 @@
+import type { Issue } from '#schemas/issues.ts';
 import type { ErrorCode, WorkerCode } from './codes.ts';
 
 /** A decider is a value with pure functions. Time and ids come in with the command. */
@@ -25,14 +26,14 @@ export interface Decider<State, Command, Event extends { readonly type: string }
 /** A command that the rules refuse. */
 export class Rejection extends Error {
   readonly code: ErrorCode | WorkerCode;
-  readonly errors: readonly { readonly path: string; readonly message: string }[];
+  readonly errors: readonly Issue[];
   /** Members of the problem body beyond the standard ones. */
   readonly extra: Readonly<Record<string, unknown>>;
   constructor(
     code: ErrorCode | WorkerCode,
     detail: string,
     more: {
-      readonly errors?: readonly { readonly path: string; readonly message: string }[];
+      readonly errors?: readonly Issue[];
       readonly extra?: Readonly<Record<string, unknown>>;
     } = {},
   ) {

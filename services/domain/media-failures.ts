@@ -1,3 +1,4 @@
+import { fileRules } from '#schemas/issues.ts';
 import type { MediaFailure } from '#schemas/media.ts';
 
 /** Failures of an asset, of one of its renditions or of its publication. GET /errors/{code} serves each code. */
@@ -14,7 +15,6 @@ const words = {
   import_no_room:
     'The workspace has no room for the file: delete assets that no post needs, and import the file again.',
   media_empty: 'The file has no bytes.',
-  media_unreadable: 'The file is damaged: it could not be read as the type that it claims to be.',
   media_unsupported: 'The service does not take files of this kind.',
   media_videos_unavailable: 'This server takes no videos until its operator has installed a current ffmpeg.',
   media_type_mismatch: 'The file is not of the type that the upload announced.',
@@ -24,13 +24,9 @@ const words = {
   media_polyglot: 'The file is of two types at once.',
   media_changed: 'The upload was changed or removed after it was registered.',
   processing_failed: 'The file could not be processed.',
-  media_kind_not_taken: 'The network does not take this kind of media there.',
-  media_too_long: 'The video is longer than the network allows.',
-  media_too_short: 'The video is shorter than the network allows.',
-  media_too_small: 'The picture has fewer pixels than the network requires.',
-  media_too_heavy: 'The file cannot be made small enough for the network.',
   media_too_many_frames: 'The animation has more frames than the network allows.',
   media_aspect_ratio: 'The ratio of width to height is outside the range that the network allows.',
+  ...fileRules,
   rendition_failed: 'The rendition could not be made of this file.',
   media_not_ready: 'The rendition for the network was not made in time.',
   media_missing: 'The asset can no longer be used.',

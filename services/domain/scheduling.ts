@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Platform } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
 import type { Plan, PostBody, Schedule } from '#schemas/post.ts';
 import { maxTargets } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
@@ -34,27 +35,34 @@ export interface PlanInput {
 const pastToleranceMs = 60_000;
 const horizonMonths = 18;
 
-interface Issue {
-  readonly path: string;
-  readonly message: string;
-}
-
 /** The faults of a schedule that do not depend on its accounts. Paths are relative to the body. */
 export const scheduleIssues = (schedule: Schedule, timezone: string): readonly Issue[] => {
   const issues: Issue[] = [];
-  if (!isTimezone(timezone)) issues.push({ path: '/timezone', message: 'must be an IANA timezone' });
+  if (!isTimezone(timezone)) {
+    issues.push({
+      path: '/timezone',
+      code: 'unknown_timezone',
+      message: 'must be an IANA timezone, such as Europe/Berlin',
+    });
+  }
   const { type, scheduledAt, scheduledLocal, from, to } = schedule;
   if (type === 'at' && scheduledAt === null && scheduledLocal === null) {
-    issues.push({ path: '/schedule/scheduledAt', message: 'is required, or scheduledLocal, when type is at' });
+    issues.push({
+      path: '/schedule/scheduledAt',
+      code: 'required',
+      message: 'is required, or scheduledLocal, when type is at',
+    });
   }
   if (type === 'at' && scheduledLocal !== null && !isLocalDateTime(scheduledLocal)) {
-    issues.push({ path: '/schedule/scheduledLocal', message: 'is not a date and time' });
+    issues.push({ path: '/schedule/scheduledLocal', code: 'no_such_time', message: 'is not a time of the calendar' });
   }
   if (type === 'range') {
-    if (from === null) issues.push({ path: '/schedule/from', message: 'is required when type is range' });
-    if (to === null) issues.push({ path: '/schedule/to', message: 'is required when type is range' });
-    if (from !== null && to !== null && to <= from)
-      issues.push({ path: '/schedule/to', message: 'must be after from' });
+    const missing = (path: string): Issue => ({ path, code: 'required', message: 'is required when type is range' });
+    if (from === null) issues.push(missing('/schedule/from'));
+    if (to === null) issues.push(missing('/schedule/to'));
+    if (from !== null && to !== null && to <= from) {
+      issues.push({ path: '/schedule/to', code: 'wrong_order', message: 'must be after from' });
+    }
   }
   return issues;
 };
@@ -66,18 +74,21 @@ export const jitterOf = (postId: string, accountId: string, spreadMinutes: numbe
   return hash % (spreadMinutes * 60 + 1);
 };
 
+const inPast = (instant: string) => ({ code: 'schedule_in_past', message: `${instant} is in the past` }) as const;
+const tooFar = (instant: string) =>
+  ({ code: 'schedule_too_far', message: `${instant} is more than ${horizonMonths} months ahead` }) as const;
+
 /** Checks the new time of a single target. @throws Rejection `schedule_in_past`, `schedule_too_far` */
 export const checkDue = (dueAt: string, now: string, path: string): void => {
-  const errors = (what: string) => ({ errors: [{ path, message: `${dueAt} ${what}` }] });
   if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) {
-    throw new Rejection('schedule_in_past', 'The target would be due in the past.', errors('is in the past'));
+    throw new Rejection('schedule_in_past', 'The target would be due in the past.', {
+      errors: [{ path, ...inPast(dueAt) }],
+    });
   }
   if (dueAt > monthsAfter(now, horizonMonths)) {
-    throw new Rejection(
-      'schedule_too_far',
-      'The target would be due too far ahead.',
-      errors('is more than 18 months ahead'),
-    );
+    throw new Rejection('schedule_too_far', 'The target would be due too far ahead.', {
+      errors: [{ path, ...tooFar(dueAt) }],
+    });
   }
 };
 
@@ -115,7 +126,11 @@ export const planOf = (input: PlanInput): Plan => {
   if (destinations.length > maxTargets) {
     throw new Rejection('validation_failed', `A post goes to at most ${maxTargets} accounts.`, {
       errors: [
-        { path: '/targets', message: `selects ${destinations.length} accounts, at most ${maxTargets} are allowed` },
+        {
+          path: '/targets',
+          code: 'too_many',
+          message: `selects ${destinations.length} accounts, at most ${maxTargets} are allowed`,
+        },
       ],
     });
   }
@@ -125,24 +140,21 @@ export const planOf = (input: PlanInput): Plan => {
   const far: Issue[] = [];
   const targets = destinations.map((destination, index): PlannedTarget => {
     const wished = wishedAt(input, destination, index, destinations.length);
-    const issue = (what: string): Issue => ({
-      path: '/schedule',
-      message: `account ${destination.accountId}: ${wished} ${what}`,
-    });
-    if (wished < earliest) past.push(issue('is in the past'));
-    if (wished > latest) far.push(issue('is more than 18 months ahead'));
-    const jitterSeconds = jitterOf(input.postId, destination.accountId, input.schedule.spreadMinutes ?? 0);
+    const { accountId, platform } = destination;
+    if (wished < earliest) past.push({ path: '/schedule', ...inPast(wished), accountId, platform });
+    if (wished > latest) far.push({ path: '/schedule', ...tooFar(wished), accountId, platform });
+    const jitterSeconds = jitterOf(input.postId, accountId, input.schedule.spreadMinutes ?? 0);
     return {
-      targetId: targetIdOf(input.postId, destination.accountId, input.number),
-      accountId: destination.accountId,
+      targetId: targetIdOf(input.postId, accountId, input.number),
+      accountId,
       clientId: destination.clientId,
-      platform: destination.platform,
+      platform,
       dueAt: new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString(),
       scheduledLocal: input.schedule.type === 'at' ? input.schedule.scheduledLocal : null,
       timezone: zoneOf(destination, input.timezone),
       jitterSeconds,
       scheduleMode: 'managed',
-      scheduleModeReason: modeReason(input, destination.platform),
+      scheduleModeReason: modeReason(input, platform),
     };
   });
   if (past.length > 0) throw new Rejection('schedule_in_past', 'A target would be due in the past.', { errors: past });

@@ -46,7 +46,7 @@ export const createWorkspace = async (
 ): Promise<{ readonly workspaceId: string; readonly memberId: string }> => {
   if (!isTimezone(timezone)) {
     throw new Rejection('validation_failed', 'A workspace needs a zone of the IANA database.', {
-      errors: [{ path: '/timezone', message: 'must be an IANA timezone' }],
+      errors: [{ path: '/timezone', code: 'unknown_timezone', message: 'must be an IANA timezone' }],
     });
   }
   const workspaceId = uuidv7();

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { check, untilQuiet } from '#test/faults/check.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
+import { assertContract } from '#test/support/contract.ts';
 import { patience } from '#test/support/patience.ts';
 import { type TestServer, testServer } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -69,6 +70,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
       assert.match(answer.headers.get('content-type') ?? '', /application\/problem\+json/);
       assert.ok(Number(answer.headers.get('retry-after')) > 0);
       const problem = (await answer.json()) as { code: string; correlationId: string };
+      assertContract({ method, path, status: 503, headers: Object.fromEntries(answer.headers), body: problem });
       assert.equal(problem.code, 'unavailable');
       assert.ok(problem.correlationId.length > 0);
     }

@@ -1,15 +1,24 @@
 /**
- * Validates every request and answer of a test against contracts/openapi.json, as a caller with only the contract
- * would.
+ * Holds every exchange of a test against contracts/openapi.json, as a caller with only the contract would, and every
+ * refusal against the codes that its operation declares.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import type { ErrorCode } from '#domain/codes.ts';
+import { issueCodes } from '#schemas/issues.ts';
+import { maxIssues } from '#schemas/validator.ts';
+import { codesOf } from '#services/api/contract/codes.ts';
+import { errors, isErrorCode } from '#services/api/errors.ts';
+import type { Operation } from '#services/api/operation.ts';
+import { operations } from '#services/api/operations.ts';
+import { isJargon } from './jargon.ts';
 
 type Json = Record<string, unknown>;
 interface Response {
-  readonly content?: Readonly<Record<string, { readonly examples?: Readonly<Record<string, unknown>> }>>;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, unknown>>;
 }
 interface Documented {
   readonly operationId: string;
@@ -21,14 +30,33 @@ const document = JSON.parse(readFileSync(new URL('../../contracts/openapi.json',
   readonly paths: Readonly<Record<string, Readonly<Record<string, Documented>>>>;
 };
 
+/** A member that the contract does not declare is lost in every typed client, so an answer may have none. */
+const closed = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const parts = Object.fromEntries(
+    Object.entries(schema).map(([name, part]) => [name, name.startsWith('example') ? part : closed(part)]),
+  );
+  const { type, properties, additionalProperties, patternProperties } = schema as Json;
+  const isOpen = type === 'object' && properties !== undefined && !additionalProperties && !patternProperties;
+  return isOpen ? { ...parts, additionalProperties: false } : parts;
+};
+
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
-ajv.addSchema({ ...document, $id: 'openapi' });
+ajv.addSchema({ ...document, $id: 'requests' });
+ajv.addSchema({ ...(closed(document) as Json), $id: 'answers' });
 
 const escaped = (part: string): string => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
 const compiled = new Map<string, ValidateFunction>();
-const validatorAt = (parts: readonly string[]): ValidateFunction => {
-  const ref = `openapi#/${parts.map(escaped).join('/')}`;
+/** Where a part of the document is nothing but a reference, the schema it names: every problem is one schema. */
+const placeOf = (parts: readonly string[]): readonly string[] => {
+  const part = parts.reduce((at: unknown, step) => (at as Json | undefined)?.[step], document) as Json | undefined;
+  const { $ref, ...rest } = part ?? {};
+  return typeof $ref === 'string' && Object.keys(rest).length === 0 ? $ref.split('/').slice(1) : parts;
+};
+const validatorAt = (of: 'requests' | 'answers', parts: readonly string[]): ValidateFunction => {
+  const ref = `${of}#/${placeOf(parts).map(escaped).join('/')}`;
   const known = compiled.get(ref) ?? ajv.compile({ $ref: ref });
   compiled.set(ref, known);
   return known;
@@ -57,10 +85,14 @@ export const documented = (method: string, path: string): Found | null => {
 
 export interface Exchange {
   readonly method: string;
+  /** Without /v1 and query. */
   readonly path: string;
-  readonly sent: unknown;
+  /** Undefined where it is not known. */
+  readonly sent?: unknown;
   readonly status: number;
-  readonly contentType: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Parsed where it is JSON, else the text. */
   readonly body: unknown;
 }
 
@@ -86,29 +118,91 @@ const withoutCourtesies = (sent: unknown): unknown => {
     : published;
 };
 
-/** @throws AssertionError where the exchange differs from the contract */
-export const assertContract = ({ method, path, sent, status, contentType, body }: Exchange): void => {
+/** Headers of HTTP itself, which no contract lists. */
+const plainHeaders = new Set([
+  ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding', 'cache-control'],
+  'strict-transport-security',
+  // Of the pages for people.
+  ...['content-security-policy', 'referrer-policy', 'x-content-type-options', 'x-frame-options'],
+]);
+/** On every answer. */
+const everywhere = ['x-correlation-id', 'ratelimit-policy', 'ratelimit'];
+
+const declaredCodes = new Map<string, ReadonlySet<ErrorCode>>();
+const codesBy = (id: string): ReadonlySet<ErrorCode> => {
+  const known = declaredCodes.get(id);
+  if (known !== undefined) return known;
+  const made = new Set(codesOf(operations.find((one) => one.id === id) as Operation));
+  declaredCodes.set(id, made);
+  return made;
+};
+
+interface ProblemBody {
+  readonly status?: number;
+  readonly code?: string;
+  readonly errors?: readonly { readonly path: string; readonly message: string; readonly code: string }[];
+}
+
+/** What is wrong with a problem, whichever operation answers it. */
+const problemFaults = (status: number, body: unknown): readonly string[] => {
+  const { code = '', errors: issues = [], ...rest } = (body ?? {}) as ProblemBody;
+  const faults: string[] = [];
+  if (!isErrorCode(code)) faults.push(`the code ${code} is not in the catalogue`);
+  else if (errors[code].status !== status)
+    faults.push(`${code} has the status ${errors[code].status} in the catalogue`);
+  if (rest.status !== status) faults.push(`the body says ${rest.status}`);
+  if (issues.length > maxIssues) faults.push(`${issues.length} entries in errors`);
+  for (const issue of issues) {
+    if (!Object.hasOwn(issueCodes, issue.code)) faults.push(`the code ${issue.code} of an entry is not in the list`);
+    if (issue.path !== '' && !issue.path.startsWith('/')) faults.push(`${issue.path} is no JSON Pointer`);
+    if (isJargon(issue.message)) faults.push(`"${issue.message}" is not for people`);
+  }
+  return faults;
+};
+
+/** The ways in which an exchange differs from the contract. */
+export const contractFaults = ({ method, path, sent, status, headers, body }: Exchange): readonly string[] => {
   const found = documented(method, path);
-  if (found === null) return;
+  const type = (headers['content-type'] ?? '').split(';')[0] ?? '';
+  const where = `${found?.operation.operationId ?? `${method} ${path}`} ${status}`;
+  const faults: string[] = [];
+  const check = (of: 'requests' | 'answers', parts: readonly string[], value: unknown): void => {
+    const validate = validatorAt(of, parts);
+    if (!validate(value)) faults.push(`${of} ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`);
+  };
+  if (status >= 400) faults.push(...problemFaults(status, body));
+  if (found === null) {
+    if (status >= 400) check('answers', ['components', 'schemas', 'Problem'], body);
+    return faults.map((one) => `${where}: ${one}`);
+  }
   const { operation } = found;
-  const where = `${operation.operationId} ${status}`;
   const place = ['paths', found.path, method.toLowerCase()];
   const answer = operation.responses[String(status)];
-  assert.ok(answer !== undefined, `${where}: the contract does not declare this status`);
-  const type = contentType.split(';')[0] ?? '';
-  assert.ok(answer.content?.[type] !== undefined, `${where}: the contract does not declare ${type}`);
+  if (answer === undefined) faults.push('the contract does not declare this status');
+  else if (answer.content?.[type] === undefined) faults.push(`the contract does not declare ${type}`);
+  else check('answers', [...place, 'responses', String(status), 'content', type, 'schema'], body);
   if (status >= 400) {
-    const { code } = body as { readonly code?: string };
-    const declared = Object.keys(answer.content[type]?.examples ?? {});
-    assert.ok(declared.includes(String(code)), `${where}: the contract does not declare the code ${code}`);
+    const { code } = body as ProblemBody;
+    if (!(codesBy(operation.operationId) as ReadonlySet<unknown>).has(code)) {
+      faults.push(`the operation does not declare the code ${code}`);
+    }
   }
-  const check = (parts: readonly string[], value: unknown, what: string): void => {
-    const validate = validatorAt(parts);
-    assert.ok(validate(value), `${where}: ${what} ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`);
-  };
-  check([...place, 'responses', String(status), 'content', type, 'schema'], body, 'answer');
+  const declared = new Set(Object.keys(answer?.headers ?? {}).map((name) => name.toLowerCase()));
+  for (const name of Object.keys(headers)) {
+    if (!plainHeaders.has(name) && !declared.has(name)) faults.push(`the contract does not declare the header ${name}`);
+  }
+  for (const name of [...everywhere, ...(status === 429 || status === 503 ? ['retry-after'] : [])]) {
+    if (headers[name] === undefined) faults.push(`the header ${name} is missing`);
+  }
   // An accepted body must be valid; a refused one may be anything.
   if (status === 200 && operation.requestBody !== undefined && sent !== undefined) {
-    check([...place, 'requestBody', 'content', 'application/json', 'schema'], withoutCourtesies(sent), 'request');
+    check('requests', [...place, 'requestBody', 'content', 'application/json', 'schema'], withoutCourtesies(sent));
   }
+  return faults.map((one) => `${where}: ${one}`);
+};
+
+/** @throws AssertionError where the exchange differs from the contract */
+export const assertContract = (exchange: Exchange): void => {
+  const faults = contractFaults(exchange);
+  assert.equal(faults.length, 0, faults.join('\n'));
 };

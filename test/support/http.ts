@@ -32,6 +32,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { Deps, Readers } from '#services/api/deps.ts';
 import { Lists } from '#services/api/lists.ts';
@@ -39,6 +40,7 @@ import { startServer } from '#services/api/server.ts';
 import { migrateApi } from '#services/api/tables.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { assertContract } from './contract.ts';
+import { contractAudit } from './contract-audit.ts';
 import { testDatabase } from './postgres.ts';
 import { TestKeys } from './projecting.ts';
 
@@ -52,7 +54,7 @@ export interface Answered {
     readonly page?: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
     readonly meta?: { readonly correlationId: string };
     readonly code?: string;
-    readonly errors?: readonly { readonly path: string; readonly message: string }[];
+    readonly errors?: readonly Issue[];
     readonly correlationId?: string;
     readonly [member: string]: unknown;
   };
@@ -98,7 +100,8 @@ export const callerOf = (base: () => string, token: string | null) => {
     const plain = path.split('?')[0] ?? path;
     if (method !== 'HEAD' && method !== 'OPTIONS') {
       const value = body ?? text;
-      assertContract({ method, path: plain, sent: ask.body, status: response.status, contentType, body: value });
+      const headers = Object.fromEntries(response.headers);
+      assertContract({ method, path: plain, sent: ask.body, status: response.status, headers, body: value });
     }
     const data = body?.data as Answered['data'];
     return {
@@ -167,6 +170,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const watch = new PositionWatch(pool, log);
   const names = projections.map(({ name }) => name);
   const clock = { shiftMs: 0 };
+  const audit = contractAudit();
   const now = () => Date.now() + clock.shiftMs;
   let origin = '';
   const root = await mkdtemp(join(tmpdir(), 'postline-blobs-'));
@@ -197,6 +201,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     analytics: null,
     sandboxProfile,
     ...options.deps,
+    first: [audit.middleware, ...(options.deps?.first ?? [])],
   };
   const server = await startServer(deps, { host: '127.0.0.1', port: 0 });
   closers.push(() => server.stop(500));
@@ -277,6 +282,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     close: async () => {
       for (const end of closers.splice(0).reverse()) await end();
       await db.drop();
+      audit.assertClean();
     },
   };
 };

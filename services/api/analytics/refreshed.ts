@@ -20,7 +20,8 @@ export const accountsToRefresh = async (
 
 const allConnected = async ({ deps, workspaceId }: Asking): Promise<readonly string[]> => {
   const ids = await connectedAccountIds(deps.knex, workspaceId, maxRefreshed + 1);
-  if (ids.length > maxRefreshed) throw invalid('/accountIds', `is needed: more than ${maxRefreshed} are connected`);
+  if (ids.length > maxRefreshed)
+    throw invalid('/accountIds', 'required', `is required: more than ${maxRefreshed} are connected`);
   return ids;
 };
 
@@ -37,6 +38,10 @@ const named = async (call: Asking, sent: readonly string[]): Promise<readonly st
   }
   if (unknown.length === 0) return ids;
   throw new Refusal('validation_failed', 'The input is not valid.', {
-    errors: unknown.map((id) => ({ path: `/accountIds/${sent.indexOf(id)}`, message: 'is not known' })),
+    errors: unknown.map((id) => ({
+      path: `/accountIds/${sent.indexOf(id)}`,
+      code: 'unknown_id',
+      message: 'is not known',
+    })),
   });
 };

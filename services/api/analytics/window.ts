@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill';
 import type { Window } from '#projections/analytics/rollup.ts';
 import type { Comparison } from '#schemas/http/analytics.ts';
-import { Refusal } from '../refusal.ts';
+import { badParameter } from '../refusal.ts';
 
 /** The days that a question is about. */
 
@@ -11,15 +11,13 @@ const maxDays = 400;
 const earliest = '2000-01-01';
 const latest = '2100-12-31';
 
-const refuse = (name: 'from' | 'to', message: string): Refusal =>
-  new Refusal('invalid_parameter', `The parameter ${name} ${message}.`, { errors: [{ path: `/${name}`, message }] });
-
 const dateOf = (name: 'from' | 'to', text: string): Temporal.PlainDate => {
-  if (text < earliest || text > latest) throw refuse(name, `must be a day from ${earliest} to ${latest}`);
+  if (text < earliest || text > latest)
+    throw badParameter(name, 'out_of_range', `must be a day from ${earliest} to ${latest}`);
   try {
     return Temporal.PlainDate.from(text, { overflow: 'reject' });
   } catch {
-    throw refuse(name, 'is not a day of the calendar');
+    throw badParameter(name, 'no_such_time', 'is not a day of the calendar');
   }
 };
 
@@ -38,8 +36,9 @@ export const windowOf = (
       : dateOf('to', asked.to);
   const from = asked.from === undefined ? to.subtract({ days: defaultDays - 1 }) : dateOf('from', asked.from);
   const { days } = from.until(to, { largestUnit: 'days' });
-  if (days < 0) throw refuse('from', `must not be after ${asked.to === undefined ? 'today' : 'to'}`);
-  if (days >= maxDays) throw refuse('from', `must be less than ${maxDays} days before to`);
+  if (days < 0)
+    throw badParameter('from', 'wrong_order', `must not be after ${asked.to === undefined ? 'today' : 'to'}`);
+  if (days >= maxDays) throw badParameter('from', 'out_of_range', `must be less than ${maxDays} days before to`);
   return { from: from.toString(), to: to.toString() };
 };
 

@@ -5,6 +5,7 @@ import { deliveryHeaders, publishedEvents } from './webhooks.ts';
 
 const DeliveryHeaders = {
   type: 'object',
+  description: 'The headers of a delivery: its signatures, and which event and attempt it is.',
   properties: {
     'content-type': { type: 'string', const: 'application/json', description: 'Every body is JSON in UTF-8.' },
     ...Object.fromEntries(

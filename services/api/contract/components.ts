@@ -25,6 +25,10 @@ const typeOfConst = (value: unknown): string => (value === null ? 'null' : typeo
 const valueText = (value: unknown): string =>
   `\`${typeof value === 'string' && value !== '' ? value : JSON.stringify(value)}\``;
 
+/** Without a format, generators take an integer for one of 32 bits. */
+const widthOf = ({ maximum }: ContractNode): ContractNode =>
+  typeof maximum === 'number' && maximum < 2 ** 31 ? {} : { format: 'int64' };
+
 /** Words of a member that the server fills where it is absent. A keyword would make clients send the value. */
 export const withDefault = (description: unknown, preset: unknown): string => {
   const words = preset === null ? '' : `Default: ${valueText(preset)}.`;
@@ -95,6 +99,9 @@ export class Components {
       return { ...rest, type: 'string', ...(open === true ? { 'x-extensible-enum': values } : { enum: values }) };
     }
     if ('const' in node) return { type: typeOfConst(node.const), ...rest };
+    // Null today, an id tomorrow: generators have no type for null alone.
+    if (isNull(node)) return { ...rest, type: ['string', 'null'] };
+    if (node.type === 'integer') return { ...rest, ...widthOf(node) };
     const map = isObject(patternProperties) ? Object.entries(patternProperties) : [];
     const [[key, member] = []] = map;
     if (map.length > 1 || (key !== undefined && key !== anyKey)) {

@@ -51,6 +51,8 @@ const refusals = (operation: Operation): Record<string, ContractNode> => {
           ...onAll,
           ...(status === 429 || status === 503 ? { 'Retry-After': headerRef('RetryAfter') } : {}),
           ...(status === 401 ? { 'WWW-Authenticate': header('Bearer.') } : {}),
+          // A call may have stored events before it was refused.
+          ...(operation.method === 'GET' ? {} : { 'X-Consistency-Token': headerRef('ConsistencyToken') }),
         },
         content: {
           'application/problem+json': {

@@ -12,8 +12,9 @@ import { invalid, Refusal } from '../refusal.ts';
 export const requireTakenType = (contentType: string, bytes: number): string => {
   const type = contentType.trim().toLowerCase();
   const kind = kindOfType(type);
-  if (kind === null) throw invalid('/contentType', `must be one of: ${takenTypes.join(', ')}`);
-  if (bytes > largestOf[kind]) throw invalid('/bytes', `must be <= ${largestOf[kind]} for a file of kind ${kind}`);
+  if (kind === null) throw invalid('/contentType', 'not_allowed', `must be one of: ${takenTypes.join(', ')}`);
+  if (bytes > largestOf[kind])
+    throw invalid('/bytes', 'too_large', `must be at most ${largestOf[kind]} for a file of kind ${kind}`);
   return type;
 };
 

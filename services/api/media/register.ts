@@ -53,7 +53,7 @@ const loadOwn = async ({ deps, workspaceId }: Registering, assetId: string): Pro
   const loaded = await deps.store.load(media, assetId);
   const { state, events } = loaded;
   if (state.status === 'none' || isDeleted(state) || events[0]?.metadata.workspaceId !== workspaceId) {
-    throw invalid('/assetId', 'is not known');
+    throw invalid('/assetId', 'unknown_id', 'is not known');
   }
   return loaded;
 };

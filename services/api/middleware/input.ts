@@ -1,13 +1,14 @@
 import type { Context, Middleware } from 'koa';
 import type { TObject } from 'typebox';
 import { clean } from '#schemas/http/clean.ts';
-import { issuesOf } from '#schemas/validator.ts';
+import type { Issue } from '#schemas/issues.ts';
+import { issueAt, issuesOf } from '#schemas/validator.ts';
 import type { BodyBudget, HeldBytes } from '../body-budget.ts';
 import { bodyCost, type HeavyBodies, type Piece } from '../heavy-bodies.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '../json.ts';
 import { isJsonType } from '../media-type.ts';
 import { nounOf, type Operation } from '../operation.ts';
-import { notFound, Refusal } from '../refusal.ts';
+import { badParameter, notFound, Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 import type { Allowances } from './rate-limit.ts';
 
@@ -24,8 +25,11 @@ const read = (type: string, text: string): unknown => {
   return text;
 };
 
-const badParameter = (name: string, message: string) =>
-  new Refusal('invalid_parameter', `The parameter ${name} ${message}.`, { errors: [{ path: `/${name}`, message }] });
+/** A caller knows a parameter by its name, not the entries that its text is cut into. */
+const ofParameters = (issues: readonly Issue[]): readonly Issue[] => {
+  const byName = Map.groupBy(issues, ({ path }) => path.split('/', 2).join('/'));
+  return [...byName].flatMap(([path, [first]]) => (first === undefined ? [] : [{ ...first, path }]));
+};
 
 /** @throws Refusal 400 that names the parameter, or the parameters that the operation takes. */
 const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
@@ -34,19 +38,23 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
   for (const [name, text] of new URLSearchParams(ctx.querystring)) {
     if (!Object.hasOwn(properties, name)) {
       const accepted = Object.keys(properties).join(', ');
-      throw badParameter(name.slice(0, 100), `is not one of this operation, which takes ${accepted || 'none'}`);
+      const message = `is not one of this operation, which takes ${accepted || 'none'}`;
+      const shown = name.slice(0, 100).toWellFormed();
+      throw new Refusal('invalid_parameter', `The parameter ${shown} is not known.`, {
+        errors: [issueAt([name], 'unknown_parameter', message)],
+      });
     }
-    if (text.includes('\0')) throw badParameter(name, 'must not contain NUL');
+    if (text.includes('\0')) throw badParameter(name, 'invalid_text', 'must not contain NUL');
     const value = read(typeOf(properties[name]), text);
     const earlier = Object.hasOwn(values, name) ? values[name] : undefined;
     // The contract says commas; half of the generators of clients repeat the parameter whatever it says.
-    if (earlier !== undefined && !Array.isArray(earlier)) throw badParameter(name, 'may be sent once');
+    if (earlier !== undefined && !Array.isArray(earlier)) throw badParameter(name, 'repeated', 'may be sent once');
     values[name] = Array.isArray(earlier) && Array.isArray(value) ? [...earlier, ...value] : value;
   }
   if (schema === undefined) return {};
   const issues = issuesOf(schema, values);
   if (issues.length > 0) {
-    throw new Refusal('invalid_parameter', 'A parameter is not valid.', { errors: issues });
+    throw new Refusal('invalid_parameter', 'A parameter is not valid.', { errors: ofParameters(issues) });
   }
   return clean(schema, values);
 };

@@ -5,6 +5,7 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
+import type { Issue } from '#schemas/issues.ts';
 import { maxIssues } from '#schemas/validator.ts';
 import type { Deps } from '../deps.ts';
 import { categoryOf, errors, isErrorCode } from '../errors.ts';
@@ -52,7 +53,7 @@ const isUnavailable = (error: unknown): boolean => {
 interface ProblemAnswer {
   readonly code: ErrorCode;
   readonly detail: string | null;
-  readonly errors: readonly { readonly path: string; readonly message: string }[];
+  readonly errors: readonly Issue[];
   readonly extra: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -68,7 +69,7 @@ export const toProblem = (error: unknown): ProblemAnswer => {
     return {
       code: 'validation_failed',
       detail,
-      errors: [{ path: '', message: 'is too large to be stored' }],
+      errors: [{ path: '', code: 'too_many_bytes', message: 'is too large to be stored' }],
       extra: {},
       headers: {},
     };

@@ -44,6 +44,7 @@ export const createPost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
+    'not_supported_yet',
   ],
   example: postExample,
   handle: async (call) => {

@@ -38,7 +38,12 @@ export const replayWebhook = operation({
       accept: async () => {
         const from = Date.parse(body.from);
         const to = Math.min(Date.parse(body.to ?? call.now), Date.parse(call.now));
-        if (to <= from) throw invalid(body.to === undefined ? '/from' : '/to', '`from` must lie before `to`');
+        if (to <= from)
+          throw invalid(
+            body.to === undefined ? '/from' : '/to',
+            'wrong_order',
+            body.to === undefined ? 'must lie before now' : 'must lie after from',
+          );
         requireKnownEvents(body.types, '/types');
         return {
           replayId: uuidv7(),

@@ -1,10 +1,10 @@
-import { Rejection } from '#domain/decider.ts';
 import { checkDue } from '#domain/scheduling.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { PostTarget, PostTargetReschedule } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';
 import { targetExample } from '../posts/examples.ts';
 import { actOnTarget } from '../posts/target-action.ts';
+import { invalid } from '../refusal.ts';
 
 export const reschedulePostTarget = operation({
   id: 'reschedulePostTarget',
@@ -33,9 +33,7 @@ export const reschedulePostTarget = operation({
   handle: (call) => {
     const { scheduledAt, shiftMinutes } = call.body;
     if ((scheduledAt === undefined) === (shiftMinutes === undefined)) {
-      throw new Rejection('validation_failed', 'The input is not valid.', {
-        errors: [{ path: '', message: 'exactly one of scheduledAt and shiftMinutes must be sent' }],
-      });
+      throw invalid('', 'exclusive', 'exactly one of scheduledAt and shiftMinutes must be sent');
     }
     return actOnTarget(call, {
       accept: ({ target: { state } }) => {

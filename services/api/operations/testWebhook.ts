@@ -1,6 +1,6 @@
 import { webhook } from '#domain/webhook.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { WebhookDelivery, WebhookTest } from '#schemas/http/webhook.ts';
+import { WebhookDelivery, WebhookTestSend } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { lastOf } from '../rows.ts';
 import { requireEventType } from '../webhooks/checks.ts';
@@ -22,7 +22,7 @@ export const testWebhook = operation({
   ifMatch: true,
   bodyOptional: true,
   params: IdParams,
-  body: WebhookTest,
+  body: WebhookTestSend,
   answer: WebhookDelivery,
   codes: ['unknown_event_type', 'stream_full'],
   example: { body: { eventType: 'webhook.test' }, data: examplePending },

@@ -1,14 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import {
-  bodyIssues,
-  emptyIssues,
-  gateIssues,
-  type Issue,
-  type PostAssets,
-  unsupportedIssues,
-} from '#domain/compose.ts';
+import { bodyIssues, emptyIssues, gateIssues, type PostAssets, unsupportedIssues } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type Destination, planOf } from '#domain/scheduling.ts';
+import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
 import { ownClient, select } from './destinations.ts';
@@ -24,7 +18,13 @@ const refuse = (issues: readonly Issue[]): void => {
 const refuseTooLarge = (stored: unknown): number => {
   const bytes = Buffer.byteLength(JSON.stringify(stored));
   if (bytes > maxPostBytes) {
-    refuse([{ path: '', message: `the post has ${bytes} bytes as stored, at most ${maxPostBytes} are allowed` }]);
+    refuse([
+      {
+        path: '',
+        code: 'too_many_bytes',
+        message: `the post has ${bytes} bytes as stored, at most ${maxPostBytes} are allowed`,
+      },
+    ]);
   }
   return bytes;
 };
@@ -58,9 +58,15 @@ export const checkDraft = async (call: Asking, clientId: string, body: PostBody)
   requireDraftMedia(body, clientId, await assetsOf(call, body));
 };
 
+const needsApproval: Issue = {
+  path: '/requestApproval',
+  code: 'not_supported_yet',
+  message: 'this post needs approval, which is not supported yet: save it as a draft',
+};
+
 /**
  * Runs every check of a post that is to be published; all or nothing. Media are checked before the rules of the
- * networks, which need to know them.
+ * networks, which need to know them. `not_supported_yet` comes last: it says that nothing else is wrong.
  */
 export const planPost = async (
   call: Asking,
@@ -69,17 +75,12 @@ export const planPost = async (
   const { id, clientId, body, planNumber } = post;
   // Before any check reads the texts: the time of the checks grows with their size.
   refuseTooLarge(body);
-  refuse([...bodyIssues(body, clientId), ...unsupportedIssues(body)]);
+  refuse(bodyIssues(body, clientId));
   // Both are read at the same time; problems of the accounts are reported first.
   const asked = assetsOf(call, body);
   asked.catch(() => undefined);
   await call.behind(['workspace']);
   const { clients, destinations } = await select(call, clientId, body);
-  if (call.principal.role === 'creator' || clients.some((one) => one.approvalRequired)) {
-    refuse([
-      { path: '/requestApproval', message: 'this post needs approval, which is not supported yet: save it as a draft' },
-    ]);
-  }
   const plan = planOf({
     postId: id,
     number: planNumber,
@@ -100,5 +101,11 @@ export const planPost = async (
   const assets = await asked;
   requireMedia(body, destinations, assets);
   await refuseByNetworks(body, destinations, assets, bytes);
+  const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
+  const unsupported = [...unsupportedIssues(body), ...(isHeld ? [needsApproval] : [])];
+  if (unsupported.length > 0) {
+    const detail = 'The post uses a part of the specification that is not supported yet.';
+    throw new Rejection('not_supported_yet', detail, { errors: unsupported });
+  }
   return plan;
 };

@@ -1,12 +1,12 @@
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import type { ErrorCode } from '#domain/codes.ts';
-import type { Issue } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import { accountsByIds, groupOf } from '#projections/accounts.ts';
 import { getClient } from '#projections/clients.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Issue, IssueCode } from '#schemas/issues.ts';
 import type { PostBody, TargetSelection } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
 
@@ -63,7 +63,7 @@ const named = async (call: Asking, ids: readonly string[]): Promise<readonly (Ac
   return Promise.all(ids.map(async (id) => known.get(id) ?? accountFromStream(call, id)));
 };
 
-const unknown = (path: string): Issue => ({ path, message: 'is not known' });
+const unknown = (path: string): Issue => ({ path, code: 'unknown_id', message: 'is not known' });
 
 const refuse = (
   issues: readonly Issue[],
@@ -125,15 +125,19 @@ const accountsOf = async (call: Asking, ownId: string, selection: TargetSelectio
   const path = (index: number) => `/targets/accountIds/${sent.indexOf(ids[index] ?? '')}`;
   refuse(found.flatMap((one, index) => (one === null ? [unknown(path(index))] : [])));
   const accounts = found.flatMap((one) => (one === null ? [] : [one]));
+  const issuesOf = (at: (one: Account) => boolean, code: IssueCode, message: string): readonly Issue[] =>
+    accounts.flatMap((one, index) =>
+      at(one) ? [{ path: path(index), code, message, accountId: one.id, platform: one.platform }] : [],
+    );
   if (selection.mode === 'selection') {
-    const strangers = accounts.flatMap((one, index) =>
-      one.clientId === ownId ? [] : [{ path: path(index), message: `account ${one.id} belongs to another client` }],
+    const strangers = issuesOf(
+      ({ clientId }) => clientId !== ownId,
+      'account_not_in_client',
+      'belongs to another client than the post',
     );
     refuse(strangers, 'account_not_in_client', 'Every account of a selection must be the post’s own client’s.');
   }
-  const gone = accounts.flatMap((one, index) =>
-    one.status === 'disconnected' ? [{ path: path(index), message: `account ${one.id} is disconnected` }] : [],
-  );
+  const gone = issuesOf(({ status }) => status === 'disconnected', 'account_disconnected', 'is disconnected');
   refuse(gone, 'account_disconnected', 'A selected account is disconnected.');
   return accounts;
 };

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '#domain/codes.ts';
-import { type Issue, mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
+import { mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type MediaState, media } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
@@ -7,6 +7,7 @@ import { mediaIdsOf } from '#domain/post-media.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import { type MediaRow, mediaByIds } from '#projections/media.ts';
 import { platforms } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';

@@ -15,22 +15,24 @@ export const requireAllowedUrl = async ({ egress }: Pick<Deps, 'egress'>, url: s
     await egress.vet(egress.checkUrl(url));
   } catch (error) {
     if (!(error instanceof NotAllowed)) throw error;
-    throw new Refusal('url_not_allowed', error.message, { errors: [{ path: '/url', message: error.message }] });
+    throw new Refusal('url_not_allowed', error.message, {
+      errors: [{ path: '/url', code: 'url_not_allowed', message: error.message }],
+    });
   }
 };
 
-const unknownTypes = (errors: readonly { readonly path: string; readonly message: string }[]): Refusal =>
-  new Refusal('unknown_event_type', 'There is no such event type.', { errors });
+const unknownTypes = (paths: readonly string[], message: string): Refusal =>
+  new Refusal('unknown_event_type', 'There is no such event type.', {
+    errors: paths.map((path) => ({ path, code: 'unknown_event_type', message })),
+  });
 
 /** @throws Refusal 422 `unknown_event_type` that names each entry which matches no type. */
 export const requireKnownEvents = (events: readonly string[] | undefined, path: string): void => {
-  const errors = (events ?? []).flatMap((entry, at) =>
-    isKnownFilter(entry) ? [] : [{ path: `${path}/${at}`, message: 'matches no event type' }],
-  );
-  if (errors.length > 0) throw unknownTypes(errors);
+  const unknown = (events ?? []).flatMap((entry, at) => (isKnownFilter(entry) ? [] : [`${path}/${at}`]));
+  if (unknown.length > 0) throw unknownTypes(unknown, 'matches no event type');
 };
 
 /** One exact type, not a filter. @throws Refusal 422 `unknown_event_type` */
 export const requireEventType = (type: string, path: string): void => {
-  if (!eventTypes.includes(type)) throw unknownTypes([{ path, message: 'is no event type' }]);
+  if (!eventTypes.includes(type)) throw unknownTypes([path], 'is no event type');
 };

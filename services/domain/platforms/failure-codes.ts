@@ -1,16 +1,9 @@
+import { targetRules } from '#schemas/issues.ts';
+
 /** Codes a target may fail with, and what each means: the api serves the sentences under /errors/{code}. */
 export const failureCodes = {
-  text_too_long: 'The text is longer than the network allows.',
-  too_many_media: 'The post has more media than the network takes in one post.',
-  too_few_media: 'The post has fewer media than the network requires.',
-  media_mixed: 'The network does not take these kinds of media in one post.',
-  media_aspects_differ:
-    'The network takes several images in one post only if all have the same ratio of width to height.',
-  override_type: 'An override key of the network has a value of another type.',
-  override_enum: 'An override key of the network has a value it does not know.',
-  override_length: 'An override key of the network has a value that is too long.',
+  ...targetRules,
   tiktok_privacy_level_required: 'TikTok requires the override privacyLevel.',
-  tiktok_branded_content_private: 'TikTok refuses branded content that only its author can see.',
   youtube_title_required: 'YouTube requires a title of 1 to 100 characters without < and >.',
   youtube_description_invalid: 'YouTube refuses descriptions that contain < or >.',
   pinterest_board_required: 'Pinterest requires the override boardId.',

@@ -1,3 +1,5 @@
+import type { GateCode } from '#schemas/issues.ts';
+
 /** One rule of a network that a target breaks. */
 export interface GateError {
   /** The file at fault; null where no single file is. */
@@ -5,5 +7,5 @@ export interface GateError {
   /** JSON Pointer from the target or variant: `/content`, `/overrides/privacyLevel`, `/mediaIds`; `/coverMediaId`. */
   readonly path: string;
   readonly message: string;
-  readonly code: string;
+  readonly code: GateCode;
 }

@@ -2,6 +2,7 @@
 import { places } from '#domain/renditions/failures.ts';
 import { planRenditions } from '#domain/renditions/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { GateCode } from '#schemas/issues.ts';
 import type { MediaKind, MediaProbe, MediaUse } from '#schemas/media.ts';
 import type { GateError } from './gate-error.ts';
 import type { PostShape } from './media-rules.ts';
@@ -36,7 +37,7 @@ const plural = (kinds: readonly MediaKind[], count: number): readonly string[] =
   [...new Set(kinds)].map((kind) => (count === 1 ? kind : `${kind}s`));
 const listed = (words: readonly string[], last: string): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
-const error = (code: string, message: string, mediaId: string | null = null, path = '/mediaIds'): GateError => ({
+const error = (code: GateCode, message: string, mediaId: string | null = null, path = '/mediaIds'): GateError => ({
   path,
   code,
   message,
@@ -55,7 +56,7 @@ const show = (platform: Platform, use: MediaUse, file: GateMedia): Shown => {
   return {
     ...file,
     shownAs: spec?.kind === 'video' ? 'video' : source,
-    refusal: failed && error(failed.code, `media ${id}: ${failed.message}`, id),
+    refusal: failed && error(failed.code, failed.message, id),
     aspect: width === null || height === null ? null : width / height,
   };
 };
@@ -66,7 +67,7 @@ const shapeError = (platform: Platform, use: MediaUse, shown: readonly Shown[]):
   const rows = media.shapes.filter((row) => row.use === use);
   const strange = shown.find(({ shownAs }) => !rows.some(({ kinds }) => kinds.includes(shownAs)));
   if (strange !== undefined) {
-    const message = `media ${strange.id}: ${name} takes no ${strange.shownAs}s${places[use]}`;
+    const message = `${name} takes no ${strange.shownAs}s${places[use]}`;
     return strange.refusal ?? error('media_kind_not_taken', message, strange.id);
   }
   const suiting = rows.filter(({ kinds }) => shown.every(({ shownAs }) => kinds.includes(shownAs)));

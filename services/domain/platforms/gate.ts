@@ -1,5 +1,6 @@
 /** Checks one target against the rules of its network: before it is scheduled, and again before it is published. */
 import type { Platform } from '#schemas/common.ts';
+import type { GateCode } from '#schemas/issues.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { GateError } from './gate-error.ts';
 import { type GateMedia, mediaErrors } from './gate-media.ts';
@@ -47,7 +48,7 @@ function textErrors({ platform, content, overrides }: GateInput): GateError[] {
     }));
 }
 
-const about = (key: string, code: string, message: string): GateError => ({
+const about = (key: string, code: GateCode, message: string): GateError => ({
   path: `/overrides/${key}`,
   code,
   message,

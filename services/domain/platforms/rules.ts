@@ -3,6 +3,7 @@
  * the same value. Every figure names in its file the page it was read from.
  */
 import type { Platform } from '#schemas/common.ts';
+import type { GateCode } from '#schemas/issues.ts';
 import type { FailureCode } from './failure-codes.ts';
 import type { InsightsTable } from './insights-table.ts';
 import type { NetworkMedia } from './media-rules.ts';
@@ -121,7 +122,7 @@ export interface BannedPair {
   readonly when: Readonly<Record<string, string | boolean>>;
   /** The key an error points at. */
   readonly path: string;
-  readonly code: FailureCode;
+  readonly code: GateCode;
   readonly message: string;
 }
 

@@ -1,10 +1,10 @@
 import type { ImageRules, UseRules } from '#domain/platforms/media-rules.ts';
 import { violations } from '#domain/platforms/media-violations.ts';
-import type { MediaFailure, MediaNeed, MediaProbe } from '#schemas/media.ts';
+import type { MediaNeed, MediaProbe } from '#schemas/media.ts';
 import { type Canvas, canvasOf } from './canvas.ts';
 import { tooSmall, unknownFacts } from './failures.ts';
 import { imageShapes } from './ladder.ts';
-import type { RenditionPlan } from './plan.ts';
+import type { RenditionPlan, Unfitting } from './plan.ts';
 
 /** A still as an image: JPEG, since every network takes it; transparent parts become white. */
 export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
@@ -32,7 +32,7 @@ const jpegOf = (
   need: MediaNeed,
   rules: ImageRules,
   probe: MediaProbe,
-): { readonly jpeg: Jpeg } | { readonly failure: MediaFailure } => {
+): { readonly jpeg: Jpeg } | { readonly failure: Unfitting } => {
   const { kind, width, height } = probe;
   if (width === null || height === null) return { failure: unknownFacts(need, kind) };
   const { box, quality, maxBytes } = imageShapes[rules.target];

@@ -8,7 +8,7 @@ import { canvasOf } from './canvas.ts';
 import { fileTooHeavy, notTaken } from './failures.ts';
 import { frameAt, planFrame, planImage } from './image.ts';
 import { imageShapes } from './ladder.ts';
-import type { RenditionPlan } from './plan.ts';
+import type { RenditionPlan, Unfitting } from './plan.ts';
 import { planVideo } from './video.ts';
 
 /** Plans renditions from the probe of a file and the networks' rules alone. */
@@ -46,7 +46,11 @@ const planOf = (need: MediaNeed, probe: MediaProbe): RenditionPlan => {
     : { failure: notTaken(need, probe.kind) };
 };
 
-export const planRenditions = (probe: MediaProbe, needs: readonly MediaNeed[]): readonly PlannedNeed[] =>
+type PlannedRendition =
+  | Exclude<PlannedNeed, { readonly outcome: 'failed' }>
+  | (MediaNeed & { readonly outcome: 'failed'; readonly failure: Unfitting });
+
+export const planRenditions = (probe: MediaProbe, needs: readonly MediaNeed[]): readonly PlannedRendition[] =>
   needs.map(({ platform, use }) => {
     const need = { platform, use };
     const plan = planOf(need, probe);

@@ -1,11 +1,11 @@
 import { minVideoBytes } from '#domain/platforms/media-blocks.ts';
 import type { UseRules, VideoRules } from '#domain/platforms/media-rules.ts';
 import { type Violation, violations, wrapping } from '#domain/platforms/media-violations.ts';
-import type { MediaFailure, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
+import type { MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
 import { tooHeavy, tooLong, tooShort, tooSmall, unknownFacts } from './failures.ts';
 import { heaviest, type Rung, rateFor, rungsFor } from './ladder.ts';
-import type { RenditionPlan } from './plan.ts';
+import type { RenditionPlan, Unfitting } from './plan.ts';
 
 type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
 
@@ -102,7 +102,7 @@ const encodeOf = (
   rules: VideoRules,
   probe: Seen,
   rounds: number,
-): { spec: VideoSpec } | { failure: MediaFailure } => {
+): { spec: VideoSpec } | { failure: Unfitting } => {
   const { kind, width, height, durationMs } = probe;
   const specs = rungsFor(rules.target, width, height).map((rung) => specAt(rules, rung, probe, rounds));
   if (specs.includes(null)) return { failure: tooSmall(need, width, height) };

@@ -106,13 +106,13 @@ suite('a refresh over HTTP', (t) => {
     assert.equal(answer.status, 422);
     assert.equal(answer.body.code, 'validation_failed');
     assert.deepEqual(answer.body.errors, [
-      { path: '/accountIds/1', message: 'is not known' },
-      { path: '/accountIds/3', message: 'is not known' },
+      { path: '/accountIds/1', code: 'unknown_id', message: 'is not known' },
+      { path: '/accountIds/3', code: 'unknown_id', message: 'is not known' },
     ]);
     assert.deepEqual(await world.eventsAfter(position), []);
     const own = await world.agency('Others');
     const theirs = await (await session(own.workspaceId, own.memberId)).post(path, { accountIds: [mine.id] });
-    assert.deepEqual(theirs.body.errors, [{ path: '/accountIds/0', message: 'is not known' }]);
+    assert.deepEqual(theirs.body.errors, [{ path: '/accountIds/0', code: 'unknown_id', message: 'is not known' }]);
     const twin = await session(world.workspaceId, world.memberId, 'test');
     const foreign = await twin.post(path, { accountIds: [mine.id] });
     assert.equal(foreign.status, 422, 'test and live data do not see each other');

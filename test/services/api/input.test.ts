@@ -88,7 +88,10 @@ suite('input over HTTP', (t) => {
     });
     const paths = new Set(answer.body.errors?.map(({ path }) => path));
     assert.deepEqual([...paths].sort(), ['/approvalRequired', '/name', '/rules', '/type']);
-    assert.equal(answer.body.errors?.find(({ path }) => path === '/approvalRequired')?.message, 'must be boolean');
+    assert.equal(
+      answer.body.errors?.find(({ path }) => path === '/approvalRequired')?.message,
+      'must be true or false',
+    );
     assert.equal(answer.body.errors?.filter(({ path }) => path === '/approvalRequired').length, 1);
     const odd = await world.owner.request('POST', '/clients', { raw: withRules('{"a/b~c":"\\u0000"}') });
     assert.equal(odd.body.errors?.[0]?.path, '/rules/a~1b~0c');

@@ -167,8 +167,49 @@ suite('posts over HTTP', (t) => {
       [{ variants: [{ platform: 'x', overrides: { firstComment: 'hi' } }] }, '/variants/0/overrides/firstComment'],
     ];
     for (const [more, path] of cases) {
-      refused(await appendsNothing(() => create(more)), 422, 'validation_failed', [path]);
-      assert.equal((await create({ ...more, saveDraft: true })).status, 200);
+      const answer = await appendsNothing(() => create(more));
+      refused(answer, 422, 'not_supported_yet', [path]);
+      assert.deepEqual(answer.body.errors?.[0], { path, code: 'not_supported_yet', message: 'is not supported yet' });
+      const draft = await create({ ...more, saveDraft: true });
+      assert.equal(draft.status, 200);
+      refused(await tester.post(`/posts/${draft.data.id}/publish`), 422, 'not_supported_yet', [path]);
+    }
+    const everything = Object.assign({}, ...cases.map(([more]) => more));
+    const paths = cases.map(([, path]) => path);
+    refused(await create(everything), 422, 'not_supported_yet', paths);
+  });
+
+  t('what is wrong is told before what is not supported yet', async () => {
+    const unsupported = { aiDisclosure: true };
+    const wrong: [Record<string, unknown>, string, string][] = [
+      [{ content: 'x'.repeat(50_001) }, 'validation_failed', '/content'],
+      [{ timezone: 'Mars/Olympus' }, 'validation_failed', '/timezone'],
+      [{ mediaIds: [randomUUID()] }, 'validation_failed', '/mediaIds/0'],
+      [{ schedule: { type: 'at', scheduledAt: '2020-01-01T00:00:00Z' } }, 'schedule_in_past', '/schedule'],
+      [
+        { variants: [{ platform: 'x', contentOverride: 'x'.repeat(281) }] },
+        'validation_failed',
+        '/variants/0/contentOverride',
+      ],
+    ];
+    for (const [more, code, path] of wrong) {
+      const answer = await appendsNothing(() => create({ ...unsupported, ...more }));
+      assert.equal(answer.body.code, code, answer.text);
+      assert.deepEqual([...new Set(answer.body.errors?.map((one) => one.path))], [path]);
+    }
+  });
+
+  t('an entry that concerns one account names it in its own member', async () => {
+    const past = await create({ schedule: { type: 'at', scheduledAt: '2020-01-01T00:00:00Z' } });
+    const named = (answer: Answered) =>
+      Object.fromEntries((answer.body.errors ?? []).map(({ platform, accountId }) => [platform, accountId]));
+    assert.deepEqual(named(past), all.accounts);
+    const long = await create({ content: 'x'.repeat(3_001) });
+    assert.ok((long.body.errors ?? []).length > 1, long.text);
+    for (const { accountId, platform, code, message } of long.body.errors ?? []) {
+      assert.equal(code, 'text_too_long');
+      assert.equal(all.accounts[platform ?? ''], accountId);
+      assert.doesNotMatch(message, /account|[0-9a-f]{8}-/);
     }
   });
 
@@ -234,7 +275,7 @@ suite('posts over HTTP', (t) => {
       ['bluesky', 'threads'],
     );
     await tester.patch(`/clients/${other.clientId}`, { approvalRequired: true });
-    refused(await create({ targets: { mode: 'accounts', accountIds: both } }), 422, 'validation_failed', [
+    refused(await create({ targets: { mode: 'accounts', accountIds: both } }), 422, 'not_supported_yet', [
       '/requestApproval',
     ]);
     await tester.delete(`/clients/${other.clientId}`);
@@ -243,7 +284,7 @@ suite('posts over HTTP', (t) => {
     const creator = await world.keyOf(world.workspaceId, await world.memberOf(world.workspaceId, 'creator'), {
       mode: 'test',
     });
-    refused(await creator.caller.post('/posts', all.body()), 422, 'validation_failed', ['/requestApproval']);
+    refused(await creator.caller.post('/posts', all.body()), 422, 'not_supported_yet', ['/requestApproval']);
     assert.equal((await creator.caller.post('/posts', all.body({ saveDraft: true }))).status, 200);
   });
 

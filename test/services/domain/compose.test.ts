@@ -71,11 +71,11 @@ suite('contradictions within a body', (t) => {
     const words = (over: Partial<PostBody>) =>
       bodyIssues(postBody({ targetSelection: group, ...over }), 'acme').map(({ message }) => message);
     deepEqual(words({ targetSelection: selection({}) }), ['is required when mode is group']);
-    deepEqual(words({ targetSelection: selection({ clientId: 'other' }) }), ['must equal clientId']);
+    deepEqual(words({ targetSelection: selection({ clientId: 'other' }) }), ['must equal clientId of the post']);
     deepEqual(words({ targetSelection: selection({ mode: 'accounts' }) }), ['is required when mode is accounts']);
     deepEqual(words({ variants: [variant('x'), variant('x')] }), ['x has a variant already']);
     deepEqual(unsupportedIssues(postBody({ campaignId: 'c' })), [
-      { path: '/campaignId', message: 'is not supported yet' },
+      { path: '/campaignId', code: 'not_supported_yet', message: 'is not supported yet' },
     ]);
   });
 
@@ -169,7 +169,7 @@ suite('media that a body names', (t) => {
   t('must be known, wherever the body names them, even without a target', () => {
     deepEqual(grouped(everywhere, [], known({})), { ...fine, invalid: places });
     deepEqual(mediaIssues(postBody({ mediaIds: ['a'] }), [], known({})).invalid, [
-      { path: '/mediaIds/0', message: 'is not known' },
+      { path: '/mediaIds/0', code: 'unknown_id', message: 'is not known' },
     ]);
     deepEqual(
       grouped(everywhere, [to('1', 'x')], known(Object.fromEntries([...'abcdefg'].map((id) => [id, asset()])))),
@@ -185,7 +185,7 @@ suite('media that a body names', (t) => {
       notPublishable: ['/mediaIds/1', '/coverMediaId'],
     });
     deepEqual(mediaIssues(postBody({ mediaIds: ['b'] }), [], assets).notPublishable, [
-      { path: '/mediaIds/0', message: 'is transcoding' },
+      { path: '/mediaIds/0', code: 'media_not_publishable', message: 'is transcoding', mediaId: 'b' },
     ]);
   });
 
@@ -210,7 +210,12 @@ suite('media that a body names', (t) => {
     });
     deepEqual(grouped(threaded, own, assets), fine, 'the thread replaces it');
     deepEqual(mediaIssues(body, [other], assets).notInClient, [
-      { path: '/mediaIds/0', message: 'belongs to another client than the post goes to' },
+      {
+        path: '/mediaIds/0',
+        code: 'media_not_in_client',
+        message: 'belongs to another client than the post goes to',
+        mediaId: 'ours',
+      },
     ]);
     const cover = postBody({ coverMediaId: 'ours' });
     const text = { ...body, variants: [variant('facebook', { contentOverride: 'text' })] };
@@ -234,14 +239,18 @@ suite('media that a body names', (t) => {
     const body = postBody({ mediaIds: ['v'], coverMediaId: 'v' });
     const assets = known({ v: clip(), long: clip({}, 60_000) });
     deepEqual(mediaIssues(body, [to('1', 'tiktok')], assets).invalid, [
-      { path: '/coverMediaId', message: 'must be an image' },
+      { path: '/coverMediaId', code: 'media_wrong_kind', message: 'must be an image', mediaId: 'v' },
     ]);
     const frame = (coverFrameMs: number, mediaIds = ['v']) =>
       grouped(postBody({ mediaIds, coverFrameMs }), [to('1', 'tiktok'), to('2', 'threads')], assets).invalid;
     deepEqual(frame(29_999), []);
     deepEqual(frame(30_000), ['/coverFrameMs']);
     deepEqual(mediaIssues(postBody({ mediaIds: ['v'], coverFrameMs: 30_000 }), [to('1', 'tiktok')], assets).invalid, [
-      { path: '/coverFrameMs', message: 'must lie before the end of the video, which has 30000 ms' },
+      {
+        path: '/coverFrameMs',
+        code: 'too_large',
+        message: 'must lie before the end of the video, which has 30000 ms',
+      },
     ]);
     deepEqual(frame(30_000, ['long']), []);
     deepEqual(frame(70_000, ['v', 'long']), [], 'with several videos the frame is ignored');
@@ -265,6 +274,13 @@ suite('the content of each target', (t) => {
     });
     const all = [to('a', 'bluesky'), to('b', 'x'), to('c', 'tiktok'), to('d', 'facebook')];
     deepEqual(paths(emptyIssues(body, all).empty), ['/variants/1/contentOverride', '/content', '/content']);
+    deepEqual(emptyIssues(body, all).empty[0], {
+      path: '/variants/1/contentOverride',
+      code: 'empty',
+      message: 'a post needs text or media',
+      accountId: 'b',
+      platform: 'x',
+    });
     deepEqual(emptyIssues(postBody({ mediaIds: ['m'], content: '' }), [to('a', 'x')]), { empty: [], threadless: [] });
   });
 
@@ -281,11 +297,14 @@ suite('the content of each target', (t) => {
     });
     const all = [to('a', 'x'), to('b', 'bluesky'), to('c', 'facebook'), to('d', 'linkedin'), to('e', 'threads')];
     const { empty, threadless } = emptyIssues(body, all);
-    deepEqual(empty, [{ path: '/thread/segments/2', message: 'a segment needs text or media' }]);
+    deepEqual(empty, [{ path: '/thread/segments/2', code: 'empty', message: 'a segment needs text or media' }]);
     deepEqual(paths(threadless), ['/content', '/content']);
     deepEqual(
-      threadless.map(({ message }) => message.slice(0, 9)),
-      ['account c', 'account d'],
+      threadless.map(({ code, accountId, platform }) => [code, accountId, platform]),
+      [
+        ['thread_not_supported', 'c', 'facebook'],
+        ['thread_not_supported', 'd', 'linkedin'],
+      ],
     );
   });
 
@@ -325,8 +344,12 @@ suite('the content of each target', (t) => {
     const issues = gateIssues(body, [to('a', 'x'), to('b', 'x'), to('c', 'bluesky'), to('d', 'facebook')], known({}));
     deepEqual(paths(issues), ['/variants/0/contentOverride', '/variants/0/contentOverride', '/content']);
     deepEqual(
-      issues.map(({ message }) => message.split(':')[0]),
-      ['account a', 'account b', 'account c'],
+      issues.map(({ code, accountId, platform }) => [code, accountId, platform]),
+      [
+        ['text_too_long', 'a', 'x'],
+        ['text_too_long', 'b', 'x'],
+        ['text_too_long', 'c', 'bluesky'],
+      ],
     );
   });
 
@@ -348,7 +371,14 @@ suite('the content of each target', (t) => {
     });
     const all = [to('a', 'x'), to('b', 'bluesky'), to('c', 'threads')];
     deepEqual(gateIssues(postBody({ mediaIds: ['long'] }), all, assets), [
-      { path: '/mediaIds', message: 'account a: media long: X takes videos of at most 140 s; this one has 200 s' },
+      {
+        path: '/mediaIds',
+        code: 'media_too_long',
+        message: 'X takes videos of at most 140 s; this one has 200 s',
+        mediaId: 'long',
+        accountId: 'a',
+        platform: 'x',
+      },
     ]);
     const body = postBody({
       mediaIds: ['long'],

@@ -142,15 +142,18 @@ suite('scheduling', (t) => {
   t('a refusal for its time names each account and the time that it would be due', () => {
     const errors = (scheduledAt: string) =>
       refusalOf(() => planOf(input({ type: 'at', scheduledAt }, { destinations: [account(1), account(2)] })))?.errors;
-    const named = (scheduledAt: string, what: string) =>
-      [1, 2].map((n) => ({
+    const named = (code: string, message: string) =>
+      [account(1), account(2)].map(({ accountId, platform }) => ({
         path: '/schedule',
-        message: `account ${account(n).accountId}: ${scheduledAt} ${what}`,
+        code,
+        message,
+        accountId,
+        platform,
       }));
     const past = '2026-11-20T00:00:00.000Z';
-    assert.deepEqual(errors(past), named(past, 'is in the past'));
+    assert.deepEqual(errors(past), named('schedule_in_past', `${past} is in the past`));
     const far = '2029-01-01T00:00:00.000Z';
-    assert.deepEqual(errors(far), named(far, 'is more than 18 months ahead'));
+    assert.deepEqual(errors(far), named('schedule_too_far', `${far} is more than 18 months ahead`));
   });
 
   t('a rescheduled target has the same limits of past and future', () => {
@@ -160,12 +163,15 @@ suite('scheduling', (t) => {
     };
     assert.equal(moved('2026-11-21T09:59:00.000Z'), 'none');
     const past = '2026-11-21T09:58:59.999Z';
-    assert.deepEqual(moved(past), ['schedule_in_past', { path: '/scheduledAt', message: `${past} is in the past` }]);
+    assert.deepEqual(moved(past), [
+      'schedule_in_past',
+      { path: '/scheduledAt', code: 'schedule_in_past', message: `${past} is in the past` },
+    ]);
     assert.equal(moved('2028-05-21T10:00:00.000Z'), 'none');
     const far = '2028-05-21T10:00:00.001Z';
     assert.deepEqual(moved(far), [
       'schedule_too_far',
-      { path: '/scheduledAt', message: `${far} is more than 18 months ahead` },
+      { path: '/scheduledAt', code: 'schedule_too_far', message: `${far} is more than 18 months ahead` },
     ]);
   });
 
@@ -178,7 +184,7 @@ suite('scheduling', (t) => {
     assert.equal(refusal?.code, 'validation_failed');
     assert.match(refusal.message, /500/);
     const message = 'selects 501 accounts, at most 500 are allowed';
-    assert.deepEqual(refusal.errors, [{ path: '/targets', message }]);
+    assert.deepEqual(refusal.errors, [{ path: '/targets', code: 'too_many', message }]);
   });
 
   t('native falls back to managed with a reason', () => {
@@ -201,7 +207,7 @@ suite('scheduling', (t) => {
       scheduleIssues(input(schedule).schedule, zone).map((one) => `${one.path} ${one.message}`);
     assert.deepEqual(issues({ type: 'at' }), ['/schedule/scheduledAt is required, or scheduledLocal, when type is at']);
     assert.deepEqual(issues({ type: 'at', scheduledLocal: '2026-02-31T09:00' }), [
-      '/schedule/scheduledLocal is not a date and time',
+      '/schedule/scheduledLocal is not a time of the calendar',
     ]);
     assert.deepEqual(issues({ type: 'range' }), [
       '/schedule/from is required when type is range',
@@ -210,7 +216,7 @@ suite('scheduling', (t) => {
     assert.deepEqual(issues({ type: 'range', from: now }), ['/schedule/to is required when type is range']);
     assert.deepEqual(issues({ type: 'range', to: now }), ['/schedule/from is required when type is range']);
     assert.deepEqual(issues({ type: 'range', from: now, to: now }), ['/schedule/to must be after from']);
-    assert.deepEqual(issues({}, 'Mars/Olympus'), ['/timezone must be an IANA timezone']);
+    assert.deepEqual(issues({}, 'Mars/Olympus'), ['/timezone must be an IANA timezone, such as Europe/Berlin']);
     assert.equal(isTimezone('+02:00'), false);
   });
 

@@ -203,7 +203,7 @@ suite('media at the gate of a network', (t) => {
   t('a file that cannot be made to fit is named at the gate and at the publish check', () => {
     const [short, long] = [videoProbe(), videoProbe({ durationMs: 200_000 })];
     const media: readonly GateMedia[] = [{ id: 'clip', kind: 'video', probe: long }];
-    const message = 'media clip: X takes videos of at most 140 s; this one has 200 s';
+    const message = 'X takes videos of at most 140 s; this one has 200 s';
     deepEqual(gate(input('x', media)), [{ path: '/mediaIds', code: 'media_too_long', message, mediaId: 'clip' }]);
     deepEqual(publishCheck(input('x', media)), {
       category: 'invalid_content',
@@ -255,10 +255,10 @@ suite('media at the gate of a network', (t) => {
     equal(words('instagram', ''), 'Instagram takes no post without media');
     equal(words('instagram', 'image*11'), 'Instagram takes at most 10 images or videos in a carousel; there are 11');
     equal(words('facebook', 'image video'), 'Facebook takes no images and videos in one post');
-    equal(words('youtube', 'image'), 'media m0: YouTube takes no images');
-    equal(words('instagram', 'image', 'reel'), 'media m0: Instagram takes no images as a reel');
+    equal(words('youtube', 'image'), 'YouTube takes no images');
+    equal(words('instagram', 'image', 'reel'), 'Instagram takes no images as a reel');
     const unseen: readonly GateMedia[] = [{ id: 'm0', kind: 'document', probe: null }];
-    equal(gate(input('x', unseen))[0]?.message, 'media m0: X takes no documents');
+    equal(gate(input('x', unseen))[0]?.message, 'X takes no documents');
     equal(words('linkedin', 'image video document'), 'LinkedIn takes no images, videos and documents in one post');
     equal(words('linkedin', 'video*2'), 'LinkedIn takes at most 1 video; there are 2');
     const two = [1_500, 900].map((height, n) => ({
