@@ -21,8 +21,13 @@ export interface Made {
   readonly operations: readonly string[];
   /** What the generator said and we do not know to be harmless. */
   readonly warnings: readonly string[];
-  /** Runs the tour. */
-  readonly tour: { readonly program: string; readonly args: readonly string[]; readonly cwd: string };
+  /** Runs the tour; null: it has none. */
+  readonly tour: null | {
+    readonly program: string;
+    readonly args: readonly string[];
+    readonly cwd: string;
+    readonly env?: Readonly<Record<string, string>>;
+  };
 }
 
 /** A client by one generator: made, compiled or imported, and ready for the tour. */
@@ -43,13 +48,16 @@ export interface Versions {
   readonly python: readonly string[];
 }
 
-export const versions = JSON.parse(
-  readFileSync(path.join(import.meta.dirname, 'versions.json'), 'utf8'),
-) as Versions;
+export const versions = JSON.parse(readFileSync(path.join(import.meta.dirname, 'versions.json'), 'utf8')) as Versions;
+
+/** Paths of the files of a folder and of those below it. */
+export const filesIn = (folder: string, file: RegExp): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => file.test(name))
+    .map((name) => path.join(folder, name));
 
 /** The first group of every match in the files of a folder. */
 export const matches = (folder: string, file: RegExp, pattern: RegExp): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => file.test(name))
-    .flatMap((name) => [...readFileSync(path.join(folder, name), 'utf8').matchAll(pattern)])
+  filesIn(folder, file)
+    .flatMap((name) => [...readFileSync(name, 'utf8').matchAll(pattern)])
     .map((match) => match[1] ?? '');

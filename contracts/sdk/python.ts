@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Generator, type Made, matches, type Place, tours, versions } from './client.ts';
+import { filesIn, type Generator, type Made, matches, type Place, tours, versions } from './client.ts';
 import { generate } from './openapi-generator.ts';
 import { find, run, tools } from './shell.ts';
 
@@ -48,7 +48,7 @@ const check = async (place: Place, { bin, pythonPath, package: name, mypy, tour 
   writeFileSync(path.join(place.folder, 'mypy.ini'), mypy);
   copyFileSync(tour, path.join(place.folder, 'tour.py'));
   await run(python, ['-m', 'mypy', '--config-file', 'mypy.ini', '-p', name, '-m', 'tour'], options);
-  return { program: python, args: ['tour.py'], cwd: place.folder };
+  return { program: python, args: ['tour.py'], cwd: place.folder, env: { PYTHONPATH: pythonPath } };
 };
 
 const strict = '[mypy]\nstrict = True\n';
@@ -72,17 +72,32 @@ export const openapiPythonClient: Generator = {
     });
     return {
       types: matches(path.join(client, 'models'), /\.py$/, /^class (\w+)/gm),
-      operations: matches(path.join(client, 'api'), /\.py$/, /^def sync_detailed\([^]*?"url": "([^"]*)/gm).length
-        ? operationsIn(client)
-        : [],
+      // One module for each operation, named like it.
+      operations: filesIn(path.join(client, 'api'), /\.py$/).map((file) => path.basename(file, '.py')),
       warnings: said.split('\n').filter((line) => /warning|error|skip/i.test(line)),
       tour,
     };
   },
 };
 
-/** One module for each operation, named like it. */
-const operationsIn = (client: string): string[] =>
-  matches(path.join(client, 'api'), /__init__\.py$/, /(?!)/g).concat(
-    moduleNames(path.join(client, 'api')),
-  );
+/** By openapi-generator, with pydantic. */
+export const python: Generator = {
+  name: 'python',
+  async make(place): Promise<Made> {
+    const bin = await environment(place);
+    const client = path.join(place.folder, 'client');
+    const warnings = await generate(place, 'python', client, { packageName: 'postline' });
+    // Its own code is not typed strictly; what a caller writes against it is.
+    const mypy = `${strict}[mypy-postline.*]\nignore_errors = True\n`;
+    const tour = await check(place, {
+      ...{ bin, mypy, pythonPath: client, package: 'postline' },
+      tour: path.join(tours, 'python/tour.py'),
+    });
+    return {
+      types: matches(path.join(client, 'postline/models'), /\.py$/, /^class (\w+)/gm),
+      operations: matches(path.join(client, 'postline/api'), /\.py$/, /^ {4}def ([a-z]\w*)\(/gm),
+      warnings,
+      tour,
+    };
+  },
+};

@@ -115,7 +115,9 @@ export const tools = {
 /** @returns the program's name. @throws MissingTool where none is there, or none that is new enough */
 export const find = async (tool: Tool): Promise<string> => {
   for (const program of tool.programs) {
-    const { output } = await ended(program, tool.args, { cwd: '.', log: '', within: 60_000 }).catch(() => ({ output: '' }));
+    const { output } = await ended(program, tool.args, { cwd: '.', log: '', within: 60_000 }).catch(() => ({
+      output: '',
+    }));
     const [major = 0, minor = 0] = (tool.version.exec(output)?.[1] ?? '').split('.').map(Number);
     if (major > tool.atLeast[0] || (major === tool.atLeast[0] && minor >= tool.atLeast[1])) return program;
   }
