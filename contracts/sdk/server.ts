@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { root } from './client.ts';
+import { receiver } from './receiver.ts';
 
 /** What the tours talk to: a service of its own, and a receiver of its events. */
 
@@ -11,27 +10,6 @@ export interface Server {
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
-
-/** Takes events, and shows their bodies to a tour that asks. */
-const receiver = async () => {
-  const bodies: string[] = [];
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') {
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(bodies));
-      return;
-    }
-    let body = '';
-    request.on('data', (chunk) => {
-      body += String(chunk);
-    });
-    request.on('end', () => {
-      bodies.push(body);
-      response.writeHead(204).end();
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
-};
 
 const started = (service: ChildProcess, output: () => string): Promise<void> =>
   new Promise((resolve, reject) => {
