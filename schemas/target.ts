@@ -64,6 +64,13 @@ export const ScheduleMode = OpenEnum(
   'managed: this service publishes at the due instant; native: the network’s own scheduler does.',
 );
 
+/** One meaning in the row and in every event. */
+export const Attempts = Type.Integer({
+  minimum: 0,
+  description:
+    'Attempts to publish so far, the one under way included. One that fails before it could begin counts too; a takeover by another process does not.',
+});
+
 /** One destination in the post's plan; the target's first event repeats it. */
 export const PlannedTarget = Type.Object({
   targetId: Uuid,

@@ -154,7 +154,7 @@ export const ProblemIssue = Named(
     {
       path: Type.String({
         description:
-          'The member at fault: an RFC 6901 JSON Pointer into the body; `/name` for a query parameter; empty for the body as a whole. For a missing member it ends with the name of that member.',
+          'The member at fault: an RFC 6901 JSON Pointer into the body; `/name` for a query parameter; empty for the body as a whole. For a missing member it ends with the name of that member. When a draft is published it leads into the draft.',
         examples: ['/variants/0/contentOverride'],
       }),
       message: Type.String({

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Failure, ScheduleMode, targetStatuses } from '#schemas/target.ts';
+import { Attempts, Failure, ScheduleMode, targetStatuses } from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
@@ -57,10 +57,7 @@ export const PostTarget = Named(
       }),
       scheduleMode: said(ScheduleMode, 'The mode in use.'),
       scheduleModeReason: said(Nullable(Type.String()), 'Why the requested mode is not in use; null where it is.'),
-      attempts: Type.Integer({
-        minimum: 0,
-        description: 'Attempts to publish that were started, the one under way included.',
-      }),
+      attempts: Attempts,
       publishedAt: said(Nullable(Instant), 'When the network published it; null before.'),
       externalId: said(Nullable(Type.String()), 'Its id on the network; null while unknown.'),
       permalink: said(Nullable(Type.String()), 'Its address on the network; null while unknown.'),

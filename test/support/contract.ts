@@ -14,6 +14,7 @@ import { errors, isErrorCode } from '#services/api/errors.ts';
 import type { Operation } from '#services/api/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { isJargon } from './jargon.ts';
+import { resolves } from './spoiled.ts';
 
 type Json = Record<string, unknown>;
 interface Response {
@@ -193,6 +194,11 @@ export const contractFaults = ({ method, path, sent, status, headers, body }: Ex
   }
   for (const name of [...everywhere, ...(status === 429 || status === 503 ? ['retry-after'] : [])]) {
     if (headers[name] === undefined) faults.push(`the header ${name} is missing`);
+  }
+  // A draft is published from its stored body: there a pointer leads into the draft.
+  if (status === 422 && sent !== undefined && operation.operationId !== 'publishPost') {
+    const lost = ((body as ProblemBody).errors ?? []).filter((issue) => !resolves(sent, issue.path));
+    for (const { path: pointer } of lost) faults.push(`the pointer ${pointer} leads nowhere in the body`);
   }
   // An accepted body must be valid; a refused one may be anything.
   if (status === 200 && operation.requestBody !== undefined && sent !== undefined) {

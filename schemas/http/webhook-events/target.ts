@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable } from '#schemas/common.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
-import { Failure, PlannedTarget, targetEvents } from '#schemas/target.ts';
+import { Attempts, Failure, PlannedTarget, targetEvents } from '#schemas/target.ts';
 import { exampleTarget, instants, publicEvent, targetIds } from './common.ts';
 
 /** Events of one destination of a post. */
@@ -10,10 +10,6 @@ const planned = PlannedTarget.properties;
 const ScheduledAt = Type.String({
   format: 'date-time',
   description: 'The instant at which it is due, jitter included.',
-});
-const Attempts = Type.Integer({
-  minimum: 0,
-  description: 'Attempts to publish that were started, the one under way included.',
 });
 const ExternalId = Nullable(Type.String({ maxLength: 500, description: 'Its id on the network; null while unknown.' }));
 const SettledBy = said(

@@ -49,6 +49,26 @@ suite('post targets over HTTP', (t) => {
     ask: { key?: string; headers?: Record<string, string> } = {},
   ): Promise<Answered> => tester.post(`/post-targets/${id}/${action}`, body, ask);
 
+  t('a list in a query may be separated by commas, repeated, or both; any other parameter is sent once', async () => {
+    const { postId, id } = await made({ schedule: { type: 'at', scheduledAt: tomorrow() } });
+    const found = async (query: string) => {
+      const { status, text, rows } = await tester.get(`/post-targets?postId=${postId}&${query}`);
+      assert.equal(status, 200, text);
+      return rows.map((row) => row.id);
+    };
+    await world.settled();
+    for (const query of [
+      'status=failed,pending',
+      'status=failed&status=pending',
+      'status=failed&status=canceled,pending',
+    ])
+      assert.deepEqual(await found(query), [id], query);
+    assert.deepEqual(await found('status=failed&status=canceled'), []);
+    const twice = await tester.get(`/post-targets?postId=${postId}&limit=1&limit=2`);
+    refused(twice, 400, 'invalid_parameter', ['/limit']);
+    assert.equal(twice.body.errors?.[0]?.message, 'may be sent once');
+  });
+
   t('reschedule: to an instant, by minutes, and its refusals', async () => {
     const { id, scheduledAt } = await made({ schedule: { type: 'at', scheduledAt: tomorrow(), spreadMinutes: 60 } });
     const shifted = await act(id, 'reschedule', { shiftMinutes: 30 });

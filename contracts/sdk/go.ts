@@ -1,0 +1,48 @@
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Generator, matches, tours } from './client.ts';
+import { generate } from './openapi-generator.ts';
+import { find, run, tools } from './shell.ts';
+
+const module = 'postline.example/sdk/postline';
+
+/** By openapi-generator. */
+export const go: Generator = {
+  name: 'go',
+  async make(place) {
+    const program = await find(tools.go);
+    const client = path.join(place.folder, 'client');
+    const warnings = await generate(
+      place,
+      'go',
+      client,
+      {
+        packageName: 'postline',
+        // Answers may get members that this client does not know.
+        disallowAdditionalPropertiesIfNotPresent: false,
+        // It tells the members of a union apart by nothing else.
+        useOneOfDiscriminatorLookup: true,
+        enumClassPrefix: true,
+      },
+      ['--git-host', 'postline.example', '--git-user-id', 'sdk', '--git-repo-id', 'postline'],
+    );
+    const tour = path.join(place.folder, 'tour');
+    mkdirSync(tour);
+    copyFileSync(path.join(tours, 'go/main.go'), path.join(tour, 'main.go'));
+    const needs = `require ${module} v0.0.0\n\nreplace ${module} => ../client\n`;
+    writeFileSync(path.join(tour, 'go.mod'), `module tour\n\ngo 1.24\n\n${needs}`);
+    const env = { GOFLAGS: '-mod=mod' };
+    place.step('go vet and go build');
+    await run(program, ['vet', './...'], { cwd: client, log: place.log, env });
+    await run(program, ['vet', '.'], { cwd: tour, log: place.log, env });
+    await run(program, ['build', '-o', 'tour-program', '.'], { cwd: tour, log: place.log, env });
+    return {
+      types: matches(client, /^model_.*\.go$|\/model_.*\.go$/, /^type (\w+) /gm).filter(
+        (name) => !/^_|^Nullable/.test(name),
+      ),
+      operations: matches(client, /api_.*\.go$/, /^func \(a \*\w+\) (\w+)\(/gm),
+      warnings,
+      tour: { program: path.join(tour, 'tour-program'), args: [], cwd: tour },
+    };
+  },
+};

@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { appendFileSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+
+/** Other people's programs: their output goes to a log, and its end into the error when one fails. */
+
+/** A tool that this machine lacks: the client is not checked, unless --all asks for every one. */
+export class MissingTool extends Error {}
+
+export interface RunOptions {
+  readonly cwd: string;
+  readonly log: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Milliseconds. */
+  readonly within?: number;
+}
+
+const tailLines = 25;
+const running = new Set<ChildProcess>();
+
+/** So that Ctrl-C leaves no compiler behind. */
+export const stopAll = (): void => {
+  for (const child of running) child.kill('SIGTERM');
+};
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+const ended = (program: string, args: readonly string[], options: RunOptions): Promise<Ended> =>
+  new Promise((resolve, reject) => {
+    const { cwd, env = {}, within = 600_000 } = options;
+    const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
+    // The caller's environment names their mirrors and proxies.
+    const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio });
+    running.add(child);
+    const chunks: Buffer[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    const timer = setTimeout(() => child.kill('SIGKILL'), within);
+    const close = () => {
+      clearTimeout(timer);
+      running.delete(child);
+    };
+    child.once('error', (error) => {
+      close();
+      reject(error);
+    });
+    child.once('close', (code) => {
+      close();
+      resolve({ code, output: Buffer.concat(chunks).toString('utf8') });
+    });
+  });
+
+/** @returns what it printed on both streams. @throws when it cannot be started, fails, or takes too long */
+export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<string> => {
+  mkdirSync(path.dirname(options.log), { recursive: true });
+  const { code, output } = await ended(program, args, options);
+  appendFileSync(options.log, `$ ${program} ${args.join(' ')}\n${output}\n`);
+  if (code === 0) return output;
+  const tail = output.trimEnd().split('\n').slice(-tailLines).join('\n');
+  const how = code === null ? 'was ended' : `ended with ${code}`;
+  throw new Error(`${path.basename(program)} ${how}:\n${tail}\nAll of it: ${options.log}`);
+};
+
+export interface Tool {
+  /** Names to try, in order. */
+  readonly programs: readonly string[];
+  readonly args: readonly string[];
+  /** Its first group is the version. */
+  readonly version: RegExp;
+  readonly atLeast: readonly [major: number, minor: number];
+  /** What the reader installs. */
+  readonly install: string;
+}
+
+export const tools = {
+  java: {
+    programs: ['java'],
+    args: ['-version'],
+    version: /version "(\d+(?:\.\d+)?)/,
+    atLeast: [11, 0],
+    install: 'Java 11 or later',
+  },
+  maven: {
+    programs: ['mvn'],
+    args: ['-version'],
+    version: /Apache Maven (\d+\.\d+)/,
+    atLeast: [3, 6],
+    install: 'Apache Maven 3.6 or later',
+  },
+  python: {
+    programs: ['python3', 'python'],
+    args: ['--version'],
+    version: /Python (\d+\.\d+)/,
+    atLeast: [3, 11],
+    install: 'Python 3.11 or later with venv',
+  },
+  go: {
+    programs: ['go'],
+    args: ['version'],
+    version: /go(\d+\.\d+)/,
+    atLeast: [1, 24],
+    install: 'Go 1.24 or later',
+  },
+  dotnet: {
+    programs: ['dotnet'],
+    args: ['--version'],
+    version: /^(\d+\.\d+)/m,
+    atLeast: [8, 0],
+    install: 'the .NET SDK 8 or later',
+  },
+} as const satisfies Readonly<Record<string, Tool>>;
+
+/** @returns the program's name. @throws MissingTool where none is there, or none that is new enough */
+export const find = async (tool: Tool): Promise<string> => {
+  for (const program of tool.programs) {
+    const { output } = await ended(program, tool.args, { cwd: '.', log: '', within: 60_000 }).catch(() => ({
+      output: '',
+    }));
+    const [major = 0, minor = 0] = (tool.version.exec(output)?.[1] ?? '').split('.').map(Number);
+    if (major > tool.atLeast[0] || (major === tool.atLeast[0] && minor >= tool.atLeast[1])) return program;
+  }
+  throw new MissingTool(`install ${tool.install}`);
+};

@@ -1,0 +1,87 @@
+/**
+ * What `make sdk` does for the TypeScript client, for each run of the tests: types of the contract, the tour under strict
+ * compiler options, and the tour against a standalone service. The other languages need tools of their own.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { faultsOf } from '#contracts/sdk/checks.ts';
+import { root } from '#contracts/sdk/client.ts';
+import { receiver } from '#contracts/sdk/receiver.ts';
+import { run } from '#contracts/sdk/shell.ts';
+import { openapiFetch } from '#contracts/sdk/typescript.ts';
+import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { type Process, start } from '#test/support/processes.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
+
+const contract = path.join(root, 'contracts/openapi.json');
+const cache = path.join(root, 'node_modules/.cache');
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(path.join(cache, 'sdk-test-'));
+afterFile(() => rmSync(folder, { recursive: true, force: true }));
+const client = path.join(folder, 'client');
+const log = path.join(folder, 'log');
+
+suite('the client of the contract', { timeoutMs: 240_000 }, (t) => {
+  const data = dataFolder();
+  let service: Process;
+  let events: Awaited<ReturnType<typeof receiver>>;
+  t.before(async () => {
+    mkdirSync(client);
+    events = await receiver();
+    const db = await testDatabase();
+    service = await start('services/standalone/main.ts', {
+      args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
+      env: {
+        DATABASE_URL: db.url,
+        PRIVATE_TARGETS: events.host,
+        RATE_LIMIT_PER_MINUTE: '6000',
+        RATE_LIMIT_BURST: '1000',
+      },
+      readyAt: /^Serving/m,
+    });
+  });
+  t.after(async () => {
+    events.close();
+    await service.stop();
+  });
+
+  t('is whole, compiles under strict options, and passes the tour', async () => {
+    const made = await openapiFetch.make({ contract, folder: client, tools: folder, log, step: () => undefined });
+    assert.deepEqual(faultsOf(contract, made), []);
+    assert.ok(made.operations.length > 50 && made.types.length > 300, 'the types were not read');
+    const output = service.output();
+    const env = {
+      POSTLINE_URL: /Ready in [\d.]+ s: (\S+)/.exec(output)?.[1] ?? '',
+      POSTLINE_KEY: /sk_test_\S+/.exec(output)?.[0] ?? '',
+      POSTLINE_RECEIVER: `http://${events.host}/events`,
+      POSTLINE_PHOTO: path.join(root, 'test/fixtures/coffee.jpg'),
+    };
+    const { program, args, cwd } = made.tour ?? assert.fail('there is no tour');
+    const said = await run(program, args, { cwd, log, env });
+    assert.ok(said.split('\n').filter((line) => line.startsWith('ok')).length >= 20, said);
+  });
+
+  t('a call that the contract does not have does not compile', async () => {
+    const wrong = `
+import createClient from 'openapi-fetch';
+import type { paths } from 'postline';
+const postline = createClient<paths>({});
+await postline.POST('/clients', {
+  params: { header: { 'Idempotency-Key': 'a' } },
+  body: { name: 'Acme', type: 'BRAND' },
+});
+`;
+    writeFileSync(path.join(client, 'tour.ts'), wrong);
+    const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
+    await assert.rejects(run(process.execPath, [tsc, '-p', '.'], { cwd: client, log }), /"BRAND"/);
+  });
+
+  t('a contract with a nameless schema, or without an operation, is refused', () => {
+    const made = { types: ['Body15'], operations: [], warnings: ['skipped'], tour: null };
+    const faults = faultsOf(contract, made).join('\n');
+    for (const fault of [/Body15 has an invented name/, /createPost is missing/, /warned: skipped/, /schema Post is/]) {
+      assert.match(faults, fault);
+    }
+  });
+});
