@@ -126,7 +126,7 @@ suite('architecture', (t) => {
   t('the environment is read in one place', () => {
     const readers = sources.filter(
       (file) =>
-        !/^(test\/|infra\/setup\/|contracts\/ports\/.*\.suite\.ts$)/.test(file) &&
+        !/^(test\/|infra\/setup\/|contracts\/sdk\/|contracts\/ports\/.*\.suite\.ts$)/.test(file) &&
         /\bprocess\.env\b|\bprocess\[/.test(textOf(file)),
     );
     assert.deepEqual(readers, ['services/runtime/process/config.ts']);

@@ -50,14 +50,21 @@ export interface Versions {
 
 export const versions = JSON.parse(readFileSync(path.join(import.meta.dirname, 'versions.json'), 'utf8')) as Versions;
 
+/** Files with this ending in this folder, or in any. */
+export const named =
+  (ending: string, inside = '') =>
+  (name: string): boolean =>
+    name.endsWith(ending) && name.includes(inside);
+
 /** Paths of the files of a folder and of those below it. */
-export const filesIn = (folder: string, file: RegExp): string[] =>
+export const filesIn = (folder: string, isWanted: (name: string) => boolean): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => file.test(name))
+    .map((name) => name.replaceAll(path.sep, '/'))
+    .filter(isWanted)
     .map((name) => path.join(folder, name));
 
 /** The first group of every match in the files of a folder. */
-export const matches = (folder: string, file: RegExp, pattern: RegExp): string[] =>
-  filesIn(folder, file)
+export const matches = (folder: string, isWanted: (name: string) => boolean, pattern: RegExp): string[] =>
+  filesIn(folder, isWanted)
     .flatMap((name) => [...readFileSync(name, 'utf8').matchAll(pattern)])
     .map((match) => match[1] ?? '');

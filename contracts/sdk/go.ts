@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Generator, matches, tours } from './client.ts';
+import { type Generator, matches, named, tours } from './client.ts';
 import { generate } from './openapi-generator.ts';
 import { find, run, tools } from './shell.ts';
 
@@ -37,10 +37,8 @@ export const go: Generator = {
     await run(program, ['vet', '.'], { cwd: tour, log: place.log, env });
     await run(program, ['build', '-o', 'tour-program', '.'], { cwd: tour, log: place.log, env });
     return {
-      types: matches(client, /^model_.*\.go$|\/model_.*\.go$/, /^type (\w+) /gm).filter(
-        (name) => !/^_|^Nullable/.test(name),
-      ),
-      operations: matches(client, /api_.*\.go$/, /^func \(a \*\w+\) (\w+)\(/gm),
+      types: matches(client, named('.go', 'model_'), /^type (\w+) /gm).filter((name) => !/^_|^Nullable/.test(name)),
+      operations: matches(client, named('.go', 'api_'), /^func \(a \*\w+\) (\w+)\(/gm),
       warnings,
       tour: { program: path.join(tour, 'tour-program'), args: [], cwd: tour },
     };

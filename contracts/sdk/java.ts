@@ -1,6 +1,6 @@
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Generator, matches, tours, versions } from './client.ts';
+import { type Generator, matches, named, tours, versions } from './client.ts';
 import { generate } from './openapi-generator.ts';
 import { find, run, tools } from './shell.ts';
 
@@ -34,8 +34,8 @@ export const java: Generator = {
     const classes = [path.join(client, 'target/classes'), readFileSync(classpath, 'utf8').trim()];
     const program = await find(tools.java);
     return {
-      types: matches(sources, /model\/.*\.java$/, /^public (?:final |abstract )*(?:class|enum) (\w+)/gm),
-      operations: matches(sources, /api\/.*\.java$/, /^ {2}public \S+ (\w+)\(/gm),
+      types: matches(sources, named('.java', 'model/'), /^public (?:final |abstract )*(?:class|enum) (\w+)/gm),
+      operations: matches(sources, named('.java', 'api/'), /^ {2}public [^=;(]{1,80} (\w+)\(/gm),
       warnings,
       tour: { program, args: ['-cp', classes.join(path.delimiter), 'Tour'], cwd: place.folder },
     };

