@@ -88,7 +88,7 @@ export const python: Generator = {
     const client = path.join(place.folder, 'client');
     const warnings = await generate(place, 'python', client, { packageName: 'postline' });
     // Its own code is not typed strictly; what a caller writes against it is.
-    const mypy = `${strict}[mypy-postline.*]\nignore_errors = True\n`;
+    const mypy = `${strict}[mypy-postline.*]\nignore_errors = True\nimplicit_reexport = True\n`;
     const tour = await check(place, {
       ...{ bin, mypy, pythonPath: client, package: 'postline' },
       tour: path.join(tours, 'python/tour.py'),
