@@ -126,7 +126,7 @@ suite('errors over HTTP', { waits: true }, (t) => {
     await isProblem(await owner.patch(`/clients/${nowhere}`, { type: 'brand' }), 404, 'not_found');
     await isProblem(await owner.delete(`/clients/${nowhere}`), 404, 'not_found');
     await isProblem(await owner.post(`/clients/${nowhere}/connect-invites`, { platforms: ['x'] }), 404, 'not_found');
-    const outside = await fetch(`${world.origin()}/`);
+    const outside = await fetch(`${world.origin()}/clients`);
     assert.equal(outside.status, 404);
   });
 
