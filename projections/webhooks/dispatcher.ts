@@ -18,7 +18,7 @@ import { Interest } from './interest.ts';
 import { Jobs } from './jobs.ts';
 import { Marks, positionBefore } from './marks.ts';
 import { type Minted, mint, mintAndMove } from './mint.ts';
-import { laneOf, mintReserved, occurredAtOf, plan, workspaceOf } from './plan.ts';
+import { laneOf, mintReserved, plan, workspaceOf } from './plan.ts';
 import { Subjects } from './subjects.ts';
 import { kindsPublished, sampleBytes, typesOfKind } from './types.ts';
 
@@ -78,7 +78,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   };
 
   const wants = (record: StoredBytes, batch: readonly StoredBytes[]): boolean => {
-    if (marks.due) marks.see(record.position, occurredAtOf(record.metadata));
+    if (marks.due) marks.see(record.position);
     const kind = kindOf(record.stream);
     if (kind === 'webhook' || changesOne(batch)) return true;
     // Takes every event of a stream that may be published: the payload's members beyond the event are folded along the

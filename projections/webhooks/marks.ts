@@ -2,32 +2,30 @@ import type { Pool } from 'pg';
 
 /**
  * Marks map instants to positions in the store. No store answers that question, and reading one from the start for
- * every replay would take minutes: so the dispatcher records an event's time and position now and then while the log
- * goes by.
+ * every replay would take minutes: so the dispatcher records a position and the time now and then while the log goes by.
+ * The time is that of writing, not the event's own: a fan-out that a crash held up appends events with the time of their
+ * post, and a mark with such a time would hide every event before it from replays.
  */
 
 const everyMs = 60_000;
-/**
- * No event lies this much later in the store than its own time says: clocks of processes differ, appends are repeated.
- */
+/** No event's own time is this much later than its append: clocks of processes differ. */
 export const disorderMs = 15 * 60_000;
 
 export class Marks {
   readonly #pool: Pool;
   #due = Number.NEGATIVE_INFINITY;
-  #seen: { readonly position: bigint; readonly at: string } | null = null;
+  #seen: bigint | null = null;
 
   constructor(pool: Pool) {
     this.#pool = pool;
   }
 
-  /** Whether a mark is due: only then is an event's time parsed. */
   get due(): boolean {
     return this.#seen === null && performance.now() >= this.#due;
   }
 
-  see(position: bigint, at: string): void {
-    this.#seen = { position, at };
+  see(position: bigint): void {
+    this.#seen = position;
   }
 
   /** Writes the last candidate, if there is one. A failed write is no loss. */
@@ -37,9 +35,8 @@ export class Marks {
     this.#seen = null;
     this.#due = performance.now() + everyMs;
     await this.#pool
-      .query('insert into ops.webhook_marks (position, at) values ($1, $2) on conflict do nothing', [
-        seen.position,
-        seen.at,
+      .query('insert into ops.webhook_marks (position, at) values ($1, clock_timestamp()) on conflict do nothing', [
+        seen,
       ])
       .catch(() => undefined);
   }

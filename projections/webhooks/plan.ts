@@ -31,7 +31,6 @@ export const workspaceOf = (metadata: Uint8Array): string => {
   const ours = bytes.toString('latin1', 0, prefix.length) === prefix;
   return ours ? bytes.toString('latin1', prefix.length, prefix.length + idLength) : parsed(metadata).workspaceId;
 };
-export const occurredAtOf = (metadata: Uint8Array): string => parsed(metadata).occurredAt;
 
 export const laneOf = (event: DecodedEvent, partitions: number): string =>
   `${topicOf(event.stream) ?? ''}-${partitionOf(event.metadata.partitionKey, partitions)}`;

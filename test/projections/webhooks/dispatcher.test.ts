@@ -287,6 +287,23 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await running.stop();
   });
 
+  t('a mark has the time of its writing: an event may be appended long after its own', async () => {
+    const { pool } = world.world;
+    await pool.query('delete from ops.webhook_marks');
+    const { rows: began } = await pool.query<{ now: Date }>('select now()');
+    // A fan-out that a crash held up writes events with the time of their post.
+    await world.append([{ ...clientCreated(), at: minutesAgo(4 * 24 * 60) }], tenant());
+    const running = world.dispatch();
+    await world.settled();
+    // Written before the next batch.
+    await world.append([clientCreated()], tenant());
+    await world.settled();
+    await running.stop();
+    const { rows } = await pool.query<{ at: Date }>('select at from ops.webhook_marks');
+    assert.ok(rows.length > 0, 'no mark was written');
+    for (const { at } of rows) assert.ok(at >= (began[0]?.now ?? at), `${at.toISOString()} hides events before it`);
+  });
+
   t('a Disabled that arrives late cancels deliveries minted after it and keeps earlier ones', async () => {
     const workspaceId = tenant();
     const endpointId = await world.register(['client.created'], workspaceId);
