@@ -22,8 +22,7 @@ export interface PlanOptions {
 const prefix = '{"workspaceId":"';
 const idLength = 36;
 const text = new TextDecoder();
-const parsed = (metadata: Uint8Array) =>
-  JSON.parse(text.decode(metadata)) as { readonly workspaceId: string; readonly occurredAt: string };
+const parsed = (metadata: Uint8Array) => JSON.parse(text.decode(metadata)) as { readonly workspaceId: string };
 
 /** Reads the stored metadata without parsing it where it has our own byte layout. */
 export const workspaceOf = (metadata: Uint8Array): string => {
