@@ -122,7 +122,13 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   malformed_request: {
     status: 400,
     title: 'The request is not HTTP',
-    about: 'The request could not be read: a broken line or header, headers over 16 KiB, or a sender that is too slow.',
+    about: 'The request could not be read: a broken line or header, headers over 16 KiB.',
+  },
+  request_timeout: {
+    status: 408,
+    title: 'The request came too slowly',
+    about:
+      'Headers have 15 seconds, a body a minute. The service has done nothing and closes the connection: send the request again.',
   },
   upload_mismatch: {
     status: 400,

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import { noProxies } from '#runtime/identity/proxies.ts';
@@ -20,22 +27,26 @@ export interface ApiServer {
 
 const seconds = 1_000;
 
+/** As Node itself names a request whose headers are late. */
+const timedOut = 'ERR_HTTP_REQUEST_TIMEOUT';
+
 /**
- * A request that the parser refuses never reaches the app. The server answers it with a problem of the same form and
- * closes the connection.
+ * A request that the parser refuses, or that is late, never reaches the app. The server answers it with a problem of
+ * the same form and closes the connection. Browsers open connections ahead: one that has asked for nothing is closed
+ * without a word, because the browser would take the words for the answer to its next request.
  */
-const refuse = (deps: Deps, socket: Socket): void => {
-  if (!socket.writable) {
+const refuse = (deps: Deps, error: NodeJS.ErrnoException, socket: Socket): void => {
+  if (!socket.writable || socket.bytesRead === 0) {
     socket.destroy();
     return;
   }
-  const { status, title } = errors.malformed_request;
-  const code = 'malformed_request';
+  const code = error.code === timedOut ? 'request_timeout' : 'malformed_request';
+  const { status, title } = errors[code];
   const type = `${deps.baseUrl()}/errors/${code}`;
   const correlationId = randomUUID();
   const body = JSON.stringify({ type, title, status, code, category: categoryOf(status), correlationId });
   const head = [
-    `HTTP/1.1 ${status} Bad Request`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/problem+json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Correlation-Id: ${correlationId}`,
@@ -98,7 +109,8 @@ const limit = (
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
   if (length === '0' && encoding === undefined) return;
   const late = setTimeout(() => {
-    if (!request.complete) server.emit('clientError', new Error('the request took too long'), socket);
+    if (request.complete) return;
+    server.emit('clientError', Object.assign(new Error('the request took too long'), { code: timedOut }), socket);
   }, requestMs);
   late.unref();
   request.once('close', () => clearTimeout(late));
@@ -161,7 +173,7 @@ export const openDoor = async (at: DoorOptions): Promise<Door> => {
       };
       server.off('request', wait);
       server.on('request', serve);
-      server.on('clientError', (_error, socket) => refuse(deps, socket as Socket));
+      server.on('clientError', (error, socket) => refuse(deps, error, socket as Socket));
       for (const exchange of waiting.splice(0)) serve(...exchange);
       return { port, stop: (graceMs = 10 * seconds) => stop(graceMs) };
     },

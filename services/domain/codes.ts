@@ -22,6 +22,7 @@ export type ErrorCode =
   | 'too_many_values'
   | 'unsupported_media_type'
   | 'malformed_request'
+  | 'request_timeout'
   | 'upload_mismatch'
   | 'post_not_draft'
   | 'target_not_pending'

@@ -18,6 +18,7 @@ export const codesOf = ({
   const paged = list === true && query !== undefined;
   const all: readonly ErrorCode[] = [
     'invalid_parameter',
+    'malformed_request',
     ...(body === undefined ? [] : (['invalid_json'] as const)),
     ...(paged ? (['invalid_cursor'] as const) : []),
     ...(idempotent === 'required' ? (['idempotency_key_required'] as const) : []),
@@ -32,6 +33,7 @@ export const codesOf = ({
     ...(params === undefined ? [] : (['not_found'] as const)),
     'not_found',
     'not_acceptable',
+    'request_timeout',
     ...(body === undefined ? [] : (['payload_too_large', 'too_many_values', 'unsupported_media_type'] as const)),
     ...(ifMatch === true && method !== 'GET' ? (['revision_mismatch'] as const) : []),
     'validation_failed',

@@ -56,8 +56,10 @@ const configuration = {
   showOperationId: true,
 } as const;
 
+/** A guide has no operations to list beside it, and takes that column too. */
 const css = `
-.section-container:has(> .section-columns > .section-column:only-child){max-width:none}
+section[id*="/tag/guide-"] .section-column:nth-child(2){display:none}
+section[id*="/tag/guide-"] .section-column:first-child{max-width:56rem}
 `;
 
 export const startScript = (reference: string): string => `'use strict';

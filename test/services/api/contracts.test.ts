@@ -128,7 +128,7 @@ suite('contracts', (t) => {
   });
 
   t('every code of the catalogue is thrown somewhere', async () => {
-    const throws = /(?:new (?:Rejection|Refusal)\(\s*|\brefuse\((?:\w+, )?|\w(?:: | = ))'([a-z_]+)'/g;
+    const throws = /(?:new (?:Rejection|Refusal)\(\s*|\brefuse\((?:\w+, )?|(?:[?:]|\w =) )'([a-z_]+)'/g;
     const catalogue = ['services/api/errors.ts', 'services/domain/codes.ts'];
     const thrown = new Set<string>();
     for await (const file of glob('services/**/*.ts', { cwd: fileURLToPath(root) })) {
