@@ -26,16 +26,22 @@ const help = `make sdk ARGS="[--only <name>] [--all] [--keep]"
 
 Fetches the pinned generators once, through npm, pip, Maven and Go as they are set up on this machine.`;
 
-const { values } = parseArgs({
-  options: {
-    ...{ help: { type: 'boolean', default: false }, only: { type: 'string' } },
-    ...{ all: { type: 'boolean', default: false }, keep: { type: 'boolean', default: false } },
-  },
-});
+const options = {
+  help: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  all: { type: 'boolean', default: false },
+  keep: { type: 'boolean', default: false },
+} as const;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const cache = path.join(root, 'node_modules/.cache/sdk');
 const clients = path.join(cache, 'clients');
 const contract = path.join(root, 'contracts/openapi.json');
+
+let isLeaving = false;
+const leave = (): void => {
+  isLeaving = true;
+  stopAll();
+};
 
 type Result = 'whole' | 'failed' | 'not checked';
 
@@ -57,13 +63,16 @@ const attempt = async (generator: Generator, env: Readonly<Record<string, string
       step('the tour');
       const { program, args, cwd, env: own = {} } = made.tour;
       const said = await run(program, args, { cwd, log, env: { ...env, ...own }, within: 180_000 });
-      checks = `${said.split('\n').filter((line) => line.startsWith('ok')).length} checks of the tour`;
+      const passed = said.split('\n').filter((line) => line.startsWith('ok')).length;
+      if (passed === 0) throw new Error('the tour checked nothing');
+      checks = `${passed} checks of the tour`;
     }
     const seconds = ((performance.now() - began) / 1_000).toFixed(0);
     const counts = `${new Set(made.types).size} types, ${checks}`;
     print(`ok ${name}: ${counts}, ${seconds} s`);
     return 'whole';
   } catch (error) {
+    if (isLeaving) return 'not checked';
     if (error instanceof MissingTool) {
       print(`-- ${name}: not checked, ${error.message}`);
       return 'not checked';
@@ -74,26 +83,29 @@ const attempt = async (generator: Generator, env: Readonly<Record<string, string
 };
 
 const main = async (): Promise<void> => {
+  const { values } = parseArgs({ options });
   if (values.help) return print(help);
   const wanted = generators.filter(({ name }) => values.only === undefined || name === values.only);
   if (wanted.length === 0) throw new Error(`there is no client ${values.only}; ${help.split('\n')[2]?.trim()}`);
   const data = path.join(cache, 'data');
   rmSync(data, { recursive: true, force: true });
   mkdirSync(cache, { recursive: true });
+  process.once('SIGINT', leave).once('SIGTERM', leave);
   print('  starting a service for the tours');
   const server = await startServer(data);
-  const leave = () => {
-    stopAll();
-    void server.stop().then(() => process.exit(130));
-  };
-  process.once('SIGINT', leave).once('SIGTERM', leave);
   const results: Result[] = [];
   try {
-    for (const generator of wanted) results.push(await attempt(generator, server.env));
+    for (const generator of wanted) {
+      if (!isLeaving) results.push(await attempt(generator, server.env));
+    }
   } finally {
     await server.stop();
     rmSync(data, { recursive: true, force: true });
     if (!values.keep) rmSync(clients, { recursive: true, force: true });
+  }
+  if (isLeaving) {
+    process.exitCode = 130;
+    return;
   }
   const count = (result: Result): number => results.filter((one) => one === result).length;
   print(`${count('whole')} whole, ${count('failed')} failed, ${count('not checked')} not checked`);

@@ -11,8 +11,13 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+const startMs = 120_000;
+
+/** @throws when the service ends, or does not serve in time */
 const started = (service: ChildProcess, output: () => string): Promise<void> =>
   new Promise((resolve, reject) => {
+    const late = () => reject(new Error(`the service did not start within ${startMs / 1_000} s:\n${output()}`));
+    setTimeout(late, startMs).unref();
     const look = () => (/^Serving/m.test(output()) ? resolve() : undefined);
     for (const stream of [service.stdout, service.stderr]) stream?.on('data', look);
     service.once('exit', (code) => reject(new Error(`the service ended with ${code}:\n${output()}`)));
@@ -36,21 +41,28 @@ export const startServer = async (data: string): Promise<Server> => {
   const stop = () =>
     new Promise<void>((resolve) => {
       close();
-      if (service.exitCode !== null) return resolve();
+      if (service.exitCode !== null || service.signalCode !== null) return resolve();
       service.once('exit', () => resolve());
       service.kill('SIGTERM');
     });
-  await started(service, () => output);
-  const found = (pattern: RegExp): string => {
-    const [, value] = pattern.exec(output) ?? [];
-    if (value === undefined) throw new Error(`the service did not print ${pattern}:\n${output}`);
-    return value;
+  const told = async (): Promise<Server['env']> => {
+    await started(service, () => output);
+    const found = (pattern: RegExp): string => {
+      const [, value] = pattern.exec(output) ?? [];
+      if (value === undefined) throw new Error(`the service did not print ${pattern}:\n${output}`);
+      return value;
+    };
+    return {
+      POSTLINE_URL: found(/Ready in [\d.]+ s: (\S+)/),
+      POSTLINE_KEY: found(/(sk_test_\S+)/),
+      POSTLINE_RECEIVER: `http://${host}/events`,
+      POSTLINE_PHOTO: path.join(root, 'test/fixtures/coffee.jpg'),
+    };
   };
-  const env = {
-    POSTLINE_URL: found(/Ready in [\d.]+ s: (\S+)/),
-    POSTLINE_KEY: found(/(sk_test_\S+)/),
-    POSTLINE_RECEIVER: `http://${host}/events`,
-    POSTLINE_PHOTO: path.join(root, 'test/fixtures/coffee.jpg'),
-  };
-  return { env, stop };
+  try {
+    return { env: await told(), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 };

@@ -18,26 +18,48 @@ export interface RunOptions {
 const tailLines = 25;
 const running = new Set<ChildProcess>();
 
-/** So that Ctrl-C leaves no compiler behind. */
+/** A program and everything that it began, which Maven and .NET do. Windows has no groups of processes. */
+const endAll = (child: ChildProcess, signal: NodeJS.Signals): void => {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(process.platform === 'win32' ? child.pid : -child.pid, signal);
+  } catch {
+    // It has ended.
+  }
+};
+
+let isStopped = false;
+
+/** Ends what runs, and starts nothing more, so that Ctrl-C leaves no compiler behind. */
 export const stopAll = (): void => {
-  for (const child of running) child.kill('SIGTERM');
+  isStopped = true;
+  for (const child of running) endAll(child, 'SIGKILL');
 };
 
 interface Ended {
   readonly code: number | null;
+  readonly isLate: boolean;
   readonly output: string;
 }
 
+const patience = 600_000;
+
 const ended = (program: string, args: readonly string[], options: RunOptions): Promise<Ended> =>
   new Promise((resolve, reject) => {
-    const { cwd, env = {}, within = 600_000 } = options;
+    if (isStopped) throw new Error('stopped');
+    const { cwd, env = {}, within = patience } = options;
     const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
     // The caller's environment names their mirrors and proxies.
-    const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio });
+    const detached = process.platform !== 'win32';
+    const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio, detached });
     running.add(child);
     const chunks: Buffer[] = [];
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    const timer = setTimeout(() => child.kill('SIGKILL'), within);
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      endAll(child, 'SIGKILL');
+    }, within);
     const close = () => {
       clearTimeout(timer);
       running.delete(child);
@@ -48,18 +70,19 @@ const ended = (program: string, args: readonly string[], options: RunOptions): P
     });
     child.once('close', (code) => {
       close();
-      resolve({ code, output: Buffer.concat(chunks).toString('utf8') });
+      resolve({ code, isLate, output: Buffer.concat(chunks).toString('utf8') });
     });
   });
 
 /** @returns what it printed on both streams. @throws when it cannot be started, fails, or takes too long */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<string> => {
   mkdirSync(path.dirname(options.log), { recursive: true });
-  const { code, output } = await ended(program, args, options);
+  const { code, isLate, output } = await ended(program, args, options);
   appendFileSync(options.log, `$ ${program} ${args.join(' ')}\n${output}\n`);
   if (code === 0) return output;
   const tail = output.trimEnd().split('\n').slice(-tailLines).join('\n');
-  const how = code === null ? 'was ended' : `ended with ${code}`;
+  const limit = `took longer than ${(options.within ?? patience) / 1_000} s`;
+  const how = isLate ? limit : code === null ? 'was ended' : `ended with ${code}`;
   throw new Error(`${path.basename(program)} ${how}:\n${tail}\nAll of it: ${options.log}`);
 };
 

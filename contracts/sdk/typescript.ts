@@ -39,7 +39,6 @@ export const openapiFetch: Generator = {
     place.step('generating with openapi-typescript');
     const types = await typesOf(contract);
     writeFileSync(path.join(folder, 'postline.d.ts'), types);
-    mkdirSync(folder, { recursive: true });
     symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'), 'dir');
     const tour = await compileTour(place, path.join(tours, 'openapi-fetch/tour.ts'), {
       paths: { postline: ['./postline.d.ts'] },

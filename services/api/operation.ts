@@ -75,7 +75,7 @@ export interface Many<Row> {
 }
 /** Not in the envelope: the contract itself, or a page for a person. */
 export interface Raw {
-  readonly raw: { readonly type: string; readonly body: string };
+  readonly raw: { readonly type: string; readonly body: string | Buffer };
 }
 export type Answer = One<unknown> | Many<unknown> | Raw;
 

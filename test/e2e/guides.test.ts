@@ -1,9 +1,13 @@
 /** Runs the code of the guides: curl, TypeScript and Python, against a standalone service and against a rude server. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { stripTypeScriptTypes } from 'node:module';
+import { connect } from 'node:net';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type GuideName, guideNames } from '#services/api/docs/guides.ts';
 import { codeOf, languagesIn, onlyCodeOf } from '#test/support/guides.ts';
@@ -232,6 +236,63 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     await Promise.all(receivers);
   });
 
+  t('webhooks: the receivers outlive strangers, and none starts without a secret', async () => {
+    const body = '{"id":"forged","type":"target.published"}';
+    const now = Math.floor(Date.now() / 1_000);
+    const forged = (secret: string, { time = now, before = '' } = {}) => {
+      const mac = createHmac('sha256', Buffer.from(secret, 'base64'))
+        .update(`event-1.${time}.${body}`)
+        .digest('base64');
+      const signed = ['webhook-id: event-1', `webhook-timestamp: ${time}`, `webhook-signature: ${before}v1,${mac}`];
+      return [...signed, `Content-Length: ${body.length}`, '', body];
+    };
+    for (const [at, run] of [typescript, python].entries()) {
+      const [code = ''] = codeOf('webhooks', at === 0 ? 'ts' : 'python');
+      const unset = run(code, { PORT: String(await freePort()) });
+      assert.notEqual(await Promise.race([unset.ended, setTimeout(10_000, 'it listens')]), 'it listens');
+      assert.notEqual(await unset.ended, 0);
+      const port = await freePort();
+      const receiver = run(code, { WEBHOOK_SECRET: `whsec_${btoa('ours')}`, PORT: String(port) });
+      /** @returns the status line; empty: the receiver closed the connection */
+      const send = (lines: readonly string[], isBroken = false) =>
+        new Promise<string>((resolve, reject) => {
+          const socket = connect(port, '127.0.0.1');
+          let answer = '';
+          socket.on('data', (chunk) => {
+            answer += String(chunk);
+            socket.end();
+          });
+          socket.once('error', reject).once('close', () => resolve(answer.split('\r\n')[0] ?? ''));
+          const request = ['POST / HTTP/1.1', 'Host: receiver', ...lines].join('\r\n');
+          socket.write(Buffer.from(request, 'latin1'), () => isBroken && socket.resetAndDestroy());
+        });
+      await until('the receiver listens', () => send(forged(btoa('wrong'))).catch(() => null));
+      await send(['Content-Length: 100', '', 'abc'], true);
+      for (const refused of [
+        forged(btoa('wrong')),
+        forged(btoa('ours'), { time: now - 301 }),
+        forged(btoa('ours'), { time: now + 310 }),
+        [
+          'webhook-id: event-1',
+          `webhook-timestamp: ${now}`,
+          'webhook-signature: v1,\xe9',
+          'Content-Length: 2',
+          '',
+          '{}',
+        ],
+        ['webhook-id: event-1', 'webhook-timestamp: \xb2', 'webhook-signature: v1,', 'Content-Length: 2', '', '{}'],
+        ['Content-Length: 0', '', ''],
+        ['Connection: close', '', ''],
+      ]) {
+        assert.match(await send(refused), / 401 /, `${at}: ${refused.join(' ')}`);
+      }
+      assert.doesNotMatch(receiver.output(), /TypeError|ValueError/);
+      assert.match(await send(forged(btoa('ours'), { before: 'v1,b3RoZXI= ' })), / 204 /);
+      await until('the event is taken', async () => receiver.output().includes('forged'));
+      receiver.child.kill();
+    }
+  });
+
   t('webhooks: the example is an event as it is sent', async () => {
     const [example] = codeOf('webhooks', 'json');
     const { id, type, created, data, ...more } = JSON.parse(example ?? '');
@@ -248,6 +309,53 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     const { correlationId: _own, ...answered } = refused.body;
     const { correlationId: _shown, ...expected } = shown;
     assert.deepEqual(answered, expected);
+  });
+
+  t('errors: the programs repeat what a rude server spoils, and nothing else', async () => {
+    const programs = [
+      (base: string, own: Env) => {
+        const code = onlyCodeOf('errors-and-retries', 'ts', base);
+        const tried = (args: string) =>
+          `await call(${args}).then((data) => console.log(data.id), (error) => console.log(error.message));`;
+        const calls = [`'POST', '/posts', {}, 'key-1'`, `'POST', '/once', {}`, `'POST', '/refused', {}, 'key-2'`];
+        return typescript(`${code}\n${calls.map(tried).join('\n')}`, own);
+      },
+      (base: string, own: Env) => {
+        const code = onlyCodeOf('errors-and-retries', 'python', base);
+        const tried = (args: string) =>
+          `try:\n    print(call(${args})["id"])\nexcept RuntimeError as error:\n    print(error)\n`;
+        const calls = ['"POST", "/posts", {}, "key-1"', '"POST", "/once", {}', '"POST", "/refused", {}, "key-2"'];
+        return python(`${code}\n${calls.map(tried).join('\n')}`, own);
+      },
+    ];
+    const outcomes = programs.map(async (program) => {
+      const seen: string[] = [];
+      const server = createServer((request, response) => {
+        const { url = '', headers } = request;
+        const before = seen.filter((one) => one.startsWith(`${url} `)).length;
+        seen.push(`${url} ${headers['idempotency-key']}`);
+        request.resume().once('end', () => {
+          const problem = { 'Content-Type': 'application/problem+json' };
+          if (url === '/once') return response.writeHead(503, problem).end('{"code":"unavailable"}');
+          if (url === '/refused') return response.writeHead(422, problem).end('{"code":"validation_failed"}');
+          if (before === 0) return request.socket.destroy();
+          // The answer breaks off in its middle: the call has worked.
+          if (before === 1) {
+            response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '100' });
+            return response.write('{"data"', () => request.socket.destroy());
+          }
+          return response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"data":{"id":"post-1"}}');
+        });
+      });
+      const port = await freePort();
+      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+      const said = await finished(program(`http://127.0.0.1:${port}`, env)).finally(() => server.close());
+      return { said: said.trim().split(/\r?\n/), seen };
+    });
+    for (const { said, seen } of await Promise.all(outcomes)) {
+      assert.deepEqual(said, ['post-1', 'unavailable', 'validation_failed']);
+      assert.deepEqual(seen, [...Array(3).fill('/posts key-1'), '/once undefined', '/refused key-2']);
+    }
   });
 
   t('errors: a change with a former revision is refused', async () => {

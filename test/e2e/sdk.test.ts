@@ -85,3 +85,13 @@ await postline.POST('/clients', {
     }
   });
 });
+
+suite('other people’s programs', (t) => {
+  t('one that takes too long is ended with everything that it began', async () => {
+    const began = performance.now();
+    const slow = run('sh', ['-c', 'sleep 30 & wait'], { cwd: folder, log, within: 300 });
+    await assert.rejects(slow, /sh took longer than 0\.3 s/);
+    // The output ends when the last program that holds it has ended.
+    assert.ok(performance.now() - began < 10_000);
+  });
+});

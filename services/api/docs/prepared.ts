@@ -39,7 +39,8 @@ export const prepare = async (type: string, text: string): Promise<Prepared> => 
  * the caller has to ask again: during a deployment a page of one release may meet an api of another.
  */
 export const sendPrepared = (ctx: Context, prepared: Prepared): void => {
-  const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity') || 'identity';
+  // NOTE: asked one by one, because browsers accept all alike with gzip first, and Koa would follow their order.
+  const encoding = (['br', 'gzip'] as const).find((one) => ctx.acceptsEncodings(one)) ?? 'identity';
   const kept = new URLSearchParams(ctx.querystring).get('v') === prepared.version;
   ctx.set('Cache-Control', kept ? 'public, max-age=31536000, immutable' : 'no-cache');
   ctx.set('Vary', 'Accept-Encoding');
@@ -50,7 +51,7 @@ export const sendPrepared = (ctx: Context, prepared: Prepared): void => {
     ctx.status = 304;
     return;
   }
-  if (encoding === 'br' || encoding === 'gzip') ctx.set('Content-Encoding', encoding);
-  ctx.body = prepared[encoding === 'br' || encoding === 'gzip' ? encoding : 'identity'];
+  if (encoding !== 'identity') ctx.set('Content-Encoding', encoding);
+  ctx.body = prepared[encoding];
   ctx.type = prepared.type;
 };

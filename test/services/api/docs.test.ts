@@ -130,6 +130,18 @@ suite('the reference', (t) => {
     }
   });
 
+  t('a browser gets the smallest encoding that it takes', async () => {
+    for (const [accepted, encoding] of [
+      ['gzip, deflate, br, zstd', 'br'],
+      ['gzip, br;q=0', 'gzip'],
+      ['*', 'br'],
+      ['gzip;q=0, br;q=0, identity', null],
+    ] as const) {
+      const { headers } = await get('/docs/start.js', { 'accept-encoding': accepted });
+      assert.equal(headers.get('content-encoding'), encoding, accepted);
+    }
+  });
+
   t('the page names its files by their versions', async () => {
     const page = await textOf('/docs');
     const loaded = [...page.matchAll(/src="([^"]+)"/g)].map(([, path = '']) => path);
