@@ -8,6 +8,7 @@ import { find, run, tools } from './shell.ts';
 export const java: Generator = {
   name: 'java',
   async make(place) {
+    const program = await find(tools.java);
     const maven = await find(tools.maven);
     const client = path.join(place.folder, 'client');
     const warnings = await generate(place, 'java', client, {
@@ -32,7 +33,6 @@ export const java: Generator = {
       { cwd: client, log: place.log },
     );
     const classes = [path.join(client, 'target/classes'), readFileSync(classpath, 'utf8').trim()];
-    const program = await find(tools.java);
     return {
       types: matches(sources, named('.java', 'model/'), /^public (?:final |abstract )*(?:class|enum) (\w+)/gm),
       operations: matches(sources, named('.java', 'api/'), /^ {2}public [^=;(]{1,80} (\w+)\(/gm),
