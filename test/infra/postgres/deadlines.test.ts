@@ -412,7 +412,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     const limits = { lockMs: 150, reportMs: 50, onWait: (text: string) => void told.push(text) };
     try {
       await holder.query('begin; select pg_advisory_xact_lock(4711)');
-      const failed = await withTableLock(pool, 4711, change, { ...limits, patienceMs: 400 }).catch(String);
+      const failed = await withTableLock(pool, 4711, change, { ...limits, patienceMs: 2_000 }).catch(String);
       assert.match(String(failed), /lock is held by first \(backend \d+, idle in transaction, .*End that session/);
       assert.equal(ran, 0);
       assert.match(told[0] ?? '', /waits for first \(backend \d+/);
