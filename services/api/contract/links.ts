@@ -26,6 +26,8 @@ const nested: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const nouns: Readonly<Record<string, string>> = { post_target: 'post target', media_deletion: 'media' };
 
 const pathParameters = ({ params }: Operation): readonly string[] => Object.keys(params?.properties ?? {});
+/** Later calls with the id answer 404. An archived client and a canceled replay stay readable. */
+const deletes = ({ id }: Operation): boolean => id.startsWith('delete');
 const takesOneId = (operation: Operation): boolean => pathParameters(operation).join() === 'id';
 
 export const linksOf = (operation: Operation, operations: readonly Operation[]): Record<string, ContractNode> => {
@@ -56,7 +58,7 @@ export const linksOf = (operation: Operation, operations: readonly Operation[]):
           .filter((one) => one.method === 'GET' && one.list !== true && takesOneId(one) && nounOf(one) === to)
           .map((one) => link(one, { id: member })),
       ),
-    ...(Object.hasOwn(properties, 'id')
+    ...(Object.hasOwn(properties, 'id') && !deletes(operation)
       ? others.filter((one) => takesOneId(one) && nounOf(one) === noun).map((one) => link(one, { id: 'id' }))
       : []),
     ...(below === undefined

@@ -101,8 +101,13 @@ const envelopeOf = (operation: Operation, components: Components): ContractNode 
   });
 };
 
+/** An answer without a revision of its own has no ETag, though If-Match guards the resource above it. */
+const tagged = ({ ifMatch, etag, answer }: Operation): boolean =>
+  (ifMatch === true || etag === true) &&
+  Object.hasOwn((answer as { readonly properties?: object }).properties ?? {}, 'revision');
+
 const success = (operation: Operation, operations: readonly Operation[], components: Components): ContractNode => {
-  const { list, raw, alsoAs = [], example, ifMatch, etag, method } = operation;
+  const { list, raw, alsoAs = [], example, method } = operation;
   const schema = envelopeOf(operation, components);
   const page = { hasMore: false, cursor: null, nextCursor: null };
   const shown =
@@ -116,7 +121,7 @@ const success = (operation: Operation, operations: readonly Operation[], compone
     description: 'Done.',
     headers: {
       ...onAll,
-      ...(ifMatch === true || etag === true ? { ETag: headerRef('ETag') } : {}),
+      ...(tagged(operation) ? { ETag: headerRef('ETag') } : {}),
       ...(method === 'GET' ? {} : { 'X-Consistency-Token': headerRef('ConsistencyToken') }),
       ...(operation.idempotent === 'none' ? {} : { 'Idempotent-Replayed': headerRef('Replayed') }),
     },

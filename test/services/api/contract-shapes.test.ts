@@ -19,6 +19,7 @@ interface Link {
 interface Response {
   readonly content?: Readonly<Record<string, Content>>;
   readonly links?: Readonly<Record<string, Link>>;
+  readonly headers?: Readonly<Record<string, unknown>>;
 }
 interface Described {
   readonly operationId: string;
@@ -217,6 +218,27 @@ suite('shapes of the contract', (t) => {
       )) {
         if (example !== undefined) assert.deepEqual(check(nameIn(schema.$ref), example), [], operationId);
       }
+    }
+  });
+
+  t('an answer promises an ETag only where its data has the revision', () => {
+    let promised = 0;
+    for (const { id, answer } of operationTable) {
+      const { headers = {} } = operations.find(({ operationId }) => operationId === id)?.responses['200'] ?? {};
+      const { properties = {} } = answer as { readonly properties?: Readonly<Record<string, unknown>> };
+      if (!Object.hasOwn(headers, 'ETag')) continue;
+      assert.ok(Object.hasOwn(properties, 'revision'), `${id}: the answer has no revision`);
+      promised++;
+    }
+    assert.ok(promised > 15);
+  });
+
+  t('no link leads from a deletion to what it deleted', () => {
+    for (const { operationId, responses } of operations.filter((one) => one.operationId.startsWith('delete'))) {
+      const own = Object.values(responses['200']?.links ?? {}).filter(
+        ({ parameters }) => parameters.id === '$response.body#/data/id',
+      );
+      assert.deepEqual(own, [], operationId);
     }
   });
 
