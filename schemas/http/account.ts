@@ -34,7 +34,10 @@ const Capabilities = Named(
   Type.Object(
     {
       thread: Type.Boolean({ description: 'It takes a `thread`: a chain of replies.' }),
-      firstComment: Type.Boolean({ description: 'It takes a `firstComment` under a published post.' }),
+      firstComment: Type.Boolean({
+        description:
+          'The network takes a `firstComment` under a published post. The service does not support it yet: only a draft may have one.',
+      }),
       native: Type.Boolean({
         description:
           'The network has a scheduler of its own. The service does not hand posts to it yet: such targets stay managed.',

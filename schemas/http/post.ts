@@ -139,7 +139,7 @@ const composed = {
   aiDisclosure: Defaulted(
     Type.Boolean({
       description:
-        'Whether the content was made with AI: copied onto every variant without an `aiGenerated` of its own.',
+        'Whether the content was made with AI: copied onto every variant without an `aiGenerated` of its own. True is not supported yet: only a draft may have it.',
     }),
     false,
   ),
@@ -147,7 +147,7 @@ const composed = {
     Type.Boolean({ description: 'Submits the post for approval where the client or the role requires it.' }),
     false,
   ),
-  campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to.')),
+  campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to. Not supported yet: only a draft may have it.')),
   thread: Maybe(
     said(
       Named(
