@@ -3,6 +3,7 @@ import { ActorRef, LocalDateTime, Nullable, Uuid } from '#schemas/common.ts';
 import {
   MediaAltTexts,
   maxContent,
+  maxTargets,
   postStatuses,
   Schedule,
   scheduleTypes,
@@ -252,7 +253,7 @@ export const PostQuery = Type.Object({
   ),
 });
 
-const Count = (description: string) => Type.Integer({ minimum: 0, description });
+const Count = (description: string) => Type.Integer({ minimum: 0, maximum: maxTargets, description });
 /** Absent = 0; statuses may be added. */
 const Counts = Named(
   'PostCounts',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { said } from '#schemas/published.ts';
-import { Completeness, ReportFailure } from '#schemas/report.ts';
+import { Completeness, ReportFailure, ReportFormat } from '#schemas/report.ts';
 import { example, exampleHash, instants, publicEvent } from './common.ts';
 
 /** Events of fetched figures and of finished reports. */
@@ -42,11 +42,7 @@ export const reportPublic = {
     Type.Object(
       {
         ...run,
-        format: Type.String({
-          maxLength: 20,
-          description: 'Format of the export that is returned by default: csv, json or pdf.',
-          examples: ['pdf'],
-        }),
+        format: said(ReportFormat, 'Format of the export that is returned by default.'),
         asOf: said(Nullable(Instant), 'When the freshest snapshot in the run was made. Null: there was none.'),
         bytes: Count('Length of the export in `format`, in bytes.'),
         sha256: Type.String({

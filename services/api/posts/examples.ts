@@ -7,7 +7,7 @@ const ids = {
   target: '9a8b7c6d-5e4f-5a3b-8c2d-1e0f9a8b7c44',
 };
 const created = '2026-11-21T10:00:00.000Z';
-const due = '2026-12-01T08:00:00.000Z';
+const due = '2027-12-01T08:00:00.000Z';
 
 export const targetExample = {
   id: ids.target,
@@ -18,7 +18,7 @@ export const targetExample = {
   platform: 'x',
   status: 'pending',
   scheduledAt: due,
-  scheduledLocal: '2026-12-01T09:00',
+  scheduledLocal: '2027-12-01T09:00',
   timezone: 'Europe/Berlin',
   jitterSeconds: 0,
   scheduleMode: 'managed',
@@ -50,7 +50,7 @@ export const postRowExample = {
   schedule: {
     type: 'at',
     scheduledAt: null,
-    scheduledLocal: '2026-12-01T09:00',
+    scheduledLocal: '2027-12-01T09:00',
     from: null,
     to: null,
     spreadMinutes: null,
@@ -85,7 +85,7 @@ const composed = {
   content: postRowExample.content,
   targets: { mode: 'group', clientId: ids.client, platforms: ['x'] },
   variants: [{ platform: 'x', contentOverride: 'Our winter menu is here.' }],
-  schedule: { type: 'at', scheduledLocal: '2026-12-01T09:00' },
+  schedule: { type: 'at', scheduledLocal: '2027-12-01T09:00' },
   timezone: 'Europe/Berlin',
 };
 
