@@ -20,8 +20,9 @@ import { postEvents } from './post.ts';
 import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
-import { targetEvents } from './target.ts';
+import { targetEvents, targetUpcasts } from './target.ts';
 import { kindOf, type Topic } from './topics.ts';
+import type { Upcast } from './upcast.ts';
 import { webhookEvents } from './webhook.ts';
 import { workspaceEvents } from './workspace.ts';
 
@@ -29,9 +30,6 @@ import { workspaceEvents } from './workspace.ts';
  * The table of stream kinds: the topic of each, its stored events and the public events made of them. Event names are on
  * disk for ever: add a version, never edit one.
  */
-
-/** A pure function from the data of version n to that of version n + 1. */
-export type Upcast = (data: Record<string, unknown>) => Record<string, unknown>;
 
 export interface EventDefinition {
   readonly schema: TSchema;
@@ -43,8 +41,17 @@ export interface EventDefinition {
 
 export type EventCatalogue = Readonly<Record<string, Readonly<Record<string, EventDefinition>>>>;
 
-const first = (schemas: Readonly<Record<string, TSchema>>): Record<string, EventDefinition> =>
-  Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema, version: 1, upcasts: [] }]));
+/** @param upcasts of the events that have more than one version: by type, from each version to the next */
+const versioned = (
+  schemas: Readonly<Record<string, TSchema>>,
+  upcasts: Readonly<Record<string, readonly Upcast[]>> = {},
+): Record<string, EventDefinition> =>
+  Object.fromEntries(
+    Object.entries(schemas).map(([type, schema]) => {
+      const steps = upcasts[type] ?? [];
+      return [type, { schema, version: steps.length + 1, upcasts: steps }];
+    }),
+  );
 
 export interface StreamKind {
   /** Null: the stream is only read by its id, and the log passes over it. */
@@ -55,24 +62,24 @@ export interface StreamKind {
 
 /** A kind without events is planned: its topic and its public events are promised already. */
 export const streamKinds: Readonly<Record<string, StreamKind>> = {
-  post: { topic: 'posts', events: first(postEvents), publishes: postPublic },
-  target: { topic: 'posts', events: first(targetEvents), publishes: targetPublic },
-  media: { topic: 'media', events: first(mediaEvents), publishes: mediaPublic },
-  account: { topic: 'workspace', events: first(accountEvents), publishes: accountPublic },
+  post: { topic: 'posts', events: versioned(postEvents), publishes: postPublic },
+  target: { topic: 'posts', events: versioned(targetEvents, targetUpcasts), publishes: targetPublic },
+  media: { topic: 'media', events: versioned(mediaEvents), publishes: mediaPublic },
+  account: { topic: 'workspace', events: versioned(accountEvents), publishes: accountPublic },
   approval: { topic: 'posts', events: {}, publishes: approvalPublic },
-  refresh: { topic: 'workspace', events: first(refreshEvents), publishes: refreshPublic },
-  report: { topic: 'reports', events: first(reportEvents), publishes: reportPublic },
-  client: { topic: 'workspace', events: first(clientEvents), publishes: clientPublic },
+  refresh: { topic: 'workspace', events: versioned(refreshEvents), publishes: refreshPublic },
+  report: { topic: 'reports', events: versioned(reportEvents), publishes: reportPublic },
+  client: { topic: 'workspace', events: versioned(clientEvents), publishes: clientPublic },
   campaign: { topic: 'posts', events: {}, publishes: campaignPublic },
-  workspace: { topic: 'workspace', events: first(workspaceEvents), publishes: teamPublic },
-  webhook: { topic: 'webhooks', events: first(webhookEvents), publishes: webhookPublic },
-  apikey: { topic: 'workspace', events: first(apikeyEvents) },
-  clientname: { topic: 'workspace', events: first(clientnameEvents) },
-  invite: { topic: 'workspace', events: first(inviteEvents) },
-  targetmetrics: { topic: 'metrics', events: first(targetmetricsEvents) },
-  accountmetrics: { topic: 'metrics', events: first(accountmetricsEvents) },
+  workspace: { topic: 'workspace', events: versioned(workspaceEvents), publishes: teamPublic },
+  webhook: { topic: 'webhooks', events: versioned(webhookEvents), publishes: webhookPublic },
+  apikey: { topic: 'workspace', events: versioned(apikeyEvents) },
+  clientname: { topic: 'workspace', events: versioned(clientnameEvents) },
+  invite: { topic: 'workspace', events: versioned(inviteEvents) },
+  targetmetrics: { topic: 'metrics', events: versioned(targetmetricsEvents) },
+  accountmetrics: { topic: 'metrics', events: versioned(accountmetricsEvents) },
   quota: { topic: 'workspace', events: {} },
-  request: { topic: null, events: first(requestEvents) },
+  request: { topic: null, events: versioned(requestEvents) },
 };
 
 /** Every stored event, by stream kind. */

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { Named, OpenEnum, said } from './published.ts';
+import { sameData, type Upcast } from './upcast.ts';
 
 /** A target is one destination (connected account) of a post: its course from schedule to settlement. */
 
@@ -120,7 +121,7 @@ export const targetEvents = {
     jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
   }),
   TargetCanceled: Type.Object({
-    reason: Type.Enum(['requested', 'client_archived', 'approval_rejected', 'post_canceled']),
+    reason: Type.Enum(['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected']),
     /** Revision of the post's intent that this carries out; null when the target was canceled on its own. */
     postRevision: Nullable(Type.Integer({ minimum: 0 })),
   }),
@@ -163,7 +164,7 @@ export const targetEvents = {
     permalink: Nullable(Type.String({ maxLength: 2000 })),
     publishedAt: Nullable(Instant),
     failure: Nullable(Failure),
-    by: Type.Enum(['reconcile', 'admin']),
+    by: Type.Enum(['reconcile', 'admin', 'policy']),
   }),
   TargetRequeued: Type.Object({ by: Type.Enum(['schedule', 'retry']), dueAt: Instant }),
   TargetFirstCommentPosted: Type.Object({ externalId: Type.String({ maxLength: 500 }) }),
@@ -175,6 +176,13 @@ export const targetEvents = {
   TargetRemovedOnPlatform: Type.Object({ observedAt: Instant }),
 } as const;
 export type TargetEvent = EventOf<typeof targetEvents>;
+
+export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
+  /** Version 2 has the reason `account_disconnected`. */
+  TargetCanceled: [sameData],
+  /** Version 2 has `by: policy`. */
+  TargetOutcomeSettled: [sameData],
+};
 
 export const targetStatuses = [
   'awaiting_approval',

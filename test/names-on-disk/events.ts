@@ -91,7 +91,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetReleased: '1: postRevision dueAt',
     TargetRescheduled: '1: dueAt scheduledLocal:null jitterSeconds',
     TargetRevised: '1: postRevision dueAt scheduledLocal:null jitterSeconds',
-    TargetCanceled: '1: reason:requested|client_archived|approval_rejected|post_canceled postRevision:null',
+    TargetCanceled:
+      '2: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected postRevision:null',
     TargetPublishStarted: '1: attempt takeover',
     TargetPublishCheckpointed: '1: attempt takeover step data deadline:null segment?:Segment',
     TargetSegmentPublished: '1: attempt takeover segment:Segment externalId permalink:null publishedAt',
@@ -103,7 +104,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetPublishDeferred: '1: attempt takeover retryAt failure:Failure',
     TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt',
     TargetOutcomeSettled:
-      '1: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin',
+      '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
     TargetRequeued: '1: by:schedule|retry dueAt',
     TargetFirstCommentPosted: '1: externalId',
     TargetFirstCommentFailed: '1: code message platformCode:null',

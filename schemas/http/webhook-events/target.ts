@@ -14,14 +14,18 @@ const ScheduledAt = Type.String({
 const ExternalId = Nullable(Type.String({ maxLength: 500, description: 'Its id on the network; null while unknown.' }));
 const SettledBy = said(
   Nullable(
-    OpenEnum('SettledBy', ['reconcile', 'admin'], 'reconcile: the network was asked; admin: an operator decided.'),
+    OpenEnum(
+      'SettledBy',
+      ['reconcile', 'admin', 'policy'],
+      'reconcile: the network was asked; admin: an operator decided; policy: the rules of the client did.',
+    ),
   ),
   'What determined the outcome; null: the attempt itself.',
 );
 const CancelReason = OpenEnum(
   'TargetCancelReason',
-  ['requested', 'client_archived', 'approval_rejected', 'post_canceled'],
-  'requested: a caller canceled the target; client_archived: a caller archived its client; approval_rejected: an approver rejected the post; post_canceled: the whole post was canceled.',
+  ['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected'],
+  'requested: a caller canceled the target; client_archived: a caller archived its client; approval_rejected: an approver rejected the post; post_canceled: the whole post was canceled; account_disconnected: a caller disconnected its account.',
 );
 const RequeueReason = OpenEnum(
   'TargetRequeueReason',
