@@ -56,10 +56,14 @@ const configuration = {
   showOperationId: true,
 } as const;
 
-/** A guide has no operations to list beside it, and takes that column too. */
+/**
+ * A guide has no operations to list beside it, and takes that column too. The viewer cuts the text of a section after
+ * some lines until somebody opens it from the list; a reader who scrolls would see only the beginning of each guide.
+ */
 const css = `
 section[id*="/tag/guide-"] .section-column:nth-child(2){display:none}
 section[id*="/tag/guide-"] .section-column:first-child{max-width:56rem}
+section[id*="/tag/guide-"] .markdown{display:block;overflow:visible;-webkit-line-clamp:none}
 `;
 
 export const startScript = (reference: string): string => `'use strict';
