@@ -2,7 +2,7 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants chaos contracts sdk admin types lint clean
+.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants chaos fuzz contracts sdk admin types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ mutants: ## change the deciders in one place at a time: their own tests must not
 
 chaos: ## kill processes at random at least 200 times and compare what is left
 	@npm run chaos --silent -- $(ARGS)
+
+fuzz: ## call every operation at least 100,000 times with generated input: only answers of the contract come back
+	@npm run fuzz --silent -- $(ARGS)
 
 sdk: ## make a client of the contract with each generator and run a tour through it; ARGS="--help"
 	@npm run sdk --silent -- $(ARGS)

@@ -1,27 +1,14 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { filesIn, type Generator, type Made, matches, named, type Place, tours, versions } from './client.ts';
 import { generate } from './openapi-generator.ts';
-import { find, run, tools } from './shell.ts';
+import { run } from './shell.ts';
+import { virtualEnvironment } from './virtual-environment.ts';
 
 /** The two Python clients: every module imported, everything checked by mypy. */
 
-/** A virtual environment with the pinned packages. @returns its folder of programs */
-const environment = async (place: Place): Promise<string> => {
-  const python = await find(tools.python);
-  const folder = path.join(place.tools, 'python');
-  const bin = path.join(folder, process.platform === 'win32' ? 'Scripts' : 'bin');
-  const stamp = path.join(folder, 'installed.txt');
-  const wanted = versions.python.join('\n');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return bin;
-  place.step('installing the pinned Python packages');
-  mkdirSync(place.tools, { recursive: true });
-  const options = { cwd: place.folder, log: place.log };
-  await run(python, ['-m', 'venv', '--clear', folder], options);
-  await run(path.join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', '--no-deps', ...versions.python], options);
-  writeFileSync(stamp, wanted);
-  return bin;
-};
+const environment = (place: Place): Promise<string> =>
+  virtualEnvironment(path.join(place.tools, 'python'), versions.python, place);
 
 const importAll = `
 import importlib, pkgutil, sys

@@ -13,7 +13,7 @@ import { correlation } from './middleware/correlation.ts';
 import { idempotencyKey, input } from './middleware/input.ts';
 import { problems } from './middleware/problems.ts';
 import { Allowances, rateLimit, showAllowance } from './middleware/rate-limit.ts';
-import { matched, unmatched } from './middleware/route.ts';
+import { fixedPathsOf, matched, unmatched } from './middleware/route.ts';
 import { operations } from './operations.ts';
 import { OwnWrites } from './own-writes.ts';
 import { rootPage } from './root-page.ts';
@@ -38,12 +38,13 @@ export const createApp = (deps: Deps): Koa => {
   const warnings = new Warnings(deps.pool);
   const router = new Router({ prefix: '/v1', exclusive: 'specificity', strict: true, sensitive: true });
 
+  const fixedPaths = fixedPathsOf(operations);
   for (const operation of operations) {
     router.register(
       operation.path.replace(/\{(\w+)\}/g, ':$1'),
       [operation.method],
       [
-        matched(operation),
+        matched(operation, fixedPaths),
         token(keyring, sessions, allowances, patience),
         scope,
         role,
@@ -64,7 +65,7 @@ export const createApp = (deps: Deps): Koa => {
   app.use(invitePages(deps, allowances, patience));
   app.use(docsPages(deps, allowances));
   app.use(rootPage(allowances));
-  app.use(unmatched);
+  app.use(unmatched(fixedPaths));
   // The connection broke while the answer was sent: the problem middleware has answered every other error.
   app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'connection broke'));
   return app;

@@ -5,6 +5,7 @@ import { topics } from '#schemas/topics.ts';
 import { listPage } from '../cursor.ts';
 import { operation } from '../operation.ts';
 import { filtersOf } from '../posts/body.ts';
+import { requireTypeFilter } from '../webhooks/checks.ts';
 import { renderDelivery } from '../webhooks/deliveries.ts';
 import { readWebhook } from '../webhooks/endpoints.ts';
 import { exampleDelivery } from '../webhooks/examples.ts';
@@ -27,6 +28,7 @@ export const listWebhookDeliveries = operation({
   example: { data: exampleDelivery },
   handle: async (call) => {
     const { deps, workspaceId, principal, query } = call;
+    requireTypeFilter(query.eventType);
     // Any write of the caller may have made a delivery.
     await call.behind(topics, 'dispatcher');
     const { active, id: webhookId } = await readWebhook(call);

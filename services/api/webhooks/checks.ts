@@ -1,7 +1,7 @@
 import { NotAllowed } from '#runtime/egress/guard.ts';
 import { eventTypes, isKnownFilter } from '#schemas/http/webhook-events.ts';
 import type { Deps } from '../deps.ts';
-import { Refusal } from '../refusal.ts';
+import { badParameter, Refusal } from '../refusal.ts';
 
 /** Rules of an endpoint that a schema cannot say. */
 
@@ -35,4 +35,11 @@ export const requireKnownEvents = (events: readonly string[] | undefined, path: 
 /** One exact type, not a filter. @throws Refusal 422 `unknown_event_type` */
 export const requireEventType = (type: string, path: string): void => {
   if (!eventTypes.includes(type)) throw unknownTypes([path], 'is no event type');
+};
+
+/** A filter by a type that does not exist is a mistake, not an empty list. @throws Refusal 400 `invalid_parameter` */
+export const requireTypeFilter = (type: string | undefined): void => {
+  if (type !== undefined && !eventTypes.includes(type)) {
+    throw badParameter('eventType', 'unknown_event_type', 'is no event type');
+  }
 };

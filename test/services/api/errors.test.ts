@@ -139,6 +139,14 @@ suite('errors over HTTP', { waits: true }, (t) => {
     });
     assert.equal(asked.status, 204);
     assert.equal(asked.headers.get('access-control-allow-origin'), null);
+    // `/media/{id}` matches these paths too.
+    for (const path of ['/media/presign', '/media/import-url']) {
+      const fixed = await owner.get(path);
+      await isProblem(fixed, 405, 'method_not_allowed');
+      assert.equal(fixed.headers.get('allow'), 'POST, OPTIONS');
+      const options = await world.anonymous.request('OPTIONS', path);
+      assert.equal(options.headers.get('allow'), 'POST, OPTIONS');
+    }
     const head = await owner.request('HEAD', '/clients');
     assert.equal(head.status, 200);
     assert.equal(head.text, '');

@@ -113,6 +113,16 @@ suite('webhook deliveries', (t) => {
     assert.equal(guarded.body.code, 'revision_mismatch');
   });
 
+  t('a filter by a type that does not exist is refused', async () => {
+    const id = await register(world);
+    for (const eventType of ['post.vanished', 'post.*', 'POST.CREATED']) {
+      const { status, body } = await world.owner.get(`/webhooks/${id}/deliveries?eventType=${eventType}`);
+      assert.equal(status, 400, eventType);
+      assert.equal(body.code, 'invalid_parameter');
+      assert.equal(body.errors?.[0]?.path, '/eventType');
+    }
+  });
+
   t('the list has the deliveries of the caller’s own writes', async () => {
     const id = await register(world, ['client.*']);
     for (let round = 0; round < 5; round += 1) {
@@ -185,7 +195,6 @@ suite('webhook deliveries', (t) => {
     assert.deepEqual(await ids('status=failed,delivered'), [third, second, first]);
     assert.deepEqual(await ids('eventType=post.created'), [second, first]);
     assert.deepEqual(await ids('eventType=post.created&status=failed'), [second]);
-    assert.deepEqual(await ids('eventType=nothing.known'), []);
     const { rows } = await world.owner.get(`/webhooks/${id}/deliveries`);
     const at = String(rows[2]?.createdAt);
     assert.deepEqual(
