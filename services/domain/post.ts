@@ -131,9 +131,9 @@ type WholeReason = Extract<PostEvent, { type: 'PostCanceled' }>['data']['reason'
 const cancelReason = ({ intents, targets }: LivePost): WholeReason => {
   if (intents.some(({ reason }) => reason === 'client_archived')) return 'client_archived';
   const left = new Set(
-    intents.flatMap(({ reason, targetIds, skipped }) =>
-      reason === 'account_disconnected' ? targetIds.filter((id) => !skipped.includes(id)) : [],
-    ),
+    intents
+      .filter(({ reason }) => reason === 'account_disconnected')
+      .flatMap(({ targetIds, skipped }) => targetIds.filter((id) => !skipped.includes(id))),
   );
   return Object.keys(targets).every((id) => left.has(id)) ? 'account_disconnected' : 'targets_canceled';
 };
