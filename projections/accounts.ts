@@ -65,7 +65,11 @@ export const accounts = defineModel<Own, AccountEvent>({
     expires_at: 'timestamptz',
     network: 'text',
   },
-  indexes: [{ on: '(workspace_id, created_at, id)' }, { on: '(client_id, created_at, id)' }],
+  indexes: [
+    { on: '(workspace_id, created_at, id)' },
+    { on: '(client_id, created_at, id)' },
+    { on: "(checked_at) where status = 'disconnected'" },
+  ],
   on: {
     AccountConnected: (_row, data, event) => ({
       client_id: data.clientId,

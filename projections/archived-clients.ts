@@ -1,10 +1,8 @@
 import type { ClientBase, Pool } from 'pg';
+import { isOpenTarget } from './open-targets.ts';
 
 /** Open work of archived clients: targets that are not under way, and invites that a guest could still accept. */
 
-/** NOTE: a target with an external id has published a part of its thread; the publisher ends it at its claim. */
-const isOpenTarget = (t: string): string =>
-  `${t}.status in ('awaiting_approval', 'pending', 'rate_limited') and ${t}.external_id is null`;
 const isOpenInvite = (i: string): string => `${i}.revoked_at is null and ${i}.expires_at > now()`;
 
 /** Clients archived since then that have open work. */

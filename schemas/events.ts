@@ -16,7 +16,7 @@ import { webhookPublic } from './http/webhook-events/webhook.ts';
 import { accountmetricsEvents, targetmetricsEvents } from './insights.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
-import { postEvents } from './post.ts';
+import { postEvents, postUpcasts } from './post.ts';
 import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
@@ -62,7 +62,7 @@ export interface StreamKind {
 
 /** A kind without events is planned: its topic and its public events are promised already. */
 export const streamKinds: Readonly<Record<string, StreamKind>> = {
-  post: { topic: 'posts', events: versioned(postEvents), publishes: postPublic },
+  post: { topic: 'posts', events: versioned(postEvents, postUpcasts), publishes: postPublic },
   target: { topic: 'posts', events: versioned(targetEvents, targetUpcasts), publishes: targetPublic },
   media: { topic: 'media', events: versioned(mediaEvents), publishes: mediaPublic },
   account: { topic: 'workspace', events: versioned(accountEvents), publishes: accountPublic },

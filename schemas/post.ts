@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode } from './target.ts';
+import { sameData, type Upcast } from './upcast.ts';
 
 /** A post: its content, the selection of accounts, and the schedule. Content lives in this stream only. */
 
@@ -151,7 +152,10 @@ export const postEvents = {
   PostScheduled: Type.Object({ clientId: Uuid, createdBy: Creator, body: PostBody, plan: Plan }),
   /** An intent for many targets, decided here and then carried out on each. */
   PostTargetsChanged: Type.Object({
-    change: Type.Object({ kind: Type.Literal('cancel'), reason: Type.Enum(['client_archived', 'post_canceled']) }),
+    change: Type.Object({
+      kind: Type.Literal('cancel'),
+      reason: Type.Enum(['client_archived', 'account_disconnected', 'post_canceled']),
+    }),
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
   }),
   PostTargetsSkipped: Type.Object({
@@ -169,9 +173,18 @@ export const postEvents = {
   PostPublished: Type.Object({ publishedAt: Instant }),
   PostPartiallyPublished: Type.Object({ publishedAt: Instant }),
   PostFailed: Type.Object({}),
-  PostCanceled: Type.Object({ reason: Type.Enum(['targets_canceled', 'client_archived', 'approval_rejected']) }),
+  PostCanceled: Type.Object({
+    reason: Type.Enum(['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected']),
+  }),
 } as const;
 export type PostEvent = EventOf<typeof postEvents>;
+
+export const postUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
+  /** Version 2 has the reason `account_disconnected`. */
+  PostTargetsChanged: [sameData],
+  /** Version 2 has the reason `account_disconnected`. */
+  PostCanceled: [sameData],
+};
 
 export const postStatuses = [
   'draft',

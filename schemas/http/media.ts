@@ -48,7 +48,7 @@ export const variantStatuses = ['preparing', 'ready', 'failed', 'not_needed'] as
 const Readiness = OpenEnum(
   'MediaReadiness',
   variantStatuses,
-  'Whether a network can be given the file. preparing: the rendition is being made; ready: it is made; failed: it cannot be made; not_needed: the network accepts the source unchanged.',
+  'Whether a network can be given the file. preparing: the rendition is being made; ready: it is made; failed: it cannot be made; not_needed: the network accepts the source unchanged, or takes no files of this kind at all.',
 );
 
 export const MediaPresign = Named(

@@ -217,6 +217,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'The client is archived',
     about: 'An archived client takes no new posts and cannot be changed.',
   },
+  platform_not_available: {
+    status: 422,
+    title: 'None of the networks can be connected yet',
+    about:
+      'A live connect link needs at least one network on which a person can connect an account here. A test key mints links whose accounts are of the sandbox network.',
+  },
   account_not_in_client: {
     status: 422,
     title: 'The account belongs to another client',

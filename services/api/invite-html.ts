@@ -41,26 +41,36 @@ const connectedList = (connected: readonly ConnectedAccount[]): string => {
   return `<h2>Connected through this link</h2>\n<ul>\n${rows.join('\n')}\n</ul>`;
 };
 
+const awaited = (platforms: readonly Platform[]): readonly string[] => {
+  if (platforms.length === 0) return [];
+  const names = platforms.map((platform) => escapeHtml(rulesOf(platform).name)).join(', ');
+  return [`<p class="alert">Cannot be connected here yet: ${names}. Keep this link: it works until it expires.</p>`];
+};
+
 export const invitePage = (shown: {
   readonly clientName: string;
   readonly mode: 'live' | 'test';
   readonly platforms: readonly Platform[];
+  /** Those of the platforms that can be connected now. */
+  readonly offered: readonly Platform[];
   readonly expiresAt: string;
   readonly connected: readonly ConnectedAccount[];
   readonly alert: string | null;
 }): string => {
-  const { clientName, mode, platforms, expiresAt, connected, alert } = shown;
-  const offered =
-    mode === 'test'
-      ? `<p>These are accounts of the sandbox network: any username will do, and nothing leaves this service.</p>\n${platforms.map(form).join('\n')}`
-      : `<p>Asked for: ${platforms.map((platform) => escapeHtml(rulesOf(platform).name)).join(', ')}.</p>
-<p class="alert">No network can be connected here yet. Keep this link: it works until it expires.</p>`;
+  const { clientName, mode, platforms, offered, expiresAt, connected, alert } = shown;
+  const parts = [
+    ...(mode === 'test'
+      ? ['<p>These are accounts of the sandbox network: any username will do, and nothing leaves this service.</p>']
+      : []),
+    ...offered.map(form),
+    ...awaited(platforms.filter((platform) => !offered.includes(platform))),
+  ];
   return page(
     `Connect accounts to ${clientName}`,
     `<h1>Connect accounts to ${escapeHtml(clientName)}</h1>
 ${alert === null ? '' : `<p class="alert" role="alert">${escapeHtml(alert)}</p>`}
 ${connectedList(connected)}
-${offered}
+${parts.join('\n')}
 <p><small>This link works until <time datetime="${expiresAt}">${expiresAt.slice(0, 16).replace('T', ' ')} UTC</time>.</small></p>`,
   );
 };

@@ -6,7 +6,7 @@ import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
 import { accountIdOf } from '#domain/ids.ts';
 import { type InviteState, invite, isUsable } from '#domain/invite.ts';
-import { normalizePlatform } from '#domain/platforms/index.ts';
+import { connectable, normalizePlatform } from '#domain/platforms/index.ts';
 import { workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
@@ -78,9 +78,10 @@ const readForm = async (ctx: Context, { state, mode }: OpenInvite): Promise<Want
     throw new Refusal('unsupported_media_type', 'Send the form of this page.');
   }
   const form = new URLSearchParams((await readBody(ctx.req, formLimit)).toString('utf8'));
-  if (mode === 'live') throw refuse('No network can be connected here yet.');
   const platform = normalizePlatform(form.get('platform') ?? '');
   if (platform === null || !state.platforms.includes(platform)) throw refuse('This link is not for that network.');
+  if (!connectable(mode, state.platforms).includes(platform))
+    throw refuse('That network cannot be connected here yet.');
   const username = (form.get('username') ?? '').trim().replace(/^@/, '');
   if (username === '' || username.length > 100 || /\p{C}/u.test(username)) {
     throw refuse('Give a username of 1 to 100 characters.');
@@ -158,6 +159,7 @@ const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Ale
     clientName: open.clientName,
     mode: open.mode,
     platforms,
+    offered: connectable(open.mode, platforms),
     expiresAt,
     connected,
     alert: alert?.words ?? null,

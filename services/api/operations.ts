@@ -7,6 +7,7 @@ import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
 import { deleteMedia } from './operations/deleteMedia.ts';
 import { deleteWebhook } from './operations/deleteWebhook.ts';
+import { disconnectAccount } from './operations/disconnectAccount.ts';
 import { getAccount } from './operations/getAccount.ts';
 import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
 import { getAgency } from './operations/getAgency.ts';
@@ -63,6 +64,7 @@ export const operations: readonly Operation[] = [
   createConnectInvite,
   listAccounts,
   getAccount,
+  disconnectAccount,
   listPosts,
   createPost,
   getPost,

@@ -52,6 +52,7 @@ export type ErrorCode =
   | 'unknown_event_type'
   | 'thread_not_supported'
   | 'not_supported_yet'
+  | 'platform_not_available'
   | 'rate_limited'
   | 'internal'
   | 'unavailable';

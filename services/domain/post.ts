@@ -16,12 +16,15 @@ interface TargetProgress {
   readonly publishedAt: string | null;
 }
 
+/** Why many targets of a post are canceled at once. */
+type CancelReason = 'client_archived' | 'account_disconnected' | 'post_canceled';
+
 /** A change for many targets: decided in the post's stream, then carried out on each target. */
 export interface Intent {
   readonly revision: number;
   readonly eventId: string;
   readonly kind: 'cancel';
-  readonly reason: 'client_archived' | 'post_canceled';
+  readonly reason: CancelReason;
   readonly targetIds: readonly string[];
   /** Targets for which the intent came too late. It is never applied to them afterwards. */
   readonly skipped: readonly string[];
@@ -60,7 +63,7 @@ export type PostCommand =
   | {
       readonly type: 'CancelTargets';
       readonly targetIds: readonly string[];
-      readonly reason: 'client_archived' | 'post_canceled';
+      readonly reason: CancelReason;
     }
   | {
       readonly type: 'RecordSkipped';
@@ -122,8 +125,18 @@ const wholeFact = (state: LivePost): readonly PostEvent[] => {
   }
 };
 
-const cancelReason = (state: LivePost): 'targets_canceled' | 'client_archived' =>
-  state.intents.some((intent) => intent.reason === 'client_archived') ? 'client_archived' : 'targets_canceled';
+type WholeReason = Extract<PostEvent, { type: 'PostCanceled' }>['data']['reason'];
+
+/** An archived client is the reason for the whole; disconnected accounts are where they are it for every target. */
+const cancelReason = ({ intents, targets }: LivePost): WholeReason => {
+  if (intents.some(({ reason }) => reason === 'client_archived')) return 'client_archived';
+  const left = new Set(
+    intents
+      .filter(({ reason }) => reason === 'account_disconnected')
+      .flatMap(({ targetIds, skipped }) => targetIds.filter((id) => !skipped.includes(id))),
+  );
+  return Object.keys(targets).every((id) => left.has(id)) ? 'account_disconnected' : 'targets_canceled';
+};
 
 const decide = (command: PostCommand, state: PostState): readonly PostEvent[] => {
   switch (command.type) {

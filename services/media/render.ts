@@ -22,7 +22,7 @@ export const planStep = async (leased: LeasedAsset): Promise<void> => {
   const { planned, needs, platforms } = leased.asset;
   const probe = probeOf(leased.asset);
   const wanted = [...needs.values()].filter(({ status }) => status === 'wanted');
-  const first = planned ? [] : initialNeeds(probe.kind, platforms).filter((need) => !needs.has(needKey(need)));
+  const first = planned ? [] : initialNeeds(probe, platforms).filter((need) => !needs.has(needKey(need)));
   const all = [...first, ...wanted].map(({ platform, use }) => ({ platform, use }));
   await leased.record({ type: 'Plan', initial: !planned, needs: planRenditions(probe, all) });
 };

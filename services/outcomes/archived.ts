@@ -1,18 +1,14 @@
 import type { ClientBase, Pool } from 'pg';
 import { invite } from '#domain/invite.ts';
-import { post } from '#domain/post.ts';
 import { openInvitesOf, openTargetsOf } from '#projections/archived-clients.ts';
 import type { CommandContext, DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { serviceContext } from '#runtime/eventing/service-context.ts';
-import { faultPoint } from '#runtime/process/fault-point.ts';
-import { fanOut } from '#services/workflows/fan-out.ts';
+import { cancelTargets } from './cancel-targets.ts';
 
 /**
  * Cancels the open targets of an archived client and revokes its open invites. The read models that name them may be
- * behind: so the sweeper searches again, and at the claim the publisher cancels a target that both missed. After a
- * crash between intent and fan-out the post's stream has the intent, and the post's row shows that its targets are
- * behind.
+ * behind: so the sweeper searches again, and at the claim the publisher cancels a target that both missed.
  */
 
 /** Sorts before every id. */
@@ -35,15 +31,7 @@ export const cleanUpArchived = async (
   for (let after: string | undefined = lowest; after !== undefined; ) {
     const rows: Awaited<ReturnType<typeof openTargetsOf>> = await openTargetsOf(pool, clientId, after);
     for (const { postId, targetIds } of rows) {
-      const intent = await execute(
-        store,
-        post,
-        postId,
-        { type: 'CancelTargets', targetIds, reason: 'client_archived' },
-        context(),
-      );
-      faultPoint('outcomes:after-intent');
-      await fanOut(store, postId, context(), { loaded: intent });
+      await cancelTargets(store, postId, { targetIds, reason: 'client_archived' }, context);
     }
     after = rows.at(-1)?.postId;
   }

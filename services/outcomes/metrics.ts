@@ -11,7 +11,7 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
   const registers = [registry];
   const failures = new Counter({
     name: 'sweep_failures_total',
-    help: 'posts and archived clients that a sweep could not finish; each rests, for longer every time',
+    help: 'posts, archived clients and disconnected accounts that a sweep could not finish; each rests, for longer every time',
     labelNames: ['kind'],
     registers,
   });

@@ -10,12 +10,13 @@ import type { Config } from '#runtime/process/config.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { cleanUpArchived } from './archived.ts';
+import { cleanUpDisconnected } from './disconnected.ts';
 import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, ends the posts
- * and invites of archived clients, and resumes work interrupted by a crash. Its effects are appends, so its groups are
+ * and invites of archived clients and the posts of disconnected accounts, and resumes work interrupted by a crash. Its effects are appends, so its groups are
  * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
  * event.
  */
@@ -35,7 +36,7 @@ export interface OutcomesDeps {
   readonly now?: () => number;
   /** While the clock has a fault, the sweeper takes no lease. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
-  /** Called for each post or client that a sweep could not finish. */
+  /** Called for each post, client or account that a sweep could not finish. */
   readonly onFailure?: SweeperDeps['onFailure'] & {};
 }
 
@@ -45,7 +46,7 @@ export const archivesGroup = 'archives';
 export interface Outcomes {
   /** Resolves after the signal has aborted; rejects when the log cannot recover. */
   readonly done: Promise<void>;
-  /** Two groups, so that the many posts of an archived client do not delay the outcomes of other posts. */
+  /** Two groups, so that the many posts of an archived client or a disconnected account do not delay the outcomes of other posts. */
   readonly consumers: readonly Consumer[];
 }
 
@@ -78,13 +79,18 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     ...shared,
     group: archivesGroup,
     topics: ['workspace'],
-    kinds: ['client'],
-    types: ['ClientArchived'],
+    kinds: ['client', 'account'],
+    types: ['ClientArchived', 'AccountDisconnected'],
     apply: async (tx, events) => {
-      for (const { stream, id, metadata } of events) {
+      for (const { stream, id, type, revision, metadata } of events) {
         const { workspaceId, $correlationId: correlationId } = metadata;
-        const clientId = stream.slice('client-'.length);
-        await cleanUpArchived(store, tx, { clientId, workspaceId, correlationId, causationId: id }, now);
+        const cause = { workspaceId, correlationId, causationId: id };
+        if (type === 'ClientArchived') {
+          await cleanUpArchived(store, tx, { clientId: stream.slice('client-'.length), ...cause }, now);
+        } else {
+          const accountId = stream.slice('account-'.length);
+          await cleanUpDisconnected(store, tx, { accountId, revision, ...cause }, now);
+        }
       }
       return null;
     },

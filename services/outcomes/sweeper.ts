@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { post } from '#domain/post.ts';
 import { archivedWithOpen } from '#projections/archived-clients.ts';
+import { disconnectedWithOpen } from '#projections/disconnected-accounts.ts';
 import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/posts-behind.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
@@ -11,15 +12,16 @@ import type { Logger } from '#runtime/process/telemetry.ts';
 import { Leases } from '#runtime/work/leases.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { cleanUpArchived } from './archived.ts';
+import { cleanUpDisconnected } from './disconnected.ts';
 import { Resting } from './resting.ts';
 
 /**
  * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack, and
- * cleans up clients that were archived while a post for them was being created. No caller waits for this work, so the
+ * cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
  * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
  */
 
-/** Milliseconds until the read models show every command that raced an archive; later commands see the archive. */
+/** Milliseconds until the read models show every command that raced an archive or a disconnect; later ones see it. */
 const raceMs = 3_600_000;
 
 export interface SweeperDeps {
@@ -29,12 +31,12 @@ export interface SweeperDeps {
   readonly logger: Logger;
   readonly now?: () => number;
   readonly clock?: Pick<Clock, 'fault'>;
-  /** Posts and clients that failed before; the sweep passes over them. Default: none. */
+  /** Posts, clients and accounts that failed before; the sweep passes over them. Default: none. */
   readonly resting?: Resting;
   readonly onFailure?: (kind: SweptKind) => void;
 }
 
-export type SweptKind = 'post' | 'client';
+export type SweptKind = 'post' | 'client' | 'account';
 
 /** Applies one post's plan to its targets. False: the post has no stream. */
 const applyPlan = async (store: DomainStore, id: string, now: () => number): Promise<boolean> => {
@@ -46,7 +48,7 @@ const applyPlan = async (store: DomainStore, id: string, now: () => number): Pro
 };
 
 /**
- * Sweeps once. A post or client that fails is counted and rests, so that it delays no other. If a dependency stops two
+ * Sweeps once. A post, client or account that fails is counted and rests, so that it delays no other. If a dependency stops two
  * sweeps in a row at the same subject, that subject rests as well.
  * @returns how many posts it swept
  * @throws when a dependency is unavailable, because every later post would fail the same way and rest without need
@@ -80,13 +82,22 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
     }
     after = posts.at(-1);
   }
-  const archived = await archivedWithOpen(pool, new Date(now() - raceMs));
+  const since = new Date(now() - raceMs);
+  const archived = await archivedWithOpen(pool, since);
   for (const { id, workspaceId } of archived) {
     if (signal.aborted) return swept;
     const cause = { correlationId: uuidv7(), causationId: `client-${id}` };
     await alone('client', id, () => cleanUpArchived(store, pool, { clientId: id, workspaceId, ...cause }, now));
   }
-  if (swept + archived.length > 0) logger.info({ posts: swept, clients: archived.length }, 'swept');
+  const disconnected = await disconnectedWithOpen(pool, since);
+  for (const { id, workspaceId, revision } of disconnected) {
+    if (signal.aborted) return swept;
+    const cause = { correlationId: uuidv7(), causationId: `account-${id}` };
+    const subject = { accountId: id, revision, workspaceId, ...cause };
+    await alone('account', id, () => cleanUpDisconnected(store, pool, subject, now));
+  }
+  const found = { posts: swept, clients: archived.length, accounts: disconnected.length };
+  if (found.posts + found.clients + found.accounts > 0) logger.info(found, 'swept');
   return swept;
 };
 

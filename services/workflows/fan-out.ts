@@ -105,7 +105,7 @@ const applyIntent = async (
         targetId,
         {
           type: 'Cancel',
-          reason: intent.reason === 'client_archived' ? 'client_archived' : 'requested',
+          reason: intent.reason === 'post_canceled' ? 'requested' : intent.reason,
           postRevision: intent.revision,
         },
         { ...context, causeEventId: intent.eventId, causationId: intent.eventId },

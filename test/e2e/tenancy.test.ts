@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
 import { accountIdOf } from '#domain/ids.ts';
+import { invite } from '#domain/invite.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { dayOf } from '#domain/report-windows.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
@@ -28,6 +29,7 @@ import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
 interface Tenant {
   readonly name: string;
   readonly id: string;
+  readonly mode: 'live' | 'test';
   readonly http: Caller;
   /** Its Owner in a session, for what keys may not do. */
   readonly console: Caller;
@@ -127,9 +129,24 @@ const furnish = async (
   const made = await http.post('/clients', { name: `Client of ${name}`, type: 'brand' });
   await http.post('/clients', { name: `Second of ${name}`, type: 'brand' });
   const clientId = made.data.id;
-  const invite = await http.post(`/clients/${clientId}/connect-invites`, { platforms: ['x', 'bluesky'] });
+  const inviteId = randomUUID();
+  await execute(
+    world.store,
+    invite,
+    inviteId,
+    {
+      type: 'Create',
+      clientId,
+      platforms: ['x', 'bluesky'],
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+      keyVersion: 'v1',
+      recipientEmail: null,
+      maxAccounts: 50,
+    },
+    contextOf(world.operator, id),
+  );
   const accountIds: string[] = [];
-  // Not through the invite page: a live one offers no network yet.
+  // Not through the invite page: no live link is minted yet.
   for (const platform of ['x', 'bluesky'] as const) {
     const accountId = accountIdOf(clientId, platform, name);
     const grant = { username: name, displayName: null, avatarUrl: null, scopes: [], expiresAt: null, timezone: null };
@@ -166,7 +183,8 @@ const furnish = async (
   const ids = {
     client: clientId,
     account: accountIds[0] ?? '',
-    invite: String(invite.data.inviteId),
+    leaving: accountIds[1] ?? '',
+    invite: inviteId,
     post: post.data.id,
     target: targetsOf(post)[0]?.id ?? '',
     draft: draft.data.id,
@@ -181,7 +199,7 @@ const furnish = async (
     run,
     workspace: id,
   };
-  return { name, id, http, console, likes, ids };
+  return { name, id, mode, http, console, likes, ids };
 };
 
 suite('tenancy', { timeoutMs: 180_000 }, (t) => {
@@ -456,6 +474,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         path: `/clients/${ids.client}/connect-invites`,
         body: { platforms: ['x'] },
       }),
+      disconnectAccount: ({ ids }) => ({ path: `/accounts/${ids.leaving}/disconnect` }),
       createPost: ({ ids }) => ({
         path: '/posts',
         body: { clientId: ids.client, content: 'Same', targets: { mode: 'group', clientId: ids.client }, schedule },
@@ -495,7 +514,9 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       if (plan === undefined) continue;
       const key = randomUUID();
       const answers: Answered[] = [];
-      for (const tenant of tenants) {
+      // No live link is minted yet.
+      const asked = tenants.filter(({ mode }) => mode === 'test' || id !== 'createConnectInvite');
+      for (const tenant of asked) {
         const { path, body, by = tenant.http } = plan(tenant);
         const answer = await by.post(path, body, { key });
         assert.equal(answer.status, 200, `${id} of ${tenant.name}: ${answer.text}`);
@@ -505,7 +526,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         assert.equal(again.headers.get('idempotent-replayed'), 'true', `${id} of ${tenant.name}`);
       }
       const ids = answers.map(({ data }) => data.id ?? data.inviteId ?? data.assetId ?? data.refreshId);
-      assert.equal(new Set(ids).size, tenants.length, id);
+      assert.equal(new Set(ids).size, asked.length, id);
     }
   });
 

@@ -7,7 +7,7 @@ import { contentFor } from '#domain/content.ts';
 import { normaliseName } from '#domain/ids.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { post, statusOf } from '#domain/post.ts';
-import { type TargetState, target } from '#domain/target.ts';
+import { isOpen, type TargetState, target } from '#domain/target.ts';
 import type { LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { projections } from '#projections/index.ts';
 import { compareWithReplay } from '#projections/verify.ts';
@@ -224,6 +224,7 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
       ...onceBetween(stream, events, 'AccountReauthRequired', ['AccountReauthorized', 'AccountConnected']),
     );
   }
+  violations.push(...ofDisconnected(streams, states));
   for (const [stream, events] of ofKind('request')) {
     violations.push(...onceBetween(stream, events, 'RequestAccepted', ['RequestCompleted']));
     violations.push(...onceBetween(stream, events, 'RequestCompleted', ['RequestAccepted']));
@@ -408,6 +409,20 @@ const onceBetween = (
   }
   return [];
 };
+
+/** What was scheduled to an account before it was disconnected is canceled, also where it was connected again. */
+const ofDisconnected = (
+  streams: ReadonlyMap<string, readonly DecodedEvent[]>,
+  states: ReadonlyMap<string, TargetState>,
+): readonly string[] =>
+  [...states].flatMap(([id, state]) => {
+    if (state.status === 'none' || !isOpen(state)) return [];
+    const since = streams.get(`target-${id}`)?.[0]?.position ?? 0n;
+    const parting = streams
+      .get(`account-${state.common.accountId}`)
+      ?.find(({ type, position }) => type === 'AccountDisconnected' && position > since);
+    return parting === undefined ? [] : [`target ${id} is ${state.status}, and its account was disconnected`];
+  });
 
 const names = (clients: readonly (readonly [string, readonly DecodedEvent[]])[]): readonly string[] => {
   const bearers = new Map<string, string>();

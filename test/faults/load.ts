@@ -55,6 +55,7 @@ export const actionNames = [
   'orphan',
   'lapse',
   'archive',
+  'disconnect',
   'race',
   'rename',
   'connect',
@@ -262,6 +263,20 @@ export class Load {
       const archived = await this.call('DELETE', `/clients/${id}`);
       if (archived.status !== 200)
         this.#wrong(`client ${id} could not be archived: ${archived.status} ${archived.code}`);
+    },
+    disconnect: async () => {
+      // A previous build has no such operation.
+      if (this.#options.mixed()) return;
+      const id = await this.#client(this.#name('parting'));
+      const username = this.#name('c');
+      const accounts = await this.#connect(id, [
+        { platform: 'x', username },
+        { platform: 'threads', username: this.#name('d') },
+      ]);
+      for (const _ of [1, 2]) await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, accounts, '', id);
+      const leaving = accounts.find(({ platform }) => platform === 'x');
+      await this.#keyed(`/accounts/${leaving?.id}/disconnect`, undefined);
+      if (this.#options.random.int(0, 1) === 1) await this.#connect(id, [{ platform: 'x', username }]);
     },
     race: async () => {
       const name = this.#name('raced');

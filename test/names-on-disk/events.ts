@@ -75,14 +75,15 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostDrafted: '1: clientId createdBy:{type id} body:PostBody',
     DraftReplaced: '1: body:PostBody',
     PostScheduled: '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]}',
-    PostTargetsChanged: '1: change:{kind:cancel reason:client_archived|post_canceled} targetIds:[]',
+    PostTargetsChanged:
+      '2: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled} targetIds:[]',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
     PostTargetReopened: '1: targetId targetRevision',
     PostPublished: '1: publishedAt',
     PostPartiallyPublished: '1: publishedAt',
     PostFailed: '1:',
-    PostCanceled: '1: reason:targets_canceled|client_archived|approval_rejected',
+    PostCanceled: '2: reason:targets_canceled|client_archived|approval_rejected|account_disconnected',
   },
   target: {
     TargetScheduled:

@@ -37,6 +37,6 @@ export const accountPublic = {
   'account.disconnected': publicEvent(
     'An account was disconnected: nothing is published to it any more.',
     Type.Object({ ...accountIds, reason: said(parting, 'Why it was disconnected, in words for a person.') }),
-    { ...exampleAccount, reason: 'requested' },
+    { ...exampleAccount, reason: 'Disconnected on request.' },
   ),
 };

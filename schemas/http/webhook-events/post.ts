@@ -26,8 +26,8 @@ const CreatedStatus = OpenEnum(
 );
 const CancelReason = OpenEnum(
   'PostCancelReason',
-  ['targets_canceled', 'client_archived', 'approval_rejected'],
-  'targets_canceled: callers canceled its targets; client_archived: a caller archived the client; approval_rejected: an approver rejected the post.',
+  ['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected'],
+  'targets_canceled: callers canceled its targets; client_archived: a caller archived the client; approval_rejected: an approver rejected the post; account_disconnected: callers disconnected the account of each target.',
 );
 const MediaIds = Type.Array(Uuid, { maxItems: 20, description: 'Ids of the media assets of the post, in order.' });
 const Campaign = said(Nullable(Uuid), 'The campaign that the post belongs to; null: none.');

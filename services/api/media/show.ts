@@ -38,17 +38,17 @@ const isRefused = ({ status }: MediaRow): boolean => status === 'failed' || stat
 
 /**
  * The readiness of each platform over all of its uses; `preparing` for a platform that was requested and is not planned
- * yet.
+ * yet, `not_needed` for one that was requested and takes no files of this kind.
  */
 const readinessOf = (row: MediaRow): Partial<Record<Platform, Variant>> => {
-  const unplanned = row.planned ? [] : row.platforms;
-  const all = [...new Set([...unplanned, ...row.needs.map(({ platform }) => platform)])];
+  const all = [...new Set([...row.platforms, ...row.needs.map(({ platform }) => platform)])];
   const order: readonly Variant[] = ['preparing', 'ready', 'not_needed'];
   return Object.fromEntries(
     all.map((platform) => {
       const has = new Set(row.needs.filter((need) => need.platform === platform).map((need) => statusOf(row, need)));
-      if (unplanned.includes(platform)) has.add(isRefused(row) ? 'failed' : 'preparing');
-      return [platform, order.find((status) => has.has(status)) ?? 'failed'];
+      if (!row.planned && row.platforms.includes(platform)) has.add('preparing');
+      if (has.size === 0) has.add('not_needed');
+      return [platform, isRefused(row) ? 'failed' : (order.find((status) => has.has(status)) ?? 'failed')];
     }),
   );
 };

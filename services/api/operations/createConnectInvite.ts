@@ -1,4 +1,5 @@
 import { type InviteCommand, type InviteState, invite } from '#domain/invite.ts';
+import { connectable } from '#domain/platforms/index.ts';
 import { invites } from '#projections/invites.ts';
 import { rowOf } from '#projections/model.ts';
 import type { Created } from '#runtime/eventing/idempotency.ts';
@@ -9,6 +10,7 @@ import { requireUnarchived } from '../clients.ts';
 import { exampleInvite } from '../examples.ts';
 import { inviteToken } from '../invite-token.ts';
 import { type Call, operation } from '../operation.ts';
+import { Refusal } from '../refusal.ts';
 import { writtenRow } from '../rows.ts';
 
 const hourMs = 3_600_000;
@@ -20,20 +22,23 @@ export const createConnectInvite = operation({
   tag: 'clients',
   summary: 'Create a link that connects accounts to a client',
   description:
-    'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed.',
+    'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed. The page behind it offers those networks that can be connected here when a person opens it; a live link to none is refused.',
   scope: 'accounts.connect',
   idempotent: 'required',
   cost: 1,
   params: IdParams,
   body: ConnectInviteCreate,
   answer: ConnectInvite,
-  codes: ['client_archived'],
+  codes: ['client_archived', 'platform_not_available'],
   example: { body: { platforms: ['bluesky', 'threads'], expiresInHours: 48 }, data: exampleInvite },
   handle: async (call) => {
-    const { deps, body, params, now } = call;
+    const { deps, principal, body, params, now } = call;
     const created = await call.stream(invite).create({
       command: async (): Promise<InviteCommand> => {
         await requireUnarchived(call, params.id);
+        if (connectable(principal.mode, body.platforms).length === 0) {
+          throw new Refusal('platform_not_available', 'None of these networks can be connected in live mode yet.');
+        }
         return {
           type: 'Create',
           clientId: params.id,

@@ -1,4 +1,5 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
+export { connectable } from './connectable.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
 export { type GateInput, gate, publishCheck } from './gate.ts';
 export type { GateError } from './gate-error.ts';

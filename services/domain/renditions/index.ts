@@ -3,7 +3,7 @@ import type { PlannedNeed } from '#domain/media.ts';
 import { useOf, useRules } from '#domain/platforms/media-use.ts';
 import { isStill, violations } from '#domain/platforms/media-violations.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { MediaKind, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
+import type { MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
 import { fileTooHeavy, notTaken } from './failures.ts';
 import { frameAt, planFrame, planImage } from './image.ts';
@@ -59,9 +59,17 @@ export const planRenditions = (probe: MediaProbe, needs: readonly MediaNeed[]): 
     return { ...need, outcome: 'rendition', id: renditionIdOf(plan.spec), spec: plan.spec };
   });
 
-/** Renditions to make at upload: for the use of a post without overrides. Covers are made on demand. */
-export const initialNeeds = (kind: MediaKind, platforms: readonly Platform[]): readonly MediaNeed[] =>
-  [...new Set(platforms)].map((platform) => ({ platform, use: useOf(platform, {}, [kind]) }));
+/**
+ * Renditions to make at upload: for the use of a post without overrides. A network that takes no files of the kind gets
+ * none: the gate refuses such a post. Covers are made on demand.
+ */
+export const initialNeeds = (probe: MediaProbe, platforms: readonly Platform[]): readonly MediaNeed[] =>
+  [...new Set(platforms)]
+    .map((platform) => ({ platform, use: useOf(platform, {}, [probe.kind]) }))
+    .filter((need) => isTaken(planOf(need, probe)));
+
+const isTaken = (plan: RenditionPlan): boolean =>
+  plan === 'fits' || !('failure' in plan) || plan.failure.code !== 'media_kind_not_taken';
 
 /** A still to show the file by: the frame of a video, a small picture of an image; null for a document. */
 export const posterSpec = (probe: MediaProbe): RenditionSpec | null => {

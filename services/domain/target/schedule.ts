@@ -37,7 +37,7 @@ export const reschedule = (command: Reschedule, state: TargetState): readonly Ta
 
 export interface Cancel {
   readonly type: 'Cancel';
-  readonly reason: 'requested' | 'client_archived';
+  readonly reason: 'requested' | 'client_archived' | 'account_disconnected';
   readonly postRevision: number | null;
 }
 

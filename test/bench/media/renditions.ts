@@ -80,7 +80,7 @@ export const renditions = async (quick: boolean): Promise<readonly BenchRow[]> =
   const sniffed = await transcoder.sniff(source);
   if (sniffed === null) throw new Error('the source is no video');
   const probe = await transcoder.probe(source, sniffed, { signal });
-  const planned = planRenditions(probe, initialNeeds('video', platforms));
+  const planned = planRenditions(probe, initialNeeds(probe, platforms));
   const made = planned.flatMap((need) => (need.outcome === 'rendition' ? [need] : []));
   if (made.length < platforms.length) {
     const others = planned.filter(({ outcome }) => outcome !== 'rendition');

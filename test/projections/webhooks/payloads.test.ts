@@ -61,7 +61,13 @@ suite('published: targets', (t) => {
     await given(scheduled)
       .when(target('TargetRevised', { postRevision: 4, ...moved }))
       .gives({ 'target.revised': { ...ids, ...time, postRevision: 4 } });
-    for (const reason of ['requested', 'client_archived', 'approval_rejected', 'post_canceled']) {
+    for (const reason of [
+      'requested',
+      'client_archived',
+      'approval_rejected',
+      'post_canceled',
+      'account_disconnected',
+    ]) {
       await given(scheduled)
         .when(target('TargetCanceled', { reason, postRevision: null }))
         .gives({ 'target.canceled': { ...ids, reason } });
@@ -342,7 +348,7 @@ suite('published: posts', (t) => {
           publishedAt,
         },
       });
-    for (const reason of ['targets_canceled', 'client_archived', 'approval_rejected']) {
+    for (const reason of ['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected']) {
       await given(scheduled(2), settled(0, 'canceled'), settled(1, 'canceled'))
         .when(post('PostCanceled', { reason }))
         .gives({ 'post.canceled': { ...ids, campaignId, reason, targetCount: 2 } });

@@ -4,6 +4,7 @@ import { accountIdOf } from '#domain/ids.ts';
 import { invite } from '#domain/invite.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';
+import { invitePage } from '#services/api/invite-html.ts';
 import { inviteToken } from '#services/api/invite-token.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { given, startWorld, type World } from '#test/support/http.ts';
@@ -197,13 +198,50 @@ suite('connect links', (t) => {
     assert.equal(await world.head(), before);
   });
 
-  t('the page of a live client explains that no network can be connected yet', async () => {
+  t('a live link that could connect none of its networks is refused, and its key stays free', async () => {
     const live = (await world.owner.post('/clients', { name: 'Live', type: 'brand' })).data.id;
-    const { data } = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: ['x'] });
-    const html = await (await page(data.token)).text();
-    assert.match(html, /No network can be connected here yet/);
+    const before = await world.head();
+    for (const some of [['x'], platforms]) {
+      const made = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: some });
+      assert.equal(made.status, 422, made.text);
+      assert.equal(made.body.code, 'platform_not_available');
+    }
+    assert.equal(await world.head(), before);
+    await world.owner.delete(`/clients/${live}`);
+    const late = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: ['x'] });
+    assert.equal(late.body.code, 'client_archived');
+  });
+
+  t('a live link that was minted before says that its networks cannot be connected yet', async () => {
+    const live = (await world.owner.post('/clients', { name: 'Live before', type: 'brand' })).data.id;
+    const id = randomUUID();
+    const command = {
+      type: 'Create',
+      clientId: live,
+      platforms: ['x', 'threads'],
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+      keyVersion: 'v1',
+      recipientEmail: null,
+      maxAccounts: 50,
+    } as const;
+    await execute(world.store, invite, id, command, contextOf(world.operator, world.workspaceId));
+    const token = inviteToken(world.secrets, id, 'v1');
+    const html = await (await page(token)).text();
+    assert.match(html, /Cannot be connected here yet: X, Threads\./);
     assert.doesNotMatch(html, /<form/);
-    assert.equal((await submit(data.token, { platform: 'x', username: 'real' })).status, 422);
+    const tried = await submit(token, { platform: 'x', username: 'real' });
+    assert.equal(tried.status, 422);
+    assert.match(await tried.text(), /That network cannot be connected here yet/);
+  });
+
+  t('a page offers those networks that can be connected, and names the others', () => {
+    const shown = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [], alert: null };
+    const html = invitePage({ ...shown, mode: 'live', platforms: ['x', 'bluesky'], offered: ['bluesky'] });
+    assert.match(html, /<legend>Bluesky<\/legend>/);
+    assert.doesNotMatch(html, /<legend>X<\/legend>|sandbox/);
+    assert.match(html, /Cannot be connected here yet: X\./);
+    const all = invitePage({ ...shown, mode: 'test', platforms: ['x', 'bluesky'], offered: ['x', 'bluesky'] });
+    assert.doesNotMatch(all, /Cannot be connected/);
   });
 
   t('unknown, forged, revoked, expired and archived: one and the same 404 page', async () => {

@@ -260,6 +260,23 @@ suite('post', (t) => {
       .then([settled('c', 'canceled'), { type: 'PostCanceled', data: { reason: 'client_archived' } }]);
   });
 
+  t('disconnected accounts are the reason given for the whole only where they are the reason of every target', () => {
+    const disconnected = (...targetIds: string[]): PostEvent => ({
+      type: 'PostTargetsChanged',
+      data: { change: { kind: 'cancel', reason: 'account_disconnected' }, targetIds },
+    });
+    const whole = (reason: 'account_disconnected' | 'targets_canceled', ...intents: readonly PostEvent[]) =>
+      given([scheduled, ...intents, settled('a', 'canceled'), settled('b', 'canceled')])
+        .when(record('c', 'canceled'))
+        .then([settled('c', 'canceled'), { type: 'PostCanceled', data: { reason } }]);
+    whole('account_disconnected', disconnected('a', 'b', 'c'));
+    whole('account_disconnected', disconnected('a'), disconnected('b', 'c'));
+    whole('targets_canceled', disconnected('a', 'b'));
+    whole('targets_canceled', disconnected('a', 'b'), intent('c'));
+    whole('targets_canceled', disconnected('a', 'b', 'c'), skipped(1, 'c'));
+    whole('account_disconnected', disconnected('a', 'b', 'c'), skipped(1, 'c'), disconnected('c'));
+  });
+
   t('any outcomes in any order: the outcome of the post is recorded when all are settled, and only then', () => {
     const seed = seeded('post news').seed;
     const news: fc.Arbitrary<PostCommand> = fc

@@ -55,6 +55,14 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await world.keys(id), await world.named(id));
   });
 
+  t('a photo for a network that takes no photos is ready, without a rendition and without a failed one', async () => {
+    const id = await world.upload(await photo(), { contentType: 'image/jpeg', platforms: ['youtube'] });
+    const { needs } = await world.settled(id, 'transcoded');
+    assert.equal(needs.size, 0);
+    const story = await world.story(id);
+    assert.ok(story.includes('MediaRenditionsPlanned') && !story.includes('MediaRenditionFailed'), story.join(' '));
+  });
+
   t('an uploaded clip gets renditions for all networks, and for a need requested later', async () => {
     const id = await world.upload(await clip(), { contentType: 'video/mp4' });
     const { needs, poster, status } = await world.settled(id, 'transcoded');

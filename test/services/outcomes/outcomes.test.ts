@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { account } from '#domain/account.ts';
 import { invite } from '#domain/invite.ts';
 import { post, statusOf } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
@@ -8,6 +9,7 @@ import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger, createRegistry } from '#runtime/process/telemetry.ts';
 import type { Failure } from '#schemas/target.ts';
+import { cleanUpDisconnected } from '#services/outcomes/disconnected.ts';
 import { sweepMetrics } from '#services/outcomes/metrics.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { Resting } from '#services/outcomes/resting.ts';
@@ -200,6 +202,102 @@ suite('outcomes', (t) => {
     const running = world.outcomes(200);
     await world.all(targetIds, 'canceled');
     await running.stop();
+  });
+
+  const disconnect = (id: string) =>
+    execute(world.store, account, id, { type: 'Disconnect', reason: 'test' }, world.context());
+
+  t('a disconnected account: an intent cancels its pending and rate-limited targets, and no others', async () => {
+    const running = world.outcomes();
+    const [leaving, staying] = await Promise.all([world.connect(clientId, 'x'), world.connect(clientId, 'threads')]);
+    const mixed = await world.schedule([leaving, staying], { dueAt: later() });
+    const alone = await world.schedule([leaving], { dueAt: later() });
+    const published = await world.schedule([leaving], { dueAt: later() });
+    const limited = await world.schedule([leaving], { dueAt: later() });
+    const [limitedId = ''] = limited.targetIds;
+    await publish(published.postId, published.targetIds[0] ?? '');
+    await act(limited.postId, limitedId, { type: 'Start', now: new Date(later() + 1).toISOString() });
+    const retryAt = new Date(later()).toISOString();
+    const policy = { deferDelaysMs: [], jitter: 0, maxRateLimits: 10 };
+    const limit = { type: 'RecordRateLimited', attempt: 1, takeover: 0, retryAt, failure, policy } as const;
+    await act(limited.postId, limitedId, limit);
+    await is(published.postId, 'published');
+    await disconnect(leaving.id);
+    const gone = [mixed.targetIds[0] ?? '', alone.targetIds[0] ?? '', limitedId];
+    await world.all(gone, 'canceled');
+    for (const { postId } of [alone, limited]) await is(postId, 'canceled');
+    for (const id of gone) {
+      const last = (await world.store.readStream(`target-${id}`)).at(-1);
+      assert.deepEqual(last?.data, { reason: 'account_disconnected', postRevision: 1 });
+    }
+    const whole = (await world.store.readStream(`post-${alone.postId}`)).at(-1);
+    assert.deepEqual([whole?.type, whole?.data], ['PostCanceled', { reason: 'account_disconnected' }]);
+    assert.equal((await world.target(mixed.targetIds[1] ?? '')).status, 'pending');
+    assert.equal(await postStatus(mixed.postId), 'scheduled');
+    assert.equal((await world.target(published.targetIds[0] ?? '')).status, 'published');
+    assert.deepEqual(await world.story(`post-${published.postId}`), [
+      'PostScheduled',
+      'PostTargetSettled',
+      'PostPublished',
+    ]);
+    await running.stop();
+  });
+
+  t('a disconnected account with more targets than one page: all of them are canceled, each once', async () => {
+    const leaving = await world.connect(clientId, 'x');
+    const posts = await Promise.all(
+      Array.from({ length: 103 }, (_, at) => world.schedule([leaving], { dueAt: later() + (at % 3) })),
+    );
+    const targetIds = posts.flatMap((one) => one.targetIds);
+    await until('all rows are there', async () => {
+      const { rows } = await world.pool.query(
+        'select count(*)::int as n from read.post_targets where account_id = $1',
+        [leaving.id],
+      );
+      return rows[0].n === targetIds.length;
+    });
+    const [disconnected] = (await disconnect(leaving.id)).events.slice(-1);
+    const subject = { accountId: leaving.id, revision: disconnected?.revision ?? 0, workspaceId: world.workspaceId };
+    const cause = { correlationId: uuidv7(), causationId: uuidv7() };
+    await cleanUpDisconnected(world.store, world.pool, { ...subject, ...cause });
+    await cleanUpDisconnected(world.store, world.pool, { ...subject, ...cause });
+    for (const id of targetIds)
+      assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled', 'TargetCanceled']);
+  });
+
+  t('an account connected again before the outcomes ran: only what was scheduled before is canceled', async () => {
+    const one = await world.connect(clientId, 'x', 'leaves-and-returns');
+    const before = await world.schedule([one], { dueAt: later() });
+    await disconnect(one.id);
+    await world.connect(clientId, 'x', 'leaves-and-returns');
+    const after = await world.schedule([one], { dueAt: later() });
+    await until('the row of the later target is there', async () => {
+      const { rows } = await world.pool.query('select id from read.post_targets where id = $1', [after.targetIds[0]]);
+      return rows.length === 1;
+    });
+    const running = world.outcomes();
+    await world.all(before.targetIds, 'canceled');
+    await is(before.postId, 'canceled');
+    assert.equal((await world.target(after.targetIds[0] ?? '')).status, 'pending');
+    assert.deepEqual(await world.story(`post-${after.postId}`), ['PostScheduled']);
+    await running.stop();
+  });
+
+  t('a post scheduled while its account was disconnected is found by the sweep', async () => {
+    const one = await world.connect(clientId, 'x');
+    await disconnect(one.id);
+    const { targetIds } = await world.schedule([one], { dueAt: later() });
+    await until('the rows show both', async () => {
+      const { rows } = await world.pool.query(
+        `select t.id from read.post_targets t join read.accounts a on a.id = t.account_id
+         where t.id = any($1::uuid[]) and a.status = 'disconnected'`,
+        [targetIds],
+      );
+      return rows.length === 1;
+    });
+    const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
+    await sweep(deps, new AbortController().signal);
+    await world.all(targetIds, 'canceled');
   });
 
   t('the sweep completes an interrupted fan-out, in one process at a time', async () => {

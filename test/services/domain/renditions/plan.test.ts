@@ -6,7 +6,7 @@ import { suite } from '#test/support/suite.ts';
 import { documentProbe, gifProbe, imageProbe, videoProbe } from './probes.ts';
 
 /** One line for each file of the plan, with the networks that receive it: `1080x1920 own 5000k` → `x instagram`. */
-const files = (probe: MediaProbe, needs: readonly MediaNeed[] = initialNeeds(probe.kind, platforms)) => {
+const files = (probe: MediaProbe, needs: readonly MediaNeed[] = initialNeeds(probe, platforms)) => {
   const lines = new Map<string, string[]>();
   for (const one of planRenditions(probe, needs)) {
     const name = one.use === 'feed' ? one.platform : `${one.platform}/${one.use}`;
@@ -44,7 +44,6 @@ suite('renditions of ten networks', (t) => {
     });
     deepEqual(files(imageProbe()), {
       fits: 'x instagram tiktok facebook linkedin threads pinterest bluesky telegram',
-      media_kind_not_taken: 'youtube',
     });
   });
 
@@ -219,7 +218,6 @@ suite('renditions of ten networks', (t) => {
     deepEqual(files(imageProbe({ width: 4032, height: 3024, bytes: 5_400_000 }, { upright: false, located: true })), {
       'image 2048x1536 jpeg': 'x facebook linkedin pinterest telegram',
       'image 1440x1080 jpeg': 'instagram tiktok threads bluesky',
-      media_kind_not_taken: 'youtube',
     }),
   );
 
@@ -271,10 +269,19 @@ suite('renditions of ten networks', (t) => {
 suite('renditions of a new file', (t) => {
   const uses = (needs: readonly MediaNeed[]) => needs.map(({ platform, use }) => `${platform}/${use}`).join(' ');
   t('are those that a post without overrides uses', () => {
-    equal(uses(initialNeeds('video', ['x', 'instagram', 'facebook', 'x'])), 'x/feed instagram/reel facebook/feed');
-    equal(uses(initialNeeds('gif', ['instagram'])), 'instagram/reel');
-    equal(uses(initialNeeds('image', ['instagram', 'tiktok'])), 'instagram/feed tiktok/feed');
-    deepEqual(initialNeeds('image', []), []);
+    equal(uses(initialNeeds(videoProbe(), ['x', 'instagram', 'facebook', 'x'])), 'x/feed instagram/reel facebook/feed');
+    equal(uses(initialNeeds(gifProbe(), ['instagram'])), 'instagram/reel');
+    equal(uses(initialNeeds(imageProbe(), ['instagram', 'tiktok'])), 'instagram/feed tiktok/feed');
+    deepEqual(initialNeeds(imageProbe(), []), []);
+  });
+
+  t('leave out a kind that the network never takes, and keep a file that it cannot be given', () => {
+    equal(uses(initialNeeds(imageProbe(), ['youtube', 'x'])), 'x/feed');
+    equal(uses(initialNeeds(documentProbe(), platforms)), 'linkedin/feed telegram/feed');
+    equal(uses(initialNeeds(gifProbe({ frames: 1, durationMs: null }), ['youtube'])), '');
+    const endless = videoProbe({ durationMs: 13 * 3_600_000 });
+    equal(uses(initialNeeds(endless, ['youtube'])), 'youtube/feed');
+    equal(one('youtube', 'feed', endless)?.outcome, 'failed');
   });
 
   t('include a poster, except for documents', () => {

@@ -1,0 +1,54 @@
+import type { ClientBase, Pool } from 'pg';
+import { isOpenTarget } from './open-targets.ts';
+
+/** Open work of disconnected accounts. */
+
+/** Accounts disconnected since then that have open targets; the revision is that of the account's row. */
+export const disconnectedWithOpen = async (
+  pool: Pool,
+  since: Date,
+): Promise<readonly { readonly id: string; readonly workspaceId: string; readonly revision: number }[]> => {
+  const { rows } = await pool.query<{ id: string; workspaceId: string; revision: number }>(
+    `select a.id::text as id, a.workspace_id::text as "workspaceId", a.revision::int as revision from read.accounts a
+     where a.status = 'disconnected' and a.checked_at > $1
+       and exists (select from read.post_targets t where t.account_id = a.id and ${isOpenTarget('t')})
+     order by a.id`,
+    [since],
+  );
+  return rows;
+};
+
+export interface OpenTarget {
+  readonly id: string;
+  readonly postId: string;
+  /** ISO 8601, as Postgres writes it: to the microsecond. */
+  readonly dueAt: string;
+}
+
+/** Sorts before every target. */
+export const beforeAllTargets: OpenTarget = {
+  id: '00000000-0000-0000-0000-000000000000',
+  postId: '',
+  dueAt: '-infinity',
+};
+
+/**
+ * The next open targets of an account, by due time.
+ * @param scheduledBefore only targets scheduled before this instant; null: all
+ * @param after the last one seen
+ */
+export const openTargetsOfAccount = async (
+  db: Pool | ClientBase,
+  accountId: string,
+  scheduledBefore: string | null,
+  after: OpenTarget,
+): Promise<readonly OpenTarget[]> => {
+  const { rows } = await db.query<OpenTarget>(
+    `select t.id::text as id, t.post_id::text as "postId", t.due_at::text as "dueAt" from read.post_targets t
+     where t.account_id = $1 and ${isOpenTarget('t')} and ($2::timestamptz is null or t.created_at < $2)
+       and (t.due_at, t.id) > ($3::timestamptz, $4::uuid)
+     order by t.due_at, t.id limit 100`,
+    [accountId, scheduledBefore, after.dueAt, after.id],
+  );
+  return rows;
+};

@@ -1,0 +1,45 @@
+import type { ClientBase, Pool } from 'pg';
+import { account } from '#domain/account.ts';
+import { beforeAllTargets, type OpenTarget, openTargetsOfAccount } from '#projections/disconnected-accounts.ts';
+import type { CommandContext, DomainStore } from '#runtime/eventing/domain-store.ts';
+import { serviceContext } from '#runtime/eventing/service-context.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { cancelTargets } from './cancel-targets.ts';
+
+/**
+ * Cancels the open targets of a disconnected account. The read model that names them may be behind: so the sweeper
+ * searches again, and at the claim the publisher fails a target that both missed. After a crash between two posts the
+ * consumer or the sweeper starts from the beginning, and what is canceled already yields no event.
+ *
+ * NOTE: a target that was handed to the network's own scheduler is not open: it must be undone there first.
+ */
+
+export interface Disconnected {
+  readonly accountId: string;
+  /** Of the account when it was disconnected, or later while it still was. */
+  readonly revision: number;
+  readonly workspaceId: string;
+  readonly correlationId: string;
+  readonly causationId: string;
+}
+
+export const cleanUpDisconnected = async (
+  store: DomainStore,
+  pool: Pool | ClientBase,
+  { accountId, revision, ...cause }: Disconnected,
+  now: () => number = Date.now,
+): Promise<void> => {
+  const context = (): CommandContext => serviceContext('outcomes', cause, now());
+  const { events } = await store.load(account, accountId);
+  // Targets that were scheduled after a person connected the account again are not meant.
+  const renewed = events.find((event) => event.type === 'AccountReauthorized' && event.revision > revision);
+  const before = renewed?.metadata.occurredAt ?? null;
+  for (let after: OpenTarget | undefined = beforeAllTargets; after !== undefined; ) {
+    const targets: readonly OpenTarget[] = await openTargetsOfAccount(pool, accountId, before, after);
+    for (const { id, postId } of targets) {
+      await cancelTargets(store, postId, { targetIds: [id], reason: 'account_disconnected' }, context);
+      faultPoint('outcomes:between-disconnected');
+    }
+    after = targets.at(-1);
+  }
+};
