@@ -40,7 +40,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberRemoved: '1: memberId',
   },
   apikey: {
-    ApiKeyCreated: '1: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt',
+    ApiKeyCreated: '2: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
     ApiKeyRotated: '1: hash prefix previousHash previousUntil',
     ApiKeyRevoked: '1:',
   },

@@ -537,7 +537,9 @@ suite('published: the agency', (t) => {
     await given(created)
       .when(client('ClientNameClaimLapsed', { name: 'other' }))
       .gives({});
-    await given(created).when(client('ClientErased')).gives({});
+    await given(created)
+      .when(client('ClientErased'))
+      .gives({ 'client.erased': { clientId: id } });
   });
 
   t('accounts: no personal member', async () => {
@@ -570,7 +572,7 @@ suite('published: the agency', (t) => {
       .gives({ 'account.disconnected': { ...ids, reason: 'requested' } });
     await given(connected)
       .when(account('AccountProfileChanged', { clientId, ...profile }))
-      .gives({});
+      .gives({ 'account.updated': ids });
   });
 
   t('members: ids and roles, never a name', async () => {
@@ -582,8 +584,8 @@ suite('published: the agency', (t) => {
     const promoted = workspace('MemberRoleChanged', { memberId: ben, role: 'creator' });
     await given().when(created).gives({});
     await given(created)
-      .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'UTC' }))
-      .gives({});
+      .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'Asia/Tokyo' }))
+      .gives({ 'workspace.updated': { workspaceId: id, clientId: null, name: 'Studio', timezone: 'Asia/Tokyo' } });
     await given(created, owner)
       .when(joined)
       .gives({ 'team.member_added': { memberId: ben, clientId: null, role: 'viewer' } });
@@ -601,6 +603,46 @@ suite('published: the agency', (t) => {
     await given(created, owner, joined, promoted, removed, joined)
       .when(removed)
       .gives({ 'team.member_removed': { memberId: ben, clientId: null, role: 'viewer' } });
+  });
+
+  t('API keys: who may do what, never the key, its beginning or its hash', async () => {
+    const [id = '', memberId = '', one = ''] = uuids(3);
+    const key = on('apikey', id);
+    const hashes = { hash: 'a'.repeat(64), prefix: 'sk_test_abcd' };
+    const shown = { name: 'Newsroom', scopes: ['posts.read'], expiresAt: at(9), clientIds: [one] };
+    const ids = { apiKeyId: id, clientId: null, memberId, mode: 'test' };
+    const created = key('ApiKeyCreated', { memberId, mode: 'test', ...hashes, ...shown });
+    await given()
+      .when(created)
+      .gives({ 'apikey.created': { ...ids, ...shown } });
+    const rotated = { ...hashes, previousHash: 'b'.repeat(64), previousUntil: at(5) };
+    await given(created)
+      .when(key('ApiKeyRotated', rotated))
+      .gives({ 'apikey.rotated': { ...ids, previousExpiresAt: at(5) } });
+    await given(created).when(key('ApiKeyRevoked')).gives({ 'apikey.revoked': ids });
+  });
+
+  t('connect links: never the token, the address or an e-mail address', async () => {
+    const [id = '', clientId = '', accountId = ''] = uuids(3);
+    const link = on('invite', id);
+    const ids = { inviteId: id, clientId };
+    const shown = { platforms: ['x', 'threads'], expiresAt: at(9) };
+    const secret = { clientId, keyVersion: 'v1', recipientEmail: 'canary@acme.example' };
+    const created = link('ConnectInviteCreated', { ...secret, ...shown, maxAccounts: 3 });
+    await given()
+      .when(created)
+      .gives({ 'invite.created': { ...ids, ...shown, maxAccounts: 3 } });
+    await given()
+      .when(link('ConnectInviteCreated', { ...secret, ...shown }))
+      .gives({ 'invite.created': { ...ids, ...shown, maxAccounts: 50 } });
+    await given(created)
+      .when(link('ConnectInviteUsed', { accountId, platform: 'x' }))
+      .gives({ 'invite.used': { ...ids, accountId, platform: 'x' } });
+    for (const reason of ['client_archived', null]) {
+      await given(created)
+        .when(link('ConnectInviteRevoked', { reason }))
+        .gives({ 'invite.revoked': { ...ids, reason } });
+    }
   });
 
   t('a refresh of figures: how many accounts were requested and how many failed', async () => {
@@ -645,7 +687,7 @@ suite('published: the agency', (t) => {
 
 suite('published: the whole table', (t) => {
   const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
-  const silentKinds = ['apikey', 'clientname', 'invite', 'request', 'targetmetrics', 'accountmetrics'];
+  const silentKinds = ['clientname', 'request', 'targetmetrics', 'accountmetrics'];
 
   t('the tests above cover every rule and every event of a published kind without a rule', () => {
     const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));
@@ -655,6 +697,31 @@ suite('published: the whole table', (t) => {
       [],
     );
     deepEqual([...kindsOfTable].sort(), Object.keys(eventCatalogue).sort());
+  });
+
+  t('the events without a public type are these: no state that a caller can see changes silently', () => {
+    const steps: Readonly<Record<string, readonly string[]>> = {
+      'its stream has no endpoint yet': ['workspace/WorkspaceCreated'],
+      'a step of a protocol, whose result is published': [
+        ...['client/ClientNameClaimLapsed', 'clientname/NameClaimed', 'clientname/NameReleased'],
+        ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
+        ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
+        ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
+        ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
+        ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested'],
+        ...['request/RequestAccepted', 'request/RequestCompleted'],
+      ],
+      'too many': ['targetmetrics/TargetMetricsObserved', 'accountmetrics/AccountMetricsObserved'],
+      'definitions of the agency, which their own caller changed': [
+        ...['webhook/WebhookRegistered', 'webhook/WebhookUpdated', 'webhook/WebhookSecretRotated'],
+        ...['webhook/WebhookDeleted', 'report/ReportDefined', 'report/ReportRemoved'],
+      ],
+      'its effect is a delivery': [
+        ...['webhook/WebhookTestRequested', 'webhook/WebhookResendRequested', 'webhook/WebhookReplayRequested'],
+        'webhook/WebhookReplayCanceled',
+      ],
+    };
+    deepEqual([...unpublished.keys()].sort(), Object.values(steps).flat().sort());
   });
 
   t('the tests above set the personal members of every published kind', () => {
