@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { accountEvents } from './account.ts';
 import { apikeyEvents, apikeyUpcasts } from './apikey.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
+import { externalrefEvents } from './externalref.ts';
 import { apikeyPublic, invitePublic } from './http/webhook-events/access.ts';
 import { accountPublic } from './http/webhook-events/account.ts';
 import { refreshPublic, reportPublic } from './http/webhook-events/analytics.ts';
@@ -82,6 +83,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   apikey: { topic: 'workspace', events: versioned(apikeyEvents, apikeyUpcasts), publishes: apikeyPublic },
   clientname: { topic: 'workspace', events: versioned(clientnameEvents) },
   invite: { topic: 'workspace', events: versioned(inviteEvents), publishes: invitePublic },
+  externalref: { topic: null, events: versioned(externalrefEvents) },
   targetmetrics: { topic: 'metrics', events: versioned(targetmetricsEvents) },
   accountmetrics: { topic: 'metrics', events: versioned(accountmetricsEvents) },
   quota: { topic: 'workspace', events: {} },

@@ -5,6 +5,7 @@ import { account } from '#domain/account.ts';
 import { apikey } from '#domain/apikey.ts';
 import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
+import { externalref } from '#domain/externalref.ts';
 import { accountmetrics, targetmetrics } from '#domain/insights.ts';
 import { invite } from '#domain/invite.ts';
 import { media } from '#domain/media.ts';
@@ -62,6 +63,7 @@ suite('event catalogue', (t) => {
       apikey,
       client,
       clientname,
+      externalref,
       invite,
       account,
       media,

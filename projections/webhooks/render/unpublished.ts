@@ -1,4 +1,5 @@
 import type { ClientNameEvent } from '#schemas/client.ts';
+import type { ExternalRefEvent } from '#schemas/externalref.ts';
 import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
 import type { RequestEvent } from '#schemas/request.ts';
 import type { Unpublished } from './rule.ts';
@@ -7,6 +8,9 @@ import type { Unpublished } from './rule.ts';
 
 const ofNames = 'a step of claiming a name; events of the client show who has it';
 export const clientname: Unpublished<ClientNameEvent> = { NameClaimed: ofNames, NameReleased: ofNames };
+
+const ofRefs = 'a step of claiming a reference; events of the post that has it show it';
+export const externalref: Unpublished<ExternalRefEvent> = { ExternalRefClaimed: ofRefs, ExternalRefReleased: ofRefs };
 
 const ofRequests = 'a step of carrying out a call; its effects are events of other streams';
 export const request: Unpublished<RequestEvent> = { RequestAccepted: ofRequests, RequestCompleted: ofRequests };

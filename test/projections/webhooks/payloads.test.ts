@@ -198,12 +198,13 @@ suite('published: targets', (t) => {
 
 suite('published: posts', (t) => {
   const [id = '', clientId = '', campaignId = '', ...rest] = uuids(3 + 500);
+  const externalRef = 'CMS-1042';
   const ids = { postId: id, clientId };
   const post = on('post', id);
   const createdBy = { type: 'member', id: randomUUID() };
   const mediaIds = uuids(2);
-  const body = postBody({ content: 'Hello', mediaIds, campaignId });
-  const composed = { excerpt: 'Hello', mediaIds, campaignId };
+  const body = postBody({ content: 'Hello', mediaIds, campaignId, externalRef });
+  const composed = { excerpt: 'Hello', mediaIds, campaignId, externalRef };
   const targets = (count: number) =>
     rest.slice(0, count).map((targetId, index) =>
       planned({
@@ -242,6 +243,7 @@ suite('published: posts', (t) => {
           ...ids,
           plan: 1,
           campaignId,
+          externalRef,
           scheduledAt: targets(3)[2]?.dueAt ?? '',
           lastScheduledAt: at(40),
           platforms: ['bluesky', 'x'],
@@ -259,7 +261,7 @@ suite('published: posts', (t) => {
     const replaced = post('DraftReplaced', { body: postBody({ content: 'Bye' }) });
     await given(drafted)
       .when(replaced)
-      .gives({ 'post.updated': { ...ids, excerpt: 'Bye', mediaIds: [], campaignId: null } });
+      .gives({ 'post.updated': { ...ids, excerpt: 'Bye', mediaIds: [], campaignId: null, externalRef: null } });
     await given(drafted, replaced)
       .when(scheduled(1, 2))
       .gives({
@@ -267,6 +269,7 @@ suite('published: posts', (t) => {
           ...ids,
           plan: 2,
           campaignId,
+          externalRef,
           scheduledAt: at(20),
           lastScheduledAt: at(20),
           platforms: ['x'],
@@ -279,7 +282,7 @@ suite('published: posts', (t) => {
     const excerptOf = async (over: object, excerpt: string) =>
       given(drafted)
         .when(post('DraftReplaced', { body: postBody(over) }))
-        .gives({ 'post.updated': { ...ids, excerpt, mediaIds: [], campaignId: null } });
+        .gives({ 'post.updated': { ...ids, excerpt, mediaIds: [], campaignId: null, externalRef: null } });
     const long = `${'a'.repeat(279)}🎈 tail`;
     await excerptOf({ content: long }, 'a'.repeat(279));
     await excerptOf({ content: `b${long}` }, `b${'a'.repeat(279)}`);
@@ -302,6 +305,7 @@ suite('published: posts', (t) => {
     await given(scheduled(2))
       .when(post('PostTargetsSkipped', { intentRevision: 1, targetIds: rest.slice(0, 1), reason: 'publishing' }))
       .gives({});
+    await given(scheduled(2)).when(post('PostExternalRefClaimLapsed', { externalRef })).gives({});
     await given(scheduled(2)).when(settled(0, 'failed')).gives({});
     await given(scheduled(2), settled(0, 'failed'))
       .when(post('PostTargetReopened', { targetId: rest[0], targetRevision: 6 }))
@@ -316,6 +320,7 @@ suite('published: posts', (t) => {
         'post.published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 3, published: 2, failed: 0, canceled: 1 },
           publishedAt,
         },
@@ -326,6 +331,7 @@ suite('published: posts', (t) => {
         'post.partially_published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 3, published: 1, failed: 2, canceled: 0 },
           publishedAt,
           failedTargetIds: [rest[0], rest[2]],
@@ -338,6 +344,7 @@ suite('published: posts', (t) => {
         'post.published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 2, published: 2, failed: 0, canceled: 0 },
           publishedAt,
         },
@@ -345,7 +352,7 @@ suite('published: posts', (t) => {
     for (const reason of ['targets_canceled', 'client_archived', 'approval_rejected']) {
       await given(scheduled(2), settled(0, 'canceled'), settled(1, 'canceled'))
         .when(post('PostCanceled', { reason }))
-        .gives({ 'post.canceled': { ...ids, campaignId, reason, targetCount: 2 } });
+        .gives({ 'post.canceled': { ...ids, campaignId, externalRef, reason, targetCount: 2 } });
     }
     // A second plan begins anew.
     await given(scheduled(2), settled(0, 'canceled'), settled(1, 'canceled'), scheduled(1, 2), settled(0, 'failed'))
@@ -354,6 +361,7 @@ suite('published: posts', (t) => {
         'post.failed': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 1, published: 0, failed: 1, canceled: 0 },
           failedTargetIds: [rest[0]],
         },
@@ -365,13 +373,14 @@ suite('published: posts', (t) => {
     const counts = { total: 500, published: 0, failed: 500, canceled: 0 };
     await given(scheduled(500), ...failed)
       .when(post('PostFailed'))
-      .gives({ 'post.failed': { ...ids, campaignId, counts, failedTargetIds: rest.slice(0, 500) } });
+      .gives({ 'post.failed': { ...ids, campaignId, externalRef, counts, failedTargetIds: rest.slice(0, 500) } });
     await given(scheduled(500), ...failed.slice(0, 499), settled(499, 'published'))
       .when(post('PostPartiallyPublished', { publishedAt: at(21) }))
       .gives({
         'post.partially_published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { ...counts, failed: 499, published: 1 },
           publishedAt: at(21),
           failedTargetIds: rest.slice(0, 499),
@@ -687,7 +696,7 @@ suite('published: the agency', (t) => {
 
 suite('published: the whole table', (t) => {
   const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
-  const silentKinds = ['clientname', 'request', 'targetmetrics', 'accountmetrics'];
+  const silentKinds = ['clientname', 'externalref', 'request', 'targetmetrics', 'accountmetrics'];
 
   t('the tests above cover every rule and every event of a published kind without a rule', () => {
     const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));
@@ -704,6 +713,7 @@ suite('published: the whole table', (t) => {
       'its stream has no endpoint yet': ['workspace/WorkspaceCreated'],
       'a step of a protocol, whose result is published': [
         ...['client/ClientNameClaimLapsed', 'clientname/NameClaimed', 'clientname/NameReleased'],
+        ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
         ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
         ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
