@@ -14,6 +14,8 @@ interface Own {
   readonly scopes: readonly Scope[];
   readonly mode: Mode;
   readonly expires_at: string;
+  /** Null: all clients of the workspace. */
+  readonly client_ids: readonly string[] | null;
   readonly previous_hash: string | null;
   readonly previous_until: string | null;
   readonly revoked_at: string | null;
@@ -30,6 +32,7 @@ export const apiKeys = defineModel<Own, ApiKeyEvent>({
     scopes: 'text[]',
     mode: 'text',
     expires_at: 'timestamptz',
+    client_ids: 'text[]',
     previous_hash: 'text',
     previous_until: 'timestamptz',
     revoked_at: 'timestamptz',
@@ -40,7 +43,7 @@ export const apiKeys = defineModel<Own, ApiKeyEvent>({
     { on: '(workspace_id, created_at, id)' },
   ],
   on: {
-    ApiKeyCreated: (_row, { memberId, name, hash, prefix, scopes, mode, expiresAt }) => ({
+    ApiKeyCreated: (_row, { memberId, name, hash, prefix, scopes, mode, expiresAt, clientIds }) => ({
       member_id: memberId,
       name,
       hash,
@@ -48,6 +51,7 @@ export const apiKeys = defineModel<Own, ApiKeyEvent>({
       scopes,
       mode,
       expires_at: expiresAt,
+      client_ids: clientIds,
       previous_hash: null,
       previous_until: null,
       revoked_at: null,
@@ -76,11 +80,14 @@ export interface FoundKey {
   /** Set when the hash belongs to the key before its rotation: that key works until then. */
   readonly previousUntil: string | null;
   readonly workspaceId: string;
+  /** The clients to which it is limited; null: all clients of the workspace. */
+  readonly clientIds: readonly string[] | null;
 }
 
 /**
  * The keys with these SHA-256 (hex), by hash. The caller judges expiry, revocation and the grace period by its own
- * clock, because it answers an expired key and an unknown one differently.
+ * clock, because it answers an expired key and an unknown one differently. A table of a release that knows no limit has
+ * no column for it: that release stops at a limited key, so every key there is unlimited.
  */
 export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> => {
   const { rows } = await pool.query({
@@ -88,7 +95,7 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
     text: `
       select k.asked, k.id, k.member_id, k.scopes, k.mode, k.expires_at, k.revoked_at,
         case when k.hash <> k.asked then k.previous_until end as previous_until,
-        k.workspace_id, w.members -> k.member_id::text ->> 'role' as role
+        k.workspace_id, to_jsonb(k) -> 'client_ids' as client_ids, w.members -> k.member_id::text ->> 'role' as role
       from (
         select hash as asked, * from read.api_keys where hash = any($1::text[])
         union all
@@ -110,6 +117,7 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
         revokedAt: toIso(row.revoked_at),
         previousUntil: toIso(row.previous_until),
         workspaceId: row.workspace_id,
+        clientIds: row.client_ids,
       },
     ]),
   );
@@ -124,6 +132,8 @@ export interface ListedKey {
   readonly memberId: string;
   /** How many it has. */
   readonly scopes: number;
+  /** The clients to which it is limited; null: all clients of the workspace. */
+  readonly clientIds: readonly string[] | null;
   readonly expiresAt: string;
   readonly revokedAt: string | null;
 }
@@ -131,7 +141,8 @@ export interface ListedKey {
 /** All keys of a workspace, also those that ended, oldest first. */
 export const listApiKeys = async (pool: Pool, workspaceId: string): Promise<readonly ListedKey[]> => {
   const { rows } = await pool.query(
-    `select id::text, name, mode, prefix, member_id::text, expires_at, revoked_at, cardinality(scopes) as scopes
+    `select id::text, name, mode, prefix, member_id::text, expires_at, revoked_at, cardinality(scopes) as scopes,
+       client_ids
      from read.api_keys where workspace_id = $1 order by created_at, id`,
     [workspaceId],
   );
@@ -142,6 +153,7 @@ export const listApiKeys = async (pool: Pool, workspaceId: string): Promise<read
     prefix: row.prefix,
     memberId: row.member_id,
     scopes: row.scopes,
+    clientIds: row.client_ids,
     expiresAt: row.expires_at.toISOString(),
     revokedAt: row.revoked_at?.toISOString() ?? null,
   }));

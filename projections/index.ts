@@ -16,7 +16,10 @@ import { workspaces } from './workspaces.ts';
 
 export interface Projection {
   readonly name: string;
-  /** Raise it whenever a model's columns or folds change: a rebuild then makes new tables beside the old ones. */
+  /**
+   * Raise it whenever a model's columns or folds change: a rebuild then makes new tables beside the old ones. A new
+   * column that is null where its events lack the member needs none: a start adds it to the live table.
+   */
   readonly shape: number;
   readonly topics: readonly Topic[];
   /** In the order of writing: owners before the rows that they count. */

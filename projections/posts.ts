@@ -41,6 +41,8 @@ interface Own {
   readonly standings: ProgressByTarget;
   readonly published_at: string | null;
   readonly campaign_id: string | null;
+  /** The caller's own reference; null: none. */
+  readonly external_ref: string | null;
   // Counted from the targets of the plan in force:
   readonly counts: Counts;
   readonly publishing_count: number;
@@ -108,6 +110,7 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
     standings: live?.targets ?? {},
     published_at: publishedAtOf(state),
     campaign_id: written ? state.body.campaignId : (row?.campaign_id ?? null),
+    external_ref: written ? (state.body.externalRef ?? null) : (row?.external_ref ?? null),
   };
 };
 
@@ -122,6 +125,7 @@ const on: Handlers<Own, PostEvent> = {
   PostTargetsSkipped: folded,
   PostTargetSettled: folded,
   PostTargetReopened: folded,
+  PostExternalRefClaimLapsed: folded,
   PostPublished: folded,
   PostPartiallyPublished: folded,
   PostFailed: folded,
@@ -161,6 +165,7 @@ export const posts = defineModel<Own, PostEvent>({
     standings: 'jsonb',
     published_at: 'timestamptz',
     campaign_id: 'uuid',
+    external_ref: 'text',
     counts: 'jsonb',
     publishing_count: 'int4',
     scheduled_at: 'timestamptz',
@@ -169,6 +174,7 @@ export const posts = defineModel<Own, PostEvent>({
     fan_out_behind: 'bool',
   },
   cold: ['body'],
+  preCreationEvents: ['PostExternalRefClaimLapsed'],
   counted: {
     counts: `'{"total": 0}'`,
     publishing_count: '0',
@@ -190,6 +196,7 @@ export const posts = defineModel<Own, PostEvent>({
     { on: '(updated_at, id) where fan_out_behind' },
     { on: '(workspace_id, published_at, id) where published_at is not null' },
     { on: `using gin ((${mediaOf})) where ${isOpenWithMedia}` },
+    { on: '(workspace_id, external_ref, created_at, id) where external_ref is not null' },
   ],
   on,
 });
@@ -266,6 +273,7 @@ export const renderPostRow = (row: ShownPost) => {
     status: shownStatus(row),
     ...body,
     campaignId: row.campaign_id,
+    externalRef: row.body.externalRef ?? null,
     scheduledAt: row.scheduled_at,
     publishedAt: row.published_at,
     createdBy: row.created_by,
@@ -328,6 +336,7 @@ export interface PostFilters {
   readonly clientId?: string;
   readonly platforms?: readonly Platform[];
   readonly campaignId?: string;
+  readonly externalRef?: string;
   /** Compared with the earliest due instant, or a draft's creation: from inclusive, to exclusive. */
   readonly from?: string;
   readonly to?: string;
@@ -353,6 +362,7 @@ export const listPosts = async (
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
   if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
   if (filters.campaignId !== undefined) query.where({ campaign_id: filters.campaignId });
+  if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });
   if (filters.from !== undefined) query.whereRaw(`${at} >= ?::timestamptz`, [filters.from]);
   if (filters.to !== undefined) query.whereRaw(`${at} < ?::timestamptz`, [filters.to]);
   if (filters.search !== undefined)

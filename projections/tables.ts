@@ -21,7 +21,18 @@ const createIndex = (model: Model, generation: number, at: number): string => {
 };
 
 /** Columns of a model with a searched text; null on rows that a release without them wrote. */
-const searchedColumns = ['searched text', 'searched_revision int4'];
+const searchedColumns = [
+  ['searched', 'text'],
+  ['searched_revision', 'int4'],
+] as const;
+const defined = (columns: readonly (readonly [name: string, type: string])[]): readonly string[] =>
+  columns.map(([name, type]) => `${name} ${type}`);
+
+/** The columns that rows of a former release may lack: they read as null there. */
+const nullableColumns = (model: Model): readonly (readonly [name: string, type: string])[] => [
+  ...Object.entries(model.columns as Record<string, string>).filter(([name]) => model.counted[name] === undefined),
+  ...(model.searched === null ? [] : searchedColumns),
+];
 
 const createTable = (model: Model, generation: number): string => {
   const table = tableOf(model, generation);
@@ -37,7 +48,7 @@ const createTable = (model: Model, generation: number): string => {
     'created_at timestamptz',
     'updated_at timestamptz',
   ];
-  const searched = model.searched === null ? [] : searchedColumns;
+  const searched = model.searched === null ? [] : defined(searchedColumns);
   const indexes = model.indexes.map((_index, at) => createIndex(model, generation, at));
   return [
     `create table if not exists ${table} (${[...base, ...own, ...model.generated, ...searched].join(', ')}) with (fillfactor = 85)`,
@@ -69,7 +80,7 @@ interface Live {
   readonly name: string;
   readonly shape: number;
   readonly live: number;
-  /** Indexes in the schema, and views that show the searched text. */
+  /** Indexes of the schema, and the columns of its tables and views as `table.column`. */
   readonly existing: readonly string[];
 }
 
@@ -81,8 +92,7 @@ const missing = async (
   const { rows } = await db.query<Live>(
     `select name, shape, live, array(
        select indexname::text from pg_indexes where schemaname = 'read'
-       union all select table_name::text from information_schema.columns
-         where table_schema = 'read' and column_name = 'searched_revision'
+       union all select table_name || '.' || column_name from information_schema.columns where table_schema = 'read'
      ) as existing from ops.projections`,
   );
   return projections.flatMap(({ name, shape, models }) => {
@@ -101,15 +111,16 @@ const missingIndexes = (model: Model, { live, existing }: Live): readonly string
   );
 
 /**
- * The columns have no default, so no row is rewritten. The view is locked before its table, as readers do: in the other
- * order the two would deadlock.
+ * The columns have no default, so no row is rewritten, and a release without them goes on writing the table. The view
+ * is locked before its table, as readers do: in the other order the two would deadlock.
  */
-const missingSearched = (model: Model, { live, existing }: Live): readonly string[] => {
-  if (model.searched === null || existing.includes(model.name)) return [];
-  const added = searchedColumns.map((column) => `add column if not exists ${column}`).join(', ');
+const missingColumns = (model: Model, { live, existing }: Live): readonly string[] => {
+  const lacking = nullableColumns(model).filter(([name]) => !existing.includes(`${model.name}.${name}`));
+  if (lacking.length === 0) return [];
+  const added = defined(lacking).map((column) => `add column if not exists ${column}`);
   return [
     `lock table read.${model.name} in access exclusive mode;
-     alter table ${tableOf(model, live)} ${added};
+     alter table ${tableOf(model, live)} ${added.join(', ')};
      create or replace ${viewOf(model, live)}`,
   ];
 };
@@ -131,7 +142,7 @@ const addMissing = async (pool: Pool, lacking: typeof missingIndexes): Promise<v
  * For tables that a release without these columns made; a rebuild by that release may bring such a table live at any
  * time.
  */
-export const addSearched = (pool: Pool): Promise<void> => addMissing(pool, missingSearched);
+export const addColumns = (pool: Pool): Promise<void> => addMissing(pool, missingColumns);
 
 /**
  * Creates missing tables and views and never changes what a running process reads. A new projection starts at
@@ -139,7 +150,7 @@ export const addSearched = (pool: Pool): Promise<void> => addMissing(pool, missi
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   await migrateTables(pool);
-  await addSearched(pool);
+  await addColumns(pool);
   await addMissing(pool, missingIndexes);
 };
 

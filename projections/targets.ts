@@ -329,6 +329,8 @@ export interface TargetFilters {
   readonly postId?: string;
   readonly clientId?: string;
   readonly accountId?: string;
+  /** Of the post. */
+  readonly externalRef?: string;
   readonly platforms?: readonly Platform[];
   readonly statuses?: readonly TargetStatus[];
   /** Due instants: from inclusive, to exclusive. */
@@ -353,6 +355,13 @@ export const listTargets = async (
   if (filters.postId !== undefined) query.where({ post_id: filters.postId });
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
   if (filters.accountId !== undefined) query.where({ account_id: filters.accountId });
+  if (filters.externalRef !== undefined) {
+    // An array, so that Postgres reads the few posts first and never the targets of the whole workspace.
+    query.whereRaw(
+      'post_id = any(array(select p.id from read.posts p where p.workspace_id = ? and p.external_ref = ?))',
+      [workspaceId, filters.externalRef],
+    );
+  }
   if (filters.platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...filters.platforms]]);
   if (filters.statuses !== undefined) query.whereRaw('status = any(?::text[])', [[...filters.statuses]]);
   if (filters.from !== undefined) query.where('due_at', '>=', filters.from);

@@ -1,5 +1,7 @@
 import { Type } from 'typebox';
-import { type EventOf, Instant, Mode, Uuid } from './common.ts';
+import { ClientIds, type EventOf, Instant, Mode, Nullable, Uuid } from './common.ts';
+import { OpenEnum } from './published.ts';
+import type { Upcast } from './upcast.ts';
 
 /** An API key of a member. The secret itself is never here: only its SHA-256, hex. */
 
@@ -28,6 +30,8 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
+const ScopeOfKey = OpenEnum('Scope', scopes, 'A kind of operation that a credential may carry out.');
+
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
 /** What may be shown of a key: `sk_live_` and its next four characters. */
 const Prefix = Type.String({ minLength: 1, maxLength: 20 });
@@ -38,12 +42,20 @@ export const apikeyEvents = {
     name: Type.String({ minLength: 1, maxLength: 200 }),
     hash: Hash,
     prefix: Prefix,
-    scopes: Type.Array(Type.Enum([...scopes]), { minItems: 1 }),
+    scopes: Type.Array(ScopeOfKey, { minItems: 1 }),
     mode: Mode,
     expiresAt: Instant,
+    /** Null: all clients of the workspace. */
+    clientIds: Nullable(ClientIds),
   }),
   /** The former hash keeps working until `previousUntil`. */
   ApiKeyRotated: Type.Object({ hash: Hash, prefix: Prefix, previousHash: Hash, previousUntil: Instant }),
   ApiKeyRevoked: Type.Object({}),
 } as const;
+
+export const apikeyUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
+  /** Version 2 has `clientIds`: a release that does not know the limit must not serve such a key. */
+  ApiKeyCreated: [(data) => ({ ...data, clientIds: null })],
+};
+
 export type ApiKeyEvent = EventOf<typeof apikeyEvents>;

@@ -62,6 +62,10 @@ export const ActorRef = Named(
   ),
 );
 
+/** The clients to which a credential or an endpoint is limited. */
+export const maxLimitClients = 100;
+export const ClientIds = Type.Array(Uuid, { minItems: 1, maxItems: maxLimitClients });
+
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 
 /** A member that is encrypted at the store's edge with the client's data key; null once that key is destroyed. */

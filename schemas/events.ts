@@ -1,7 +1,9 @@
 import type { TSchema } from 'typebox';
 import { accountEvents } from './account.ts';
-import { apikeyEvents } from './apikey.ts';
+import { apikeyEvents, apikeyUpcasts } from './apikey.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
+import { externalrefEvents } from './externalref.ts';
+import { apikeyPublic, invitePublic } from './http/webhook-events/access.ts';
 import { accountPublic } from './http/webhook-events/account.ts';
 import { refreshPublic, reportPublic } from './http/webhook-events/analytics.ts';
 import { approvalPublic } from './http/webhook-events/approval.ts';
@@ -13,6 +15,7 @@ import { postPublic } from './http/webhook-events/post.ts';
 import { targetPublic } from './http/webhook-events/target.ts';
 import { teamPublic } from './http/webhook-events/team.ts';
 import { webhookPublic } from './http/webhook-events/webhook.ts';
+import { workspacePublic } from './http/webhook-events/workspace.ts';
 import { accountmetricsEvents, targetmetricsEvents } from './insights.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
@@ -71,11 +74,16 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   report: { topic: 'reports', events: versioned(reportEvents), publishes: reportPublic },
   client: { topic: 'workspace', events: versioned(clientEvents), publishes: clientPublic },
   campaign: { topic: 'posts', events: {}, publishes: campaignPublic },
-  workspace: { topic: 'workspace', events: versioned(workspaceEvents), publishes: teamPublic },
+  workspace: {
+    topic: 'workspace',
+    events: versioned(workspaceEvents),
+    publishes: { ...workspacePublic, ...teamPublic },
+  },
   webhook: { topic: 'webhooks', events: versioned(webhookEvents), publishes: webhookPublic },
-  apikey: { topic: 'workspace', events: versioned(apikeyEvents) },
+  apikey: { topic: 'workspace', events: versioned(apikeyEvents, apikeyUpcasts), publishes: apikeyPublic },
   clientname: { topic: 'workspace', events: versioned(clientnameEvents) },
-  invite: { topic: 'workspace', events: versioned(inviteEvents) },
+  invite: { topic: 'workspace', events: versioned(inviteEvents), publishes: invitePublic },
+  externalref: { topic: null, events: versioned(externalrefEvents) },
   targetmetrics: { topic: 'metrics', events: versioned(targetmetricsEvents) },
   accountmetrics: { topic: 'metrics', events: versioned(accountmetricsEvents) },
   quota: { topic: 'workspace', events: {} },

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
+import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode } from './target.ts';
 import { sameData, type Upcast } from './upcast.ts';
@@ -130,6 +131,8 @@ export const PostBody = Type.Object({
   mediaAltTexts: Nullable(MediaAltTexts),
   coverMediaId: Nullable(Uuid),
   coverFrameMs: Nullable(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
+  /** Unique in the client; absent: none. */
+  externalRef: Type.Optional(ExternalRef),
 });
 export type PostBody = Static<typeof PostBody>;
 
@@ -170,6 +173,11 @@ export const postEvents = {
     publishedAt: Nullable(Instant),
   }),
   PostTargetReopened: Type.Object({ targetId: Uuid, targetRevision: Type.Integer({ minimum: 0 }) }),
+  /**
+   * Another post took over a reference that this one had claimed and does not have; the pending write fails at this
+   * revision. First event of a stream: the post is never created under this id.
+   */
+  PostExternalRefClaimLapsed: Type.Object({ externalRef: ExternalRef }),
   PostPublished: Type.Object({ publishedAt: Instant }),
   PostPartiallyPublished: Type.Object({ publishedAt: Instant }),
   PostFailed: Type.Object({}),

@@ -3,6 +3,7 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
+import { apikey, invite } from './render/access.ts';
 import { account, client, webhook, workspace } from './render/agency.ts';
 import { media } from './render/media.ts';
 import { post } from './render/post.ts';
@@ -37,9 +38,10 @@ interface Kind {
 }
 
 // The codec has checked each event's data against the schema from which the rule's type is derived.
-const publishers = { workspace, client, account, post, target, media, webhook, refresh, report } as unknown as Readonly<
-  Record<string, Kind>
->;
+const publishers = {
+  ...{ workspace, client, account, apikey, invite },
+  ...{ post, target, media, webhook, refresh, report },
+} as unknown as Readonly<Record<string, Kind>>;
 
 const tables: readonly (readonly [kind: string, rules: Rules])[] = [
   ...Object.entries(publishers).map(([kind, { rules }]) => [kind, rules] as const),

@@ -203,6 +203,9 @@ export const Problem = Named(
       currentRevision: Type.Optional(
         Type.Integer({ minimum: 0, description: 'With `revision_mismatch`: the revision of the resource now.' }),
       ),
+      postId: Type.Optional(
+        said(Uuid, 'With `already_exists` of an `externalRef`: the post of the client that has it.'),
+      ),
       postIds: Type.Optional(
         Type.Array(Uuid, { description: 'With `media_in_use`: posts that need the asset, at most ten.' }),
       ),

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { ExternalRef } from '#schemas/externalref.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
 import { Attempts, Failure, ScheduleMode, targetStatuses } from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
@@ -103,6 +104,7 @@ export const PostTargetQuery = Type.Object({
   accountId: Maybe(said(Uuid, 'Only targets of this account.')),
   platform: Maybe(Type.Array(PlatformInput, { minItems: 1, description: 'One network, or several with commas.' })),
   status: Maybe(Type.Array(TargetStatusInput, { minItems: 1, description: 'One status, or several with commas.' })),
+  externalRef: Maybe(said(ExternalRef, 'Only targets of posts with this reference of yours.')),
   from: Maybe(InstantInput('Due at or after.')),
   to: Maybe(InstantInput('Due before.')),
 });

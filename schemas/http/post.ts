@@ -1,5 +1,6 @@
 import { type TInteger, type TOptional, Type } from 'typebox';
 import { ActorRef, LocalDateTime, Nullable, Uuid } from '#schemas/common.ts';
+import { ExternalRef } from '#schemas/externalref.ts';
 import {
   MediaAltTexts,
   maxContent,
@@ -149,6 +150,13 @@ const composed = {
     false,
   ),
   campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to. Not supported yet: only a draft may have it.')),
+  externalRef: Maybe(
+    said(
+      ExternalRef,
+      'Your own reference of the post, for example its id in your system: exact, and unique among the posts of the client. A reference that another post has is refused with `already_exists`, and `postId` names that post.',
+      { examples: ['CMS-1042'] },
+    ),
+  ),
   thread: Maybe(
     said(
       Named(
@@ -243,6 +251,7 @@ export const PostQuery = Type.Object({
     }),
   ),
   campaignId: Maybe(said(Uuid, 'Only posts of this campaign.')),
+  externalRef: Maybe(said(ExternalRef, 'Only posts with this reference of yours: at most one for each client.')),
   from: Maybe(InstantInput('Scheduled (a draft: created) at or after.')),
   to: Maybe(InstantInput('Scheduled (a draft: created) before.')),
   search: Maybe(
@@ -285,6 +294,7 @@ const shared = {
   aiDisclosure: Type.Boolean({ description: 'Whether the content was made with AI.' }),
   requestApproval: Type.Boolean({ description: 'Whether approval was asked for.' }),
   campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none.'),
+  externalRef: said(Nullable(ExternalRef), 'Your own reference of the post; null: none.', { examples: ['CMS-1042'] }),
   thread: said(Nullable(Thread), 'Its segments on x and threads; null: no thread.'),
   mediaAltTexts: said(
     Nullable(MediaAltTexts),

@@ -58,8 +58,10 @@ export const commands: readonly Command[] = [
     run: removeMember,
   },
   {
-    usage: 'key create --mode MODE [--member ID] [--name NAME] [--scopes A,B] [--days N] [--workspace ID]',
-    about: 'creates a key; MODE: test or live; default: of the Owner, all scopes, 365 days. Shows the secret once',
+    usage:
+      'key create --mode MODE [--member ID] [--name NAME] [--scopes A,B] [--clients A,B] [--days N] [--workspace ID]',
+    about:
+      'creates a key; MODE: test or live; default: of the Owner, all scopes, all clients, 365 days. A key with --clients sees only what belongs to these clients. Shows the secret once',
     run: createKey,
   },
   { usage: 'key list [--workspace ID]', about: 'lists keys without their secrets', run: listKeys },

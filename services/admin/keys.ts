@@ -25,10 +25,15 @@ const scopesOf = (text: string | undefined): readonly string[] => {
   return wanted;
 };
 
+/** @returns null without the flag: the key sees all clients. */
+const clientsOf = (text: string | undefined): readonly string[] | null =>
+  text === undefined ? null : text.split(',').map((one) => idOf(one.trim(), 'client'));
+
 export const createKey = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const mode = modeOf(flag('mode') ?? '');
   const lifeMs = daysOf(flag('days') ?? '365') * dayMs;
   const wanted = scopesOf(flag('scopes'));
+  const clientIds = clientsOf(flag('clients'));
   const { id: workspaceId, members } = await workspaceOf(admin, flag('workspace'));
   const [owner, second] = Object.entries(members).filter(([, { role }]) => role === 'owner');
   const named = flag('member');
@@ -43,22 +48,25 @@ export const createKey = async (admin: Admin, { flag }: Given): Promise<CommandO
     mode,
     scopes: wanted,
     expiresAt,
+    clientIds,
   });
   await shown(admin);
-  return { keyId: id, workspaceId, memberId, mode, expiresAt, secret };
+  const limit = clientIds === null ? {} : { clients: clientIds.join(',') };
+  return { keyId: id, workspaceId, memberId, mode, ...limit, expiresAt, secret };
 };
 
 export const listKeys = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const { id, members } = await workspaceOf(admin, flag('workspace'));
   await caughtUp(admin);
   const keys = await listApiKeys(admin.pool, id);
-  return keys.map(({ keyId, name, mode, prefix, memberId, scopes, expiresAt, revokedAt }) => ({
+  return keys.map(({ keyId, name, mode, prefix, memberId, scopes, clientIds, expiresAt, revokedAt }) => ({
     keyId,
     name,
     mode,
     begins: prefix,
     member: members[memberId]?.name ?? 'removed',
     scopes,
+    clients: clientIds?.length ?? 'all',
     expiresAt,
     revokedAt,
   }));

@@ -34,7 +34,9 @@ export interface Action<State, Command, Decided> {
   readonly command: (decided: Decided, context: CommandContext) => Command;
   /** True: a full stream refuses the command, see `stream-room.ts`. */
   readonly optional?: boolean;
-  /** A rule that reads more than the stream. The rule holds at the revision at which the command is appended. */
+  /**
+   * A rule that reads, or claims, more than the stream. The rule holds at the revision at which the command is appended.
+   */
   readonly rule?: (loaded: Loaded<State>) => Promise<void>;
   /** The partition key, where it does not follow from the stream's name. */
   readonly partitionKey?: (state: State) => string;

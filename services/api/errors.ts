@@ -155,8 +155,9 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   run_not_completed: { status: 409, title: 'The run is not complete', about: 'Wait until the run is completed.' },
   already_exists: {
     status: 409,
-    title: 'The name is taken',
-    about: 'Another live client of the workspace has this name (compared trimmed and without case).',
+    title: 'The name or the reference is taken',
+    about:
+      'Another live client of the workspace has this name (compared trimmed and without case), or another post of the client has this `externalRef` (compared exactly): `postId` is that post.',
   },
   too_many_secrets: {
     status: 409,

@@ -48,6 +48,7 @@ const knownOf = (found: FoundKey): Known => ({
           mode: found.mode,
           workspaceId: found.mode === 'test' ? testTwinIdOf(found.workspaceId) : found.workspaceId,
           liveWorkspaceId: found.workspaceId,
+          clientIds: found.clientIds,
           actor: { type: 'apikey', id: found.keyId },
         },
 });

@@ -23,6 +23,8 @@ export interface Principal {
   /** Tenant of everything that the caller reads and writes: the live workspace, or its sandbox twin for a test key. */
   readonly workspaceId: string;
   readonly liveWorkspaceId: string;
+  /** The clients to which the credential is limited; null: all clients of the workspace. */
+  readonly clientIds: readonly string[] | null;
   /** The actor that the events name. */
   readonly actor: Actor;
 }

@@ -37,6 +37,7 @@ export class Sessions {
       mode,
       workspaceId: mode === 'live' ? workspaceId : testTwinIdOf(workspaceId),
       liveWorkspaceId: workspaceId,
+      clientIds: null,
       actor: { type: 'member', id: memberId },
     };
   }

@@ -1,5 +1,5 @@
 import { type ApiKeyEvent, scopes as knownScopes, type Scope } from '#schemas/apikey.ts';
-import type { Mode } from '#schemas/common.ts';
+import { type Mode, maxLimitClients } from '#schemas/common.ts';
 import { type Decider, Rejection } from './decider.ts';
 
 /** An API key. Its law: it expires within a year of its creation, and its scopes are known ones. */
@@ -24,6 +24,8 @@ export type ApiKeyCommand =
       readonly scopes: readonly string[];
       readonly mode: Mode;
       readonly expiresAt: string;
+      /** Null: all clients of the workspace. */
+      readonly clientIds: readonly string[] | null;
     }
   | { readonly type: 'Rotate'; readonly now: string; readonly hash: string; readonly prefix: string }
   | { readonly type: 'Revoke' };
@@ -32,6 +34,18 @@ const yearMs = 366 * 86_400_000;
 const rotationGraceMs = 24 * 3_600_000;
 
 const isScope = (value: string): value is Scope => (knownScopes as readonly string[]).includes(value);
+
+/** Each client once. A limit to no client would be a key without power, and is refused. */
+const limitOf = (clientIds: readonly string[] | null): string[] | null => {
+  if (clientIds === null) return null;
+  const limit = [...new Set(clientIds)];
+  if (limit.length === 0 || limit.length > maxLimitClients) {
+    throw new Rejection('validation_failed', `A key is limited to 1 to ${maxLimitClients} clients, or to none.`, {
+      errors: [{ path: '/clientIds', code: 'out_of_range', message: `must be 1 to ${maxLimitClients} clients` }],
+    });
+  }
+  return limit;
+};
 
 const decide = (command: ApiKeyCommand, state: ApiKeyState): readonly ApiKeyEvent[] => {
   switch (command.type) {
@@ -52,10 +66,11 @@ const decide = (command: ApiKeyCommand, state: ApiKeyState): readonly ApiKeyEven
         });
       }
       const { memberId, name, hash, prefix, mode, expiresAt } = command;
+      const clientIds = limitOf(command.clientIds);
       return [
         {
           type: 'ApiKeyCreated',
-          data: { memberId, name, hash, prefix, scopes: [...new Set(scopes)], mode, expiresAt },
+          data: { memberId, name, hash, prefix, scopes: [...new Set(scopes)], mode, expiresAt, clientIds },
         },
       ];
     }

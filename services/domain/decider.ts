@@ -17,6 +17,8 @@ export interface Decider<State, Command, Event extends { readonly type: string }
   /** The stream kind: stream name = `<kind>-<id>`. */
   readonly kind: string;
   readonly initial: State;
+  /** Events that end a pending creation: where a stream has only these, the thing is created under another id. */
+  readonly fences?: readonly Event['type'][];
   /** Returns the events of the command: `[]` when the state is already as the command wants it. @throws Rejection */
   decide(command: Command, state: State): readonly Event[];
   /** Total: an event of a state it does not fit is ignored. */

@@ -22,9 +22,15 @@ export const accountIdOf = (clientId: string, platform: string, externalId: stri
 /** The id of the stream that a call with an Idempotency-Key creates; also the id of its request stream. */
 export const keyedIdOf = (workspaceId: string, operation: string, key: string): string =>
   uuidv5(workspaceId, joined(operation, key));
+/** The id with which a keyed creation goes on where another caller has fenced the ids before it; 1 for the second. */
+export const nextKeyedIdOf = (workspaceId: string, operation: string, key: string, generation: number): string =>
+  uuidv5(workspaceId, joined(operation, key, String(generation)));
 export const normaliseName = (name: string): string => name.normalize('NFKC').trim().toLowerCase();
 export const clientNameIdOf = (workspaceId: string, name: string): string =>
   uuidv5(workspaceId, joined('clientname', normaliseName(name)));
+/** Of the claim on a caller's reference: exact, as references of other systems are. */
+export const externalRefIdOf = (workspaceId: string, clientId: string, externalRef: string): string =>
+  uuidv5(workspaceId, joined('externalref', clientId, externalRef));
 export const testTwinIdOf = (workspaceId: string): string => uuidv5(workspaceId, 'test');
 /** Id of an event that follows from another one alone. */
 export const causedIdOf = (causeEventId: string, stream: string): string => uuidv5(causeEventId, stream);

@@ -78,7 +78,9 @@ export type PostCommand =
       readonly outcome: TargetOutcome;
       readonly publishedAt: string | null;
     }
-  | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number };
+  | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number }
+  /** Another post takes a reference that this post claimed and does not have. */
+  | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string };
 
 const standings = (state: LivePost): readonly TargetProgress[] => Object.values(state.targets);
 
@@ -137,6 +139,10 @@ const cancelReason = ({ intents, targets }: LivePost): WholeReason => {
   );
   return Object.keys(targets).every((id) => left.has(id)) ? 'account_disconnected' : 'targets_canceled';
 };
+
+/** Whether the post has this reference now: a claim holds while its post has the reference. */
+export const bearsExternalRef = (state: PostState, externalRef: string): boolean =>
+  (state.status === 'draft' || state.status === 'live') && state.body.externalRef === externalRef;
 
 const decide = (command: PostCommand, state: PostState): readonly PostEvent[] => {
   switch (command.type) {
@@ -202,6 +208,8 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       const { targetId, targetRevision } = command;
       return [{ type: 'PostTargetReopened', data: { targetId, targetRevision } }];
     }
+    case 'LapseExternalRefClaim':
+      return [{ type: 'PostExternalRefClaimLapsed', data: { externalRef: command.externalRef } }];
   }
 };
 
@@ -297,6 +305,7 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
 export const post: Decider<PostState, PostCommand, PostEvent> = {
   kind: 'post',
   initial: { status: 'none' },
+  fences: ['PostExternalRefClaimLapsed'],
   decide,
   evolve,
 };

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { apikey } from '#domain/apikey.ts';
+import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type WorkspaceState, workspace } from '#domain/workspace.ts';
@@ -98,7 +99,23 @@ export interface NewKey {
   readonly mode: Mode;
   /** ISO 8601 instant. */
   readonly expiresAt: string;
+  /** The clients to which it is limited; absent or null: all of the workspace. */
+  readonly clientIds?: readonly string[] | null;
 }
+
+/** The clients of a key belong to the workspace in which it acts. @throws Rejection not_found */
+const requireOwnClients = async (
+  { store }: Operator,
+  { workspaceId, mode, clientIds }: Pick<NewKey, 'workspaceId' | 'mode' | 'clientIds'>,
+): Promise<void> => {
+  const owner = mode === 'test' ? testTwinIdOf(workspaceId) : workspaceId;
+  for (const clientId of clientIds ?? []) {
+    const { state, events } = await store.load(client, clientId);
+    if (state.status === 'none' || events[0]?.metadata.workspaceId !== owner) {
+      throw new Rejection('not_found', `There is no client ${clientId} in the ${mode} workspace.`);
+    }
+  }
+};
 
 export const createApiKey = async (
   operator: Operator,
@@ -107,11 +124,12 @@ export const createApiKey = async (
   const { members } = await loadWorkspace(operator, input.workspaceId);
   if (members[input.memberId] === undefined) throw new Rejection('not_found', 'There is no such member.');
   if (input.mode === 'test') await ensureTwin(operator, input.workspaceId);
+  await requireOwnClients(operator, input);
   const id = uuidv7();
   const { secret, hash, prefix } = mintKey(input.mode);
-  const { workspaceId: _workspace, ...key } = input;
+  const { workspaceId: _workspace, clientIds = null, ...key } = input;
   const context = contextOf(operator, input.workspaceId);
-  const command = { type: 'Create', now: context.now, ...key, hash, prefix } as const;
+  const command = { type: 'Create', now: context.now, ...key, clientIds, hash, prefix } as const;
   await execute(operator.store, apikey, id, command, context, { positions: operator.positions });
   return { id, secret };
 };

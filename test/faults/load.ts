@@ -58,6 +58,7 @@ export const actionNames = [
   'disconnect',
   'race',
   'rename',
+  'refer',
   'connect',
   'hear',
   'upload',
@@ -290,6 +291,26 @@ export class Load {
       if (renamed.status !== 200) this.#wrong(`client ${id} could not be renamed: ${renamed.status} ${renamed.code}`);
       const next = await this.#client(name);
       if (next === id) this.#wrong(`client ${id} was given for the name it had left`);
+    },
+    // Two posts with one reference, then another post with the reference that the first one left.
+    refer: async () => {
+      // The build before keeps no reference.
+      if (this.#options.mixed()) return;
+      const ref = this.#name('ref');
+      const draft = this.#body({ type: 'now' }, this.#some(1), this.#text(''));
+      const body = { ...draft, clientId: this.#clientId, saveDraft: true, externalRef: ref };
+      const both = await Promise.all([1, 2].map(() => this.call('POST', '/posts', body, randomUUID())));
+      const [made, refused] = both.toSorted((a, b) => a.status - b.status);
+      if (made?.status !== 200 || refused?.code !== 'already_exists') {
+        return this.#wrong(
+          `two posts with the reference ${ref}: ${both.map(({ status, code }) => `${status} ${code}`)}`,
+        );
+      }
+      this.posts.push({ id: made.data.id, targetIds: null });
+      const left = await this.call('PATCH', `/posts/${made.data.id}`, { ...draft, externalRef: this.#name('ref') });
+      if (left.status !== 200) this.#wrong(`post ${made.data.id} could not leave ${ref}: ${left.status} ${left.code}`);
+      const next = await this.#keyed('/posts', body, false);
+      if (next !== null) this.posts.push({ id: next.id, targetIds: null });
     },
     // An address that is never called: no event here matches `team`. The endpoint is caught up all the same.
     hear: async () =>

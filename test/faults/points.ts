@@ -43,6 +43,8 @@ export const points: readonly Point[] = [
   at('api', 'client:after-claim', 'race'),
   at('api', 'client:after-append', 'race'),
   at('api', 'client:after-release', 'rename'),
+  at('api', 'externalref:after-claim', 'refer'),
+  at('api', 'externalref:after-append', 'refer'),
   at('api', 'invite:between-use-and-connect', 'connect'),
   at('projections', 'consume:before-commit', 'now'),
   at('projections', 'consume:after-commit', 'now'),

@@ -12,7 +12,7 @@ export const sharedShapes: Readonly<Record<string, string>> = {
   TargetSelection: '{mode:group|selection|accounts clientId:null accountIds:[]|null platforms:[Platform]|null}',
   Variant: '{platform:Platform contentOverride:null mediaIdsOverride:[]|null overrides:{*:}}',
   PostBody:
-    '{content mediaIds:[] targetSelection:TargetSelection variants:[Variant] schedule:Schedule scheduleMode:managed|native timezone aiDisclosure requestApproval campaignId:null thread:{segments:[{content mediaIds:[]}]}|null mediaAltTexts:{*:}|null coverMediaId:null coverFrameMs:null}',
+    '{content mediaIds:[] targetSelection:TargetSelection variants:[Variant] schedule:Schedule scheduleMode:managed|native timezone aiDisclosure requestApproval campaignId:null thread:{segments:[{content mediaIds:[]}]}|null mediaAltTexts:{*:}|null coverMediaId:null coverFrameMs:null externalRef?}',
   PlannedTarget:
     '{targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
   Segment: '{index of}',
@@ -40,7 +40,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberRemoved: '1: memberId',
   },
   apikey: {
-    ApiKeyCreated: '1: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt',
+    ApiKeyCreated: '2: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
     ApiKeyRotated: '1: hash prefix previousHash previousUntil',
     ApiKeyRevoked: '1:',
   },
@@ -80,6 +80,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
     PostTargetReopened: '1: targetId targetRevision',
+    PostExternalRefClaimLapsed: '1: externalRef',
     PostPublished: '1: publishedAt',
     PostPartiallyPublished: '1: publishedAt',
     PostFailed: '1:',
@@ -140,6 +141,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     WebhookResendRequested: '1: deliveryId eventTime',
     WebhookReplayRequested: '1: replayId from to types:[]|null',
     WebhookReplayCanceled: '1: replayId',
+  },
+  externalref: {
+    ExternalRefClaimed: '1: clientId externalRef postId claimedAt',
+    ExternalRefReleased: '1: postId',
   },
   targetmetrics: {
     TargetMetricsObserved:

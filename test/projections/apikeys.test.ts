@@ -8,7 +8,7 @@ const pool = await readModelsPool();
 
 suite('read models: apikeys', (t) => {
   t('api keys: created, rotated, revoked', async () => {
-    const { id, memberId } = ids('id', 'memberId');
+    const { id, memberId, clientId } = ids('id', 'memberId', 'clientId');
     const key = on('apikey', id);
     const hash = (letter: string): string => letter.repeat(64);
     const scopes = ['posts.read', 'posts.compose'];
@@ -21,10 +21,21 @@ suite('read models: apikeys', (t) => {
       scopes,
       mode: 'live',
       expiresAt: instant(5000),
+      clientIds: [clientId],
     });
     await given(created)
       .project(pool, apiKeys)
-      .sees([{ id, member_id: memberId, scopes, hash: hash('a'), expires_at: instant(5000), revoked_at: null }]);
+      .sees([
+        {
+          id,
+          member_id: memberId,
+          scopes,
+          hash: hash('a'),
+          expires_at: instant(5000),
+          revoked_at: null,
+          client_ids: [clientId],
+        },
+      ]);
     await given(
       created,
       key('ApiKeyRotated', { hash: hash('b'), prefix: 'sk_live_efgh', previousHash: hash('a'), previousUntil: until }),

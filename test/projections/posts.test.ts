@@ -37,6 +37,28 @@ suite('read models: posts', (t) => {
       ]);
   });
 
+  t('posts: a reference taken, kept by the plan and left; a fence before the creation makes no row', async () => {
+    const { id, plan } = scheduled();
+    const post = on('post', id);
+    const { body: _body, plan: planned, ...created } = plan.data as Record<string, unknown>;
+    const drafted = post('PostDrafted', { ...created, body: postBody({ externalRef: 'CMS-1' }) });
+    const lapsed = post('PostExternalRefClaimLapsed', { externalRef: 'CMS-2' });
+    await given(drafted, lapsed)
+      .project(pool, posts)
+      .sees([{ id, external_ref: 'CMS-1' }]);
+    await given(
+      drafted,
+      post('PostScheduled', { ...created, plan: planned, body: postBody({ externalRef: 'CMS-1' }) }),
+      lapsed,
+    )
+      .project(pool, posts)
+      .sees([{ id, external_ref: 'CMS-1', status: 'scheduled' }]);
+    await given(drafted, post('DraftReplaced', { body: postBody() }))
+      .project(pool, posts)
+      .sees([{ id, external_ref: null }]);
+    await given(lapsed).project(pool, posts).sees([]);
+  });
+
   t('posts: the plan, and whether its fan-out is complete', async () => {
     const { id, plan, fanOut } = scheduled();
     await given(plan)

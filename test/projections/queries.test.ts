@@ -312,7 +312,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('a key is found by its current and its former hash, with the role of its member', async () => {
-    const [live, member, key] = [randomUUID(), randomUUID(), randomUUID()];
+    const [live, member, key, client] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
     const ws = (id: string, type: string, data: object): Given => ({ stream: `workspace-${id}`, type, data });
     await project('workspaces', live, [
@@ -329,6 +329,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
           scopes: ['posts.read'],
           mode: 'test',
           expiresAt: instant(9000),
+          clientIds: [client],
         },
       },
       {
@@ -347,6 +348,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       expiresAt: instant(9000),
       revokedAt: null,
       workspaceId: live,
+      clientIds: [client],
     };
     assert.deepEqual(found.get(b), { ...shared, previousUntil: null });
     assert.deepEqual(found.get(a), { ...shared, previousUntil: instant(99) });

@@ -23,6 +23,16 @@ suite('tables of read models', (t) => {
     assert.deepEqual(await indexes(), before);
   });
 
+  t('a live table gets a column that a former release had not, with null on its rows', async () => {
+    await world.pool.query('drop view read.api_keys; alter table read.api_keys_v1 drop column client_ids');
+    await world.pool.query('create view read.api_keys as select * from read.api_keys_v1 where revision >= 0');
+    await world.pool.query(`insert into read.api_keys_v1 (id, workspace_id, revision) select id, id, 0
+      from gen_random_uuid() as id`);
+    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
+    const { rows } = await world.pool.query('select client_ids from read.api_keys');
+    assert.deepEqual(rows, [{ client_ids: null }]);
+  });
+
   t('a table of another shape is not changed', async () => {
     await drop('posts_v1_6');
     await shape(99);

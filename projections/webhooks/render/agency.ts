@@ -5,6 +5,7 @@ import type { accountPublic } from '#schemas/http/webhook-events/account.ts';
 import type { clientPublic } from '#schemas/http/webhook-events/client.ts';
 import type { teamPublic } from '#schemas/http/webhook-events/team.ts';
 import type { webhookPublic } from '#schemas/http/webhook-events/webhook.ts';
+import type { workspacePublic } from '#schemas/http/webhook-events/workspace.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import type { Publisher } from './rule.ts';
@@ -32,7 +33,7 @@ export const client: Publisher<typeof clientPublic, ClientEvent, Shown> = {
     ],
     ClientArchived: [{ type: 'client.archived', ofEvent: ({ id }) => ({ clientId: id }) }],
     ClientNameClaimLapsed: 'a step of claiming a name; the other events of the client show who has it',
-    ClientErased: 'no event names a client after its erasure',
+    ClientErased: [{ type: 'client.erased', ofEvent: ({ id }) => ({ clientId: id }) }],
   },
   evolve: (subject, event) => {
     if (event.type === 'ClientCreated') return shownOf(event.data);
@@ -84,7 +85,9 @@ export const account: Publisher<typeof accountPublic, AccountEvent, Account> = {
         ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, reason: data.reason }),
       },
     ],
-    AccountProfileChanged: 'all that changes is personal',
+    AccountProfileChanged: [
+      { type: 'account.updated', ofStream: ({ id }, subject) => ({ accountId: id, ...subject }) },
+    ],
   },
   evolve: (subject, event) => {
     if (event.type !== 'AccountConnected') return subject;
@@ -100,10 +103,15 @@ interface Team {
   readonly ended: Role;
 }
 
-export const workspace: Publisher<typeof teamPublic, WorkspaceEvent, Team> = {
+export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, WorkspaceEvent, Team> = {
   rules: {
     WorkspaceCreated: 'the workspace cannot have an endpoint yet',
-    WorkspaceProfileChanged: 'name and zone of the agency are internal to it; GET /agency shows them',
+    WorkspaceProfileChanged: [
+      {
+        type: 'workspace.updated',
+        ofEvent: ({ id, data: { name, timezone } }) => ({ workspaceId: id, clientId: null, name, timezone }),
+      },
+    ],
     MemberAdded: [
       {
         type: 'team.member_added',

@@ -7,6 +7,7 @@ import type { Publisher } from './rule.ts';
 interface Post {
   readonly clientId: string;
   readonly campaignId: string | null;
+  readonly externalRef: string | null;
   /** Target id → index in the plan in force; all states of one plan share the map. */
   readonly indexes: ReadonlyMap<string, number>;
   /** By index: the outcome of the target. */
@@ -16,9 +17,11 @@ interface Post {
 const codes: Readonly<Record<TargetOutcome, number>> = { published: 1, failed: 2, canceled: 3 };
 const open = 0;
 
-const initialPost = (clientId: string, campaignId: string | null, targetIds: readonly string[]): Post => ({
+const labelsOf = ({ campaignId, externalRef }: PostBody) => ({ campaignId, externalRef: externalRef ?? null });
+
+const initialPost = (clientId: string, body: PostBody, targetIds: readonly string[]): Post => ({
   clientId,
-  campaignId,
+  ...labelsOf(body),
   indexes: new Map(targetIds.map((id, index) => [id, index])),
   outcomes: new Uint8Array(targetIds.length),
 });
@@ -38,7 +41,7 @@ const excerptOf = ({ content, thread }: PostBody): string => {
 const composed = (body: PostBody) => ({
   excerpt: excerptOf(body),
   mediaIds: body.mediaIds,
-  campaignId: body.campaignId,
+  ...labelsOf(body),
 });
 
 const timesOf = ({ targets }: Plan) => {
@@ -50,7 +53,12 @@ const timesOf = ({ targets }: Plan) => {
   return { scheduledAt, lastScheduledAt };
 };
 
-const idsOf = (postId: string, { clientId, campaignId }: Post) => ({ postId, clientId, campaignId });
+const idsOf = (postId: string, { clientId, campaignId, externalRef }: Post) => ({
+  postId,
+  clientId,
+  campaignId,
+  externalRef,
+});
 
 const settled = (postId: string, post: Post) => {
   const counts = { total: post.outcomes.length, published: 0, failed: 0, canceled: 0 };
@@ -108,7 +116,7 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
           postId: id,
           clientId,
           plan: plan.number,
-          campaignId: body.campaignId,
+          ...labelsOf(body),
           ...timesOf(plan),
           platforms: [...new Set(plan.targets.map(({ platform }) => platform))].sort(),
           targetCount: plan.targets.length,
@@ -119,6 +127,7 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     PostTargetsSkipped: 'an intent that came too late for a target changes nothing',
     PostTargetSettled: 'the target has published its own event',
     PostTargetReopened: 'the target has published its own event',
+    PostExternalRefClaimLapsed: 'a step of claiming a reference; events of the post that has it show it',
     PostPublished: [
       {
         type: 'post.published',
@@ -156,12 +165,12 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
   evolve: (subject, event) => {
     switch (event.type) {
       case 'PostDrafted':
-        return initialPost(event.data.clientId, event.data.body.campaignId, []);
+        return initialPost(event.data.clientId, event.data.body, []);
       case 'PostScheduled': {
         const { clientId, body, plan } = event.data;
         return initialPost(
           clientId,
-          body.campaignId,
+          body,
           plan.targets.map(({ targetId }) => targetId),
         );
       }
@@ -170,7 +179,7 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     }
     switch (event.type) {
       case 'DraftReplaced':
-        return { ...subject, campaignId: event.data.body.campaignId };
+        return { ...subject, ...labelsOf(event.data.body) };
       case 'PostTargetSettled':
         return marked(subject, event.data.targetId, codes[event.data.outcome]);
       case 'PostTargetReopened':

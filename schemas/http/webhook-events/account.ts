@@ -34,6 +34,11 @@ export const accountPublic = {
     Type.Object({ ...accountIds, reason: said(lapse, 'Why the network refuses the account, in words for a person.') }),
     { ...exampleAccount, reason: 'The token was revoked on the network.' },
   ),
+  'account.updated': publicEvent(
+    'The name or the picture of an account changed on its network: GET /accounts/{id} shows them.',
+    Type.Object(accountIds),
+    exampleAccount,
+  ),
   'account.disconnected': publicEvent(
     'An account was disconnected: nothing is published to it any more.',
     Type.Object({ ...accountIds, reason: said(parting, 'Why it was disconnected, in words for a person.') }),

@@ -7,6 +7,7 @@ import { example, exampleActor, exampleHash, examplePost, instants, postIds, pub
 
 const ids = { approvalId: said(Uuid, 'Id of the request for approval.'), ...postIds };
 const exampleIds = { approvalId: example.approvalId, ...examplePost };
+const linkId = said(Uuid, 'Id of the link.');
 const decided = {
   ...ids,
   decidedBy: said(ActorRef, 'Who decided.'),
@@ -59,5 +60,15 @@ export const approvalPublic = {
     'A request for approval was withdrawn, by a person or because the post was changed.',
     Type.Object({ ...ids, reason: said(WithdrawReason, 'Why the request was withdrawn.') }),
     { ...exampleIds, reason: 'post_changed' },
+  ),
+  'approval.link_created': publicEvent(
+    'An approver made a link through which a guest of the client decides. The event never holds the link itself.',
+    Type.Object({ ...ids, linkId, expiresAt: said(Instant, 'When the link stops working.') }),
+    { ...exampleIds, linkId: example.linkId, expiresAt: instants.later },
+  ),
+  'approval.link_revoked': publicEvent(
+    'An approver revoked a link before its end: nobody can decide through it any more.',
+    Type.Object({ ...ids, linkId }),
+    { ...exampleIds, linkId: example.linkId },
   ),
 };

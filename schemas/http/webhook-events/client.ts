@@ -50,4 +50,9 @@ export const clientPublic = {
   'client.archived': publicEvent('A caller archived a client: it takes no new posts.', Type.Object({ clientId }), {
     clientId: example.clientId,
   }),
+  'client.erased': publicEvent(
+    'An operator erased the personal data of a client and of its accounts: nobody can read that data any more.',
+    Type.Object({ clientId }),
+    { clientId: example.clientId },
+  ),
 };

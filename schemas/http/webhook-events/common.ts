@@ -73,6 +73,9 @@ export const example = {
   runId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000c',
   webhookId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000d',
   refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e',
+  workspaceId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0010',
+  apiKeyId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0011',
+  linkId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0012',
   nextPostId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000f',
 } as const;
 

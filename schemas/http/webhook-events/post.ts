@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { ActorRef, Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { ExternalRef } from '#schemas/externalref.ts';
 import { maxTargets } from '#schemas/post.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { Excerpt, example, exampleActor, examplePost, instants, onceFor, postIds, publicEvent } from './common.ts';
@@ -48,9 +49,13 @@ const Changed = Type.Array(Type.String({ maxLength: 50 }), {
   examples: [['content']],
 });
 
-const composed = { excerpt: Excerpt, mediaIds: MediaIds, campaignId: Campaign };
-const exampleText = { excerpt: 'Our spring collection is here.', mediaIds: [example.assetId], campaignId: null };
-const settled = { campaignId: Campaign, counts: said(Counts, 'The outcomes of its targets.') };
+const Ref = said(Nullable(ExternalRef), 'The caller’s own reference of the post; null: none.', {
+  examples: ['CMS-1042'],
+});
+const composed = { excerpt: Excerpt, mediaIds: MediaIds, campaignId: Campaign, externalRef: Ref };
+const none = { campaignId: null, externalRef: null };
+const exampleText = { excerpt: 'Our spring collection is here.', mediaIds: [example.assetId], ...none };
+const settled = { campaignId: Campaign, externalRef: Ref, counts: said(Counts, 'The outcomes of its targets.') };
 
 export const postPublic = {
   'post.created': publicEvent(
@@ -87,6 +92,7 @@ export const postPublic = {
       ...postIds,
       plan: Plan,
       campaignId: Campaign,
+      externalRef: Ref,
       scheduledAt: ScheduledAt,
       lastScheduledAt: said(Instant, 'When the last target is due, jitter included.'),
       platforms: Type.Array(Platform, { minItems: 1, description: 'The networks of its targets, each once.' }),
@@ -95,7 +101,7 @@ export const postPublic = {
     {
       ...examplePost,
       plan: 1,
-      campaignId: null,
+      ...none,
       scheduledAt: instants.due,
       lastScheduledAt: instants.later,
       platforms: ['bluesky', 'threads'],
@@ -143,7 +149,7 @@ export const postPublic = {
     Type.Object({ ...postIds, ...settled, publishedAt: PublishedAt }),
     {
       ...examplePost,
-      campaignId: null,
+      ...none,
       counts: { total: 2, published: 2, failed: 0, canceled: 0 },
       publishedAt: instants.published,
     },
@@ -153,7 +159,7 @@ export const postPublic = {
     Type.Object({ ...postIds, ...settled, publishedAt: PublishedAt, failedTargetIds: FailedTargetIds }),
     {
       ...examplePost,
-      campaignId: null,
+      ...none,
       counts: { total: 2, published: 1, failed: 1, canceled: 0 },
       publishedAt: instants.published,
       failedTargetIds: [example.targetId],
@@ -164,7 +170,7 @@ export const postPublic = {
     Type.Object({ ...postIds, ...settled, failedTargetIds: FailedTargetIds }),
     {
       ...examplePost,
-      campaignId: null,
+      ...none,
       counts: { total: 1, published: 0, failed: 1, canceled: 0 },
       failedTargetIds: [example.targetId],
     },
@@ -174,10 +180,11 @@ export const postPublic = {
     Type.Object({
       ...postIds,
       campaignId: Campaign,
+      externalRef: Ref,
       reason: said(CancelReason, 'Why the post is canceled.'),
       targetCount: Count('Number of its targets.'),
     }),
-    { ...examplePost, campaignId: null, reason: 'targets_canceled', targetCount: 2 },
+    { ...examplePost, ...none, reason: 'targets_canceled', targetCount: 2 },
   ),
   'post.recycled': publicEvent(
     'The service repeated a recycled post, as a new post.',

@@ -31,6 +31,7 @@ const nobody: Principal = {
   mode: 'test',
   workspaceId: '',
   liveWorkspaceId: '',
+  clientIds: null,
   actor: { type: 'service', id: 'nobody' },
 };
 

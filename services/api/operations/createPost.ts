@@ -5,6 +5,7 @@ import { answerPost } from '../posts/answers.ts';
 import { bodyOf } from '../posts/body.ts';
 import { checkDraft, planPost } from '../posts/compose.ts';
 import { postExample } from '../posts/examples.ts';
+import { claimRefOf } from '../posts/external-ref.ts';
 import { fanOutOrLeave } from '../posts/load.ts';
 
 /**
@@ -35,6 +36,7 @@ export const createPost = operation({
   codes: [
     'validation_failed',
     'idempotency_key_reused',
+    'already_exists',
     'schedule_in_past',
     'schedule_too_far',
     'client_archived',
@@ -61,6 +63,7 @@ export const createPost = operation({
         const plan = await planPost(call, { id, clientId, body, planNumber: 1 });
         return { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body, plan };
       },
+      reserve: (postId) => claimRefOf(call, { clientId, postId, body }),
     });
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
     if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);

@@ -6,6 +6,7 @@ import { answerPost } from '../posts/answers.ts';
 import { bodyOf } from '../posts/body.ts';
 import { checkDraft } from '../posts/compose.ts';
 import { draftExample } from '../posts/examples.ts';
+import { refOfDraft } from '../posts/external-ref.ts';
 import { asDraft } from '../posts/load.ts';
 
 export const updatePost = operation({
@@ -23,15 +24,25 @@ export const updatePost = operation({
   params: IdParams,
   body: PostReplace,
   answer: Post,
-  codes: ['validation_failed', 'post_not_draft', 'client_archived', 'media_not_in_client', 'stream_full'],
+  codes: [
+    'validation_failed',
+    'post_not_draft',
+    'client_archived',
+    'media_not_in_client',
+    'already_exists',
+    'stream_full',
+  ],
   example: draftExample,
   handle: async (call) => {
     const body = bodyOf(call.body);
+    const refs = refOfDraft(call, body);
     const { state, events, revision } = await call.stream(post).act({
       accept: async ({ state }) => checkDraft(call, asDraft(state).clientId, body),
       command: () => ({ type: 'ReplaceDraft', body }),
+      rule: refs.claim,
       optional: true,
     });
+    await refs.release();
     return { data: answerPost(call.params.id, state, events), revision };
   },
 });

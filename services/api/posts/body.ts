@@ -58,6 +58,7 @@ export const bodyOf = (input: PostReplace): PostBody => {
     mediaAltTexts: altTexts.length === 0 ? null : Object.fromEntries(altTexts),
     coverMediaId: input.coverMediaId ?? null,
     coverFrameMs: input.coverFrameMs ?? null,
+    ...(input.externalRef === undefined ? {} : { externalRef: input.externalRef }),
   };
 };
 

@@ -60,6 +60,7 @@ export const postRowExample = {
   aiDisclosure: false,
   requestApproval: false,
   campaignId: null,
+  externalRef: null,
   thread: null,
   mediaAltTexts: null,
   coverMediaId: null,

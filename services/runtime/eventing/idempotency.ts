@@ -1,6 +1,6 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { type Decider, Rejection } from '#domain/decider.ts';
-import { keyedIdOf } from '#domain/ids.ts';
+import { keyedIdOf, nextKeyedIdOf } from '#domain/ids.ts';
 import { type RequestState, request } from '#domain/request.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -12,6 +12,7 @@ import {
   foldEvents,
   type Positions,
   partitionKeyOf,
+  Unavailable,
   uuidv7,
 } from './domain-store.ts';
 import { execute } from './execute.ts';
@@ -81,21 +82,42 @@ export interface BirthOptions<State, Command> {
   readonly decider: Decider<State, Command, { readonly type: string; readonly data: unknown }>;
 }
 
+/** Creations that other callers may fence before the call gives up. */
+const maxGenerations = 20;
+
 /**
  * Create form. The stream's id follows from (workspace, operation, key), so of concurrent callers one append wins and
- * the others read its events. After a crash before the append the key is free; after it, a repeat finds the stream.
+ * the others read its events. After a crash before the append the key is free; after it, a repeat finds the stream. A
+ * stream that another caller has fenced stays as it is, and every caller of the key goes on with the next id.
  */
 export const createIdempotently = async <State, Command>(
   options: BirthOptions<State, Command>,
 ): Promise<Created<State>> => {
+  const { context, operation, key } = options;
+  let id = keyedIdOf(context.workspaceId, operation, key);
+  for (let generation = 1; generation <= maxGenerations; generation += 1) {
+    const created = await createAs(options, id);
+    if (created !== null) return created;
+    id = nextKeyedIdOf(context.workspaceId, operation, key, generation);
+  }
+  throw new Unavailable('Other callers ended every creation under this Idempotency-Key.');
+};
+
+/** Null where another caller has fenced the stream. */
+const createAs = async <State, Command>(
+  options: BirthOptions<State, Command>,
+  id: string,
+): Promise<Created<State> | null> => {
   const { store, decider, context, positions } = options;
-  const id = keyedIdOf(context.workspaceId, options.operation, options.key);
+  const isFenced = (events: readonly DecodedEvent[]): boolean =>
+    events.length > 0 && events.every(({ type }) => decider.fences?.includes(type) === true);
   const stream = `${decider.kind}-${id}`;
   const partitionKey = partitionKeyOf(decider.kind, id);
   // Both at once, as nearly every call is a first one; a command has no effects of its own.
   const pending = options.command(id);
   pending.catch(() => undefined);
   const known = await store.readStream(stream);
+  if (isFenced(known)) return null;
   if (known.length > 0) return replay(options, id, known);
   const command = await pending;
   const decided = decider.decide(command, decider.initial);
@@ -106,7 +128,8 @@ export const createIdempotently = async <State, Command>(
     return { id, events, state: foldEvents(decider, events), replayed: false, other: false };
   } catch (error) {
     if (!(error instanceof EventStoreError && error.code === 'wrong_expected_revision')) throw error;
-    return replay(options, id, await store.readStream(stream));
+    const others = await store.readStream(stream);
+    return isFenced(others) ? null : replay(options, id, others);
   }
 };
 

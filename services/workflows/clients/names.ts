@@ -37,7 +37,7 @@ export const isConflict = (error: unknown): boolean =>
   error instanceof EventStoreError && error.code === 'wrong_expected_revision';
 
 /** Decides and appends at exactly the revision that was read. @throws EventStoreError on a conflict. */
-const appendAt = async <State, Command, Event extends { readonly type: string; readonly data: unknown }>(
+export const appendAt = async <State, Command, Event extends { readonly type: string; readonly data: unknown }>(
   { store, context, positions }: Claimant,
   decider: Decider<State, Command, Event>,
   id: string,

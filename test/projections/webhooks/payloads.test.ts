@@ -204,12 +204,13 @@ suite('published: targets', (t) => {
 
 suite('published: posts', (t) => {
   const [id = '', clientId = '', campaignId = '', ...rest] = uuids(3 + 500);
+  const externalRef = 'CMS-1042';
   const ids = { postId: id, clientId };
   const post = on('post', id);
   const createdBy = { type: 'member', id: randomUUID() };
   const mediaIds = uuids(2);
-  const body = postBody({ content: 'Hello', mediaIds, campaignId });
-  const composed = { excerpt: 'Hello', mediaIds, campaignId };
+  const body = postBody({ content: 'Hello', mediaIds, campaignId, externalRef });
+  const composed = { excerpt: 'Hello', mediaIds, campaignId, externalRef };
   const targets = (count: number) =>
     rest.slice(0, count).map((targetId, index) =>
       planned({
@@ -248,6 +249,7 @@ suite('published: posts', (t) => {
           ...ids,
           plan: 1,
           campaignId,
+          externalRef,
           scheduledAt: targets(3)[2]?.dueAt ?? '',
           lastScheduledAt: at(40),
           platforms: ['bluesky', 'x'],
@@ -265,7 +267,7 @@ suite('published: posts', (t) => {
     const replaced = post('DraftReplaced', { body: postBody({ content: 'Bye' }) });
     await given(drafted)
       .when(replaced)
-      .gives({ 'post.updated': { ...ids, excerpt: 'Bye', mediaIds: [], campaignId: null } });
+      .gives({ 'post.updated': { ...ids, excerpt: 'Bye', mediaIds: [], campaignId: null, externalRef: null } });
     await given(drafted, replaced)
       .when(scheduled(1, 2))
       .gives({
@@ -273,6 +275,7 @@ suite('published: posts', (t) => {
           ...ids,
           plan: 2,
           campaignId,
+          externalRef,
           scheduledAt: at(20),
           lastScheduledAt: at(20),
           platforms: ['x'],
@@ -285,7 +288,7 @@ suite('published: posts', (t) => {
     const excerptOf = async (over: object, excerpt: string) =>
       given(drafted)
         .when(post('DraftReplaced', { body: postBody(over) }))
-        .gives({ 'post.updated': { ...ids, excerpt, mediaIds: [], campaignId: null } });
+        .gives({ 'post.updated': { ...ids, excerpt, mediaIds: [], campaignId: null, externalRef: null } });
     const long = `${'a'.repeat(279)}🎈 tail`;
     await excerptOf({ content: long }, 'a'.repeat(279));
     await excerptOf({ content: `b${long}` }, `b${'a'.repeat(279)}`);
@@ -308,6 +311,7 @@ suite('published: posts', (t) => {
     await given(scheduled(2))
       .when(post('PostTargetsSkipped', { intentRevision: 1, targetIds: rest.slice(0, 1), reason: 'publishing' }))
       .gives({});
+    await given(scheduled(2)).when(post('PostExternalRefClaimLapsed', { externalRef })).gives({});
     await given(scheduled(2)).when(settled(0, 'failed')).gives({});
     await given(scheduled(2), settled(0, 'failed'))
       .when(post('PostTargetReopened', { targetId: rest[0], targetRevision: 6 }))
@@ -322,6 +326,7 @@ suite('published: posts', (t) => {
         'post.published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 3, published: 2, failed: 0, canceled: 1 },
           publishedAt,
         },
@@ -332,6 +337,7 @@ suite('published: posts', (t) => {
         'post.partially_published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 3, published: 1, failed: 2, canceled: 0 },
           publishedAt,
           failedTargetIds: [rest[0], rest[2]],
@@ -344,6 +350,7 @@ suite('published: posts', (t) => {
         'post.published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 2, published: 2, failed: 0, canceled: 0 },
           publishedAt,
         },
@@ -351,7 +358,7 @@ suite('published: posts', (t) => {
     for (const reason of ['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected']) {
       await given(scheduled(2), settled(0, 'canceled'), settled(1, 'canceled'))
         .when(post('PostCanceled', { reason }))
-        .gives({ 'post.canceled': { ...ids, campaignId, reason, targetCount: 2 } });
+        .gives({ 'post.canceled': { ...ids, campaignId, externalRef, reason, targetCount: 2 } });
     }
     // A second plan begins anew.
     await given(scheduled(2), settled(0, 'canceled'), settled(1, 'canceled'), scheduled(1, 2), settled(0, 'failed'))
@@ -360,6 +367,7 @@ suite('published: posts', (t) => {
         'post.failed': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 1, published: 0, failed: 1, canceled: 0 },
           failedTargetIds: [rest[0]],
         },
@@ -371,13 +379,14 @@ suite('published: posts', (t) => {
     const counts = { total: 500, published: 0, failed: 500, canceled: 0 };
     await given(scheduled(500), ...failed)
       .when(post('PostFailed'))
-      .gives({ 'post.failed': { ...ids, campaignId, counts, failedTargetIds: rest.slice(0, 500) } });
+      .gives({ 'post.failed': { ...ids, campaignId, externalRef, counts, failedTargetIds: rest.slice(0, 500) } });
     await given(scheduled(500), ...failed.slice(0, 499), settled(499, 'published'))
       .when(post('PostPartiallyPublished', { publishedAt: at(21) }))
       .gives({
         'post.partially_published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { ...counts, failed: 499, published: 1 },
           publishedAt: at(21),
           failedTargetIds: rest.slice(0, 499),
@@ -543,7 +552,9 @@ suite('published: the agency', (t) => {
     await given(created)
       .when(client('ClientNameClaimLapsed', { name: 'other' }))
       .gives({});
-    await given(created).when(client('ClientErased')).gives({});
+    await given(created)
+      .when(client('ClientErased'))
+      .gives({ 'client.erased': { clientId: id } });
   });
 
   t('accounts: no personal member', async () => {
@@ -576,7 +587,7 @@ suite('published: the agency', (t) => {
       .gives({ 'account.disconnected': { ...ids, reason: 'requested' } });
     await given(connected)
       .when(account('AccountProfileChanged', { clientId, ...profile }))
-      .gives({});
+      .gives({ 'account.updated': ids });
   });
 
   t('members: ids and roles, never a name', async () => {
@@ -588,8 +599,8 @@ suite('published: the agency', (t) => {
     const promoted = workspace('MemberRoleChanged', { memberId: ben, role: 'creator' });
     await given().when(created).gives({});
     await given(created)
-      .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'UTC' }))
-      .gives({});
+      .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'Asia/Tokyo' }))
+      .gives({ 'workspace.updated': { workspaceId: id, clientId: null, name: 'Studio', timezone: 'Asia/Tokyo' } });
     await given(created, owner)
       .when(joined)
       .gives({ 'team.member_added': { memberId: ben, clientId: null, role: 'viewer' } });
@@ -607,6 +618,46 @@ suite('published: the agency', (t) => {
     await given(created, owner, joined, promoted, removed, joined)
       .when(removed)
       .gives({ 'team.member_removed': { memberId: ben, clientId: null, role: 'viewer' } });
+  });
+
+  t('API keys: who may do what, never the key, its beginning or its hash', async () => {
+    const [id = '', memberId = '', one = ''] = uuids(3);
+    const key = on('apikey', id);
+    const hashes = { hash: 'a'.repeat(64), prefix: 'sk_test_abcd' };
+    const shown = { name: 'Newsroom', scopes: ['posts.read'], expiresAt: at(9), clientIds: [one] };
+    const ids = { apiKeyId: id, clientId: null, memberId, mode: 'test' };
+    const created = key('ApiKeyCreated', { memberId, mode: 'test', ...hashes, ...shown });
+    await given()
+      .when(created)
+      .gives({ 'apikey.created': { ...ids, ...shown } });
+    const rotated = { ...hashes, previousHash: 'b'.repeat(64), previousUntil: at(5) };
+    await given(created)
+      .when(key('ApiKeyRotated', rotated))
+      .gives({ 'apikey.rotated': { ...ids, previousExpiresAt: at(5) } });
+    await given(created).when(key('ApiKeyRevoked')).gives({ 'apikey.revoked': ids });
+  });
+
+  t('connect links: never the token, the address or an e-mail address', async () => {
+    const [id = '', clientId = '', accountId = ''] = uuids(3);
+    const link = on('invite', id);
+    const ids = { inviteId: id, clientId };
+    const shown = { platforms: ['x', 'threads'], expiresAt: at(9) };
+    const secret = { clientId, keyVersion: 'v1', recipientEmail: 'canary@acme.example' };
+    const created = link('ConnectInviteCreated', { ...secret, ...shown, maxAccounts: 3 });
+    await given()
+      .when(created)
+      .gives({ 'invite.created': { ...ids, ...shown, maxAccounts: 3 } });
+    await given()
+      .when(link('ConnectInviteCreated', { ...secret, ...shown }))
+      .gives({ 'invite.created': { ...ids, ...shown, maxAccounts: 50 } });
+    await given(created)
+      .when(link('ConnectInviteUsed', { accountId, platform: 'x' }))
+      .gives({ 'invite.used': { ...ids, accountId, platform: 'x' } });
+    for (const reason of ['client_archived', null]) {
+      await given(created)
+        .when(link('ConnectInviteRevoked', { reason }))
+        .gives({ 'invite.revoked': { ...ids, reason } });
+    }
   });
 
   t('a refresh of figures: how many accounts were requested and how many failed', async () => {
@@ -651,7 +702,7 @@ suite('published: the agency', (t) => {
 
 suite('published: the whole table', (t) => {
   const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
-  const silentKinds = ['apikey', 'clientname', 'invite', 'request', 'targetmetrics', 'accountmetrics'];
+  const silentKinds = ['clientname', 'externalref', 'request', 'targetmetrics', 'accountmetrics'];
 
   t('the tests above cover every rule and every event of a published kind without a rule', () => {
     const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));
@@ -661,6 +712,32 @@ suite('published: the whole table', (t) => {
       [],
     );
     deepEqual([...kindsOfTable].sort(), Object.keys(eventCatalogue).sort());
+  });
+
+  t('the events without a public type are these: no state that a caller can see changes silently', () => {
+    const steps: Readonly<Record<string, readonly string[]>> = {
+      'its stream has no endpoint yet': ['workspace/WorkspaceCreated'],
+      'a step of a protocol, whose result is published': [
+        ...['client/ClientNameClaimLapsed', 'clientname/NameClaimed', 'clientname/NameReleased'],
+        ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
+        ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
+        ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
+        ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
+        ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
+        ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested'],
+        ...['request/RequestAccepted', 'request/RequestCompleted'],
+      ],
+      'too many': ['targetmetrics/TargetMetricsObserved', 'accountmetrics/AccountMetricsObserved'],
+      'definitions of the agency, which their own caller changed': [
+        ...['webhook/WebhookRegistered', 'webhook/WebhookUpdated', 'webhook/WebhookSecretRotated'],
+        ...['webhook/WebhookDeleted', 'report/ReportDefined', 'report/ReportRemoved'],
+      ],
+      'its effect is a delivery': [
+        ...['webhook/WebhookTestRequested', 'webhook/WebhookResendRequested', 'webhook/WebhookReplayRequested'],
+        'webhook/WebhookReplayCanceled',
+      ],
+    };
+    deepEqual([...unpublished.keys()].sort(), Object.values(steps).flat().sort());
   });
 
   t('the tests above set the personal members of every published kind', () => {

@@ -47,7 +47,9 @@ const given = [
   ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined', 'media.deleted'],
   ...['media.variant.ready', 'media.variant.failed'],
   ...['account.connected', 'account.reauthorized', 'account.reauth_required', 'account.disconnected'],
-  ...['client.created', 'client.updated', 'client.archived'],
+  ...['account.updated', 'client.created', 'client.updated', 'client.archived', 'client.erased'],
+  ...['workspace.updated', 'apikey.created', 'apikey.rotated', 'apikey.revoked'],
+  ...['invite.created', 'invite.used', 'invite.revoked'],
   ...['team.member_added', 'team.role_changed', 'team.member_removed'],
   ...['webhook.disabled', 'webhook.enabled'],
   'analytics.refreshed',
@@ -97,7 +99,9 @@ suite('public types', (t) => {
   });
 
   t('each names its resource and its client, except media.ready, which follows the spec', () => {
-    const own: Readonly<Record<string, string>> = { media: 'assetId', team: 'memberId', analytics: 'refreshId' };
+    const own: Readonly<Record<string, string>> = {
+      ...{ media: 'assetId', team: 'memberId', analytics: 'refreshId', apikey: 'apiKeyId' },
+    };
     for (const [type, { data }] of Object.entries(publicEvents)) {
       const { required } = data as unknown as { readonly required: readonly string[] };
       const [family = ''] = type.split('.');

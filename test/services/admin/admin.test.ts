@@ -122,6 +122,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       ['key create --mode staging', /test or live/],
       ['key create --mode test --scope x', /--scope/],
       ['key create --mode test --scopes posts.write', /No scope: posts.write/],
+      ['key create --mode test --clients acme', /client/],
       ['key rotate nonsense', /no id of a key/],
       ['target settle', /Missing: <target>, <outcome>/],
       ['member add --name A --role boss', /no role: owner, manager/],
@@ -190,7 +191,14 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     await answers(secret, 200);
     await did(`key revoke ${live.keyId}`);
     assert.equal((await answers(rotated.secret ?? '', 401)).body.code, 'token_revoked');
+    const unknown = await admin(`key create --mode live --clients ${randomUUID()}`);
+    assert.equal(unknown.code, 1);
+    assert.match(unknown.output, /There is no client/);
     const keys = await listed('key list');
+    assert.deepEqual(
+      keys.map(({ clients }) => clients),
+      ['all', 'all'],
+    );
     assert.deepEqual(
       keys.map(({ name, mode, begins, member, revokedAt }) => ({
         name,

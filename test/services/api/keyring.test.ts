@@ -50,6 +50,7 @@ suite('keyring', (t) => {
       scopes: ['posts.read'],
       mode: 'live',
       expiresAt: '2100-01-01T00:00:00.000Z',
+      clientIds: null,
     },
   });
   const someToken = () => `sk_live_${randomUUID().replaceAll('-', '')}`;

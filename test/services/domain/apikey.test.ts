@@ -18,6 +18,7 @@ const create = {
   scopes: ['posts.read', 'posts.compose'],
   mode: 'live',
   expiresAt,
+  clientIds: null,
 } as const satisfies ApiKeyCommand;
 const created: ApiKeyEvent = {
   type: 'ApiKeyCreated',
@@ -29,6 +30,7 @@ const created: ApiKeyEvent = {
     scopes: ['posts.read', 'posts.compose'],
     mode: 'live',
     expiresAt,
+    clientIds: null,
   },
 };
 const revoked: ApiKeyEvent = { type: 'ApiKeyRevoked', data: {} };
@@ -47,6 +49,21 @@ suite('apikey', (t) => {
       .when({ ...create, scopes: ['posts.read', 'posts.compose', 'posts.read'] })
       .then([created]),
   );
+
+  t('is limited to each of its clients once, to at most 100', () => {
+    const limited = (clientIds: readonly string[]) => given([]).when({ ...create, clientIds });
+    const limit = (clientIds: string[]): ApiKeyEvent => ({
+      type: 'ApiKeyCreated',
+      data: { ...created.data, clientIds },
+    });
+    limited(['acme', 'brix', 'acme']).then([limit(['acme', 'brix'])]);
+    const hundred = Array.from({ length: 100 }, (_one, at) => `client ${at}`);
+    limited(hundred).then([limit(hundred)]);
+    for (const clientIds of [[], [...hundred, 'one more']]) {
+      limited(clientIds).refused('validation_failed', '/clientIds must be 1 to 100 clients');
+    }
+    limited([]).refused('validation_failed', 'A key is limited to 1 to 100 clients, or to none.');
+  });
 
   t('needs scopes, each a known one', () => {
     for (const scopes of [[], ['posts.readd'], ['posts.read', '__proto__']]) {

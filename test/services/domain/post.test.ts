@@ -1,6 +1,14 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
-import { type PostCommand, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
+import {
+  bearsExternalRef,
+  type PostCommand,
+  type PostState,
+  post,
+  publishedAtOf,
+  statusOf,
+  type TargetOutcome,
+} from '#domain/post.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -57,6 +65,26 @@ const saidFailed: PostEvent = { type: 'PostFailed', data: {} };
 const saidCanceled: PostEvent = { type: 'PostCanceled', data: { reason: 'targets_canceled' } };
 
 suite('post', (t) => {
+  t('has the reference of its body, as a draft and afterwards; a lapse of a claim changes nothing else', () => {
+    const referred = { ...written, body: { ...body, externalRef: 'CMS-1' } };
+    const draft: PostEvent = { type: 'PostDrafted', data: referred };
+    const lapsed: PostEvent = { type: 'PostExternalRefClaimLapsed', data: { externalRef: 'CMS-2' } };
+    const live: PostEvent = { type: 'PostScheduled', data: { ...referred, plan: plan(1, 'a') } };
+    for (const events of [[draft], [live], [draft, lapsed], [live, lapsed]]) {
+      equal(bearsExternalRef(state(events), 'CMS-1'), true);
+      equal(bearsExternalRef(state(events), 'cms-1'), false);
+      const lapse = { type: 'LapseExternalRefClaim', externalRef: 'CMS-2' } as const;
+      given(events)
+        .when(lapse)
+        .then([lapsed], { again: [lapsed] });
+    }
+    for (const events of [[], [lapsed], [drafted]]) equal(bearsExternalRef(state(events), 'CMS-1'), false);
+    deepEqual(state([lapsed]), post.initial);
+    deepEqual(state([draft, lapsed]), state([draft]));
+    deepEqual(state([live, lapsed]), state([live]));
+    deepEqual(post.fences, ['PostExternalRefClaimLapsed']);
+  });
+
   t('is drafted once, and replaced while it is a draft', () => {
     const other = { ...body, content: 'other' };
     given([])

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { EventStore } from '#contracts/ports/event-store.ts';
 import { client } from '#domain/client.ts';
 import { normaliseName } from '#domain/ids.ts';
 import { MemoryEventLog, MemoryEventStore } from '#infra/memory/event-store.ts';
@@ -9,34 +8,10 @@ import { type CommandContext, DomainStore } from '#runtime/eventing/domain-store
 import { archiveClient, changeClient } from '#services/workflows/clients/change.ts';
 import { createNamedClient } from '#services/workflows/clients/create.ts';
 import type { Claimant } from '#services/workflows/clients/names.ts';
+import { Died, mortal } from '#test/support/mortal-store.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
-
-class Died extends Error {}
-
-/** A process that dies before one of its appends, and otherwise lets others run between any two of its steps. */
-const mortal = (inner: EventStore, livesFor: number, pause: () => Promise<void>): EventStore => {
-  let left = livesFor;
-  return {
-    append: async (stream, expected, events) => {
-      await pause();
-      left -= 1;
-      if (left < 0) throw new Died('killed before an append');
-      return inner.append(stream, expected, events);
-    },
-    read: async (stream, options) => {
-      await pause();
-      return inner.read(stream, options);
-    },
-    readAll: (options) => inner.readAll(options),
-    readWorkspace: (workspaceId, options) => inner.readWorkspace(workspaceId, options),
-    head: () => inner.head(),
-    subscribe: (options) => inner.subscribe(options),
-    ping: () => inner.ping(),
-    close: () => inner.close(),
-  };
-};
 
 const fieldsOf = (name: string) => ({
   name,

@@ -1,12 +1,15 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { apikey } from '#domain/apikey.ts';
+import { client } from '#domain/client.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import {
+  contextOf,
   createApiKey,
   createWorkspace,
   hashKey,
@@ -18,6 +21,7 @@ import {
   rotateApiKey,
 } from '#services/workflows/provision.ts';
 import { openDomain, RecordingEventStore } from '#test/support/domain.ts';
+import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 const start = Date.parse('2026-01-01T00:00:00.000Z');
@@ -136,6 +140,32 @@ suite('keys', (t) => {
     await rejects(createApiKey(operator, keyOf(workspaceId, memberId, { scopes: ['all'] })), {
       code: 'validation_failed',
     });
+  });
+
+  t('are limited to clients of the workspace in which they act', async () => {
+    const { operator, store, workspaceId, memberId } = await made();
+    const clientOf = async (owner: string): Promise<string> => {
+      const id = randomUUID();
+      await execute(store, client, id, { type: 'Create', fields: clientFields }, contextOf(operator, owner));
+      return id;
+    };
+    const [own, twins, foreign] = [
+      await clientOf(workspaceId),
+      await clientOf(testTwinIdOf(workspaceId)),
+      await clientOf(randomUUID()),
+    ];
+    const limited = (mode: 'live' | 'test', ...clientIds: string[]) =>
+      createApiKey(operator, keyOf(workspaceId, memberId, { mode, clientIds }));
+    for (const [mode, mine, other] of [
+      ['live', own, twins],
+      ['test', twins, own],
+    ] as const) {
+      const { id } = await limited(mode, mine);
+      deepEqual((await store.load(apikey, id)).events[0]?.data.clientIds, [mine]);
+      for (const strange of [other, foreign, randomUUID()])
+        await rejects(limited(mode, mine, strange), { code: 'not_found' });
+    }
+    await rejects(limited('live'), { code: 'validation_failed' });
   });
 
   t('are rotated with a day of grace for the former secret', async () => {

@@ -1,0 +1,58 @@
+import type { PostState } from '#domain/post.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { PostBody } from '#schemas/post.ts';
+import {
+  claimExternalRef,
+  loadRef,
+  type PostRef,
+  type RefClaim,
+  releaseExternalRef,
+} from '#services/workflows/posts/external-refs.ts';
+import { claimantOf } from '../clients.ts';
+import type { Call } from '../operation.ts';
+import { asDraft } from './load.ts';
+
+/** The reference of a post under the claim that keeps it unique in its client. */
+
+type Claiming = Pick<Call, 'deps' | 'context' | 'positions'>;
+
+/**
+ * Claims the reference of a post that is about to be created. A post without one makes no query.
+ * @throws Rejection `already_exists`
+ */
+export const claimRefOf = async (
+  call: Claiming,
+  { clientId, postId, body }: { readonly clientId: string; readonly postId: string; readonly body: PostBody },
+): Promise<void> => {
+  const { externalRef } = body;
+  if (externalRef !== undefined) await claimExternalRef(claimantOf(call), { clientId, externalRef, postId });
+};
+
+/**
+ * The steps of a draft's replacement that belong to its reference: the new one is claimed at the revision that was
+ * checked, and the former one is released after the append.
+ */
+export const refOfDraft = (call: Claiming & Pick<Call<{ readonly id: string }>, 'params'>, body: PostBody) => {
+  const { id: postId } = call.params;
+  const { externalRef } = body;
+  let former: { readonly ref: PostRef; readonly claim: RefClaim } | null = null;
+  return {
+    claim: async ({ state }: Loaded<PostState>): Promise<void> => {
+      const draft = asDraft(state);
+      const { clientId } = draft;
+      const had = draft.body.externalRef;
+      former = null;
+      if (had === externalRef) return;
+      if (externalRef !== undefined) await claimExternalRef(claimantOf(call), { clientId, externalRef, postId });
+      if (had === undefined) return;
+      const ref = { clientId, externalRef: had, postId };
+      former = { ref, claim: await loadRef(claimantOf(call), ref) };
+    },
+    release: async (): Promise<void> => {
+      if (former === null) return;
+      faultPoint('externalref:after-append');
+      await releaseExternalRef(claimantOf(call), former.ref, former.claim);
+    },
+  };
+};
