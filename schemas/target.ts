@@ -200,3 +200,14 @@ export const targetStatuses = [
   'outcome_unknown',
 ] as const;
 export type TargetStatus = (typeof targetStatuses)[number];
+
+/** Of one segment of a thread. */
+export const segmentStatuses = [
+  'pending',
+  'publishing',
+  'published',
+  'failed',
+  'outcome_unknown',
+  'canceled',
+] as const satisfies readonly TargetStatus[];
+export type SegmentStatus = (typeof segmentStatuses)[number];

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Attempts, Failure, ScheduleMode, targetStatuses } from '#schemas/target.ts';
+import { Attempts, Failure, ScheduleMode, segmentStatuses, targetStatuses } from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
@@ -21,6 +21,26 @@ const CommentIssue = Named(
       at: said(Instant, 'When the comment failed.'),
     },
     { description: 'Why the first comment is not under the published post. The post stays published.' },
+  ),
+);
+
+const SegmentStatus = OpenEnum(
+  'SegmentStatus',
+  segmentStatuses,
+  'pending: waits for its turn; publishing: an attempt is under way; published: it is out; outcome_unknown: the network did not answer, and is asked before any other attempt; failed: the thread stopped before it, and a retry of the target publishes it; canceled: it is not published.',
+);
+
+const TargetSegment = Named(
+  'TargetSegment',
+  Type.Object(
+    {
+      index: Type.Integer({ minimum: 0, maximum: 49, description: 'Its place in the thread, from 0.' }),
+      status: said(SegmentStatus, 'Where it stands.'),
+      externalId: said(Nullable(Type.String()), 'Its id on the network; null before it is published.'),
+      permalink: said(Nullable(Type.String()), 'Its address on the network; null while unknown.'),
+      publishedAt: said(Nullable(Instant), 'When the network published it; null before.'),
+    },
+    { description: 'One message of a thread on one account. Each is published on its own, in order.' },
   ),
 );
 
@@ -62,6 +82,10 @@ export const PostTarget = Named(
       publishedAt: said(Nullable(Instant), 'When the network published it; null before.'),
       externalId: said(Nullable(Type.String()), 'Its id on the network; null while unknown.'),
       permalink: said(Nullable(Type.String()), 'Its address on the network; null while unknown.'),
+      segments: Type.Array(TargetSegment, {
+        maxItems: 50,
+        description: 'The messages of its thread, in order; empty where it is published as one post.',
+      }),
       failure: said(Nullable(Failure), 'Why the last attempt did not succeed; null where nothing is wrong.'),
       retryAt: said(
         Nullable(Instant),
@@ -69,6 +93,10 @@ export const PostTarget = Named(
       ),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
       firstCommentIssue: said(Nullable(CommentIssue), 'Why the first comment failed; null where it did not.'),
+      title: said(
+        Nullable(Type.String()),
+        'The title that the network gets: on youtube the override, else the first line of the content; on pinterest the override. Null: none, or none that the network takes.',
+      ),
       content: Type.String({
         description: 'The text that is published; for a thread, that of its first segment, as are `mediaIds`.',
       }),

@@ -80,8 +80,19 @@ suite('read models: targets', (t) => {
     const second = { ...out, externalId: 'x-2', permalink: null, segment: { index: 1, of: 2 } };
     const shown = { external_id: 'x-1', permalink: 'https://x.example/1', published_at: null };
     const segments = [target('TargetSegmentPublished', head), target('TargetSegmentPublished', second)];
-    await sees([started, ...segments], { ...shown, status: 'publishing', next_action_at: instant(4) });
-    await sees([started, ...segments, target('TargetFailed', { ...claim, failure })], { ...shown, status: 'failed' });
+    const post = (externalId: string, permalink: string | null) => ({
+      externalId,
+      permalink,
+      publishedAt: instant(90),
+    });
+    const both = { of: 2, out: [post('x-1', 'https://x.example/1'), post('x-2', null)] };
+    await sees([started], { segments: null });
+    await sees([started, ...segments], { ...shown, segments: both, status: 'publishing', next_action_at: instant(4) });
+    await sees([started, ...segments, target('TargetFailed', { ...claim, failure })], {
+      ...shown,
+      segments: both,
+      status: 'failed',
+    });
     await sees([started, target('TargetHandedToPlatform', { ...claim, externalId: 'n' })], { status: 'publishing' });
 
     const published = {

@@ -204,6 +204,40 @@ suite('post targets over HTTP', (t) => {
     assert.deepEqual([back.data.scheduledAt, back.data.retryAt], [scheduledAt, null]);
   });
 
+  t('a thread shows each of its segments wherever the target is shown; other targets show none', async () => {
+    const many = await composer(world, ['x', 'bluesky']);
+    const thread = { segments: [{ content: 'one' }, { content: 'two' }, { content: 'three' }] };
+    const post = await tester.post('/posts', many.body({ thread }));
+    assert.equal(post.status, 200, post.text);
+    const targets = post.data.targets as { id: string; platform: string; segments: unknown[]; title: null }[];
+    const [x, bluesky] = ['x', 'bluesky'].map((platform) => targets.find((target) => target.platform === platform));
+    assert.ok(x && bluesky);
+    const none = { externalId: null, permalink: null, publishedAt: null };
+    const waiting = [0, 1, 2].map((index) => ({ index, status: 'pending', ...none }));
+    assert.deepEqual([x.segments, bluesky.segments, x.title], [waiting, [], null]);
+    const segment = { index: 0, of: 3 };
+    const head = { externalId: '17', permalink: 'https://x.com/i/status/17', publishedAt: '2027-01-01T00:00:00.000Z' };
+    await tell(post.data.id, x.id, started, { ...crossed, segment });
+    await tell(post.data.id, x.id, { type: 'RecordPublished', ...claim, ...head, segment });
+    await tell(post.data.id, x.id, { ...crossed, segment: { index: 1, of: 3 } }, unknown);
+    await world.settled();
+    const { data } = await tester.get(`/post-targets/${x.id}`);
+    assert.deepEqual(data.segments, [
+      { index: 0, status: 'published', ...head },
+      { index: 1, status: 'outcome_unknown', ...none },
+      { index: 2, status: 'pending', ...none },
+    ]);
+    const listed = await tester.get(`/post-targets?postId=${post.data.id}&platform=x`);
+    assert.deepEqual(listed.rows, [data]);
+    const whole = await tester.get(`/posts/${post.data.id}`);
+    assert.deepEqual(
+      (whole.data.targets as { id: string }[]).find((target) => target.id === x.id),
+      data,
+    );
+    const shown = await tester.get(`/post-targets/${bluesky.id}`);
+    assert.deepEqual([shown.data.segments, shown.data.content], [[], one.body({}).content]);
+  });
+
   t('lists in the order they are due, by keyset, with every filter', async () => {
     const many = await composer(world, ['x', 'bluesky', 'linkedin']);
     const range = { type: 'range', from: tomorrow(), to: new Date(Date.now() + 2 * 86_400_000).toISOString() };
