@@ -1,9 +1,11 @@
 import type { Knex } from 'knex';
 import { type ContentBody, contentFor } from '#domain/content.ts';
+import { titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
+import { addSegment, renderSegments, type SegmentsOut } from './target-segments.ts';
 
 /**
  * Targets of posts and their progress. The content is the post's and is joined when a target is read. The file is long
@@ -35,7 +37,9 @@ interface Own {
   readonly published_at: string | null;
   readonly external_id: string | null;
   readonly permalink: string | null;
+  readonly segments: SegmentsOut | null;
   readonly failure: Failure | null;
+  /** When the next attempt starts, or the running one was to; null: at `due_at`. */
   readonly retry_at: string | null;
   /**
    * When a worker must act on the target next; null when none must. While publishing: the time of its last event.
@@ -48,8 +52,10 @@ interface Own {
 export type TargetRow = Row<Own>;
 
 const settled = { retry_at: null, next_action_at: null } as const;
-const pending = (dueAt: string) =>
-  ({ status: 'pending', due_at: dueAt, next_action_at: dueAt, retry_at: null, failure: null }) as const;
+const pending = (dueAt: string, retryAt: string | null = null) => {
+  const times = { due_at: dueAt, retry_at: retryAt, next_action_at: retryAt ?? dueAt };
+  return { ...times, status: 'pending', failure: null } as const;
+};
 /** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
 const due = (row: Own, dueAt: string): Partial<Own> =>
   row.status === 'awaiting_approval' ? { due_at: dueAt } : pending(dueAt);
@@ -74,6 +80,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     published_at: 'timestamptz',
     external_id: 'text',
     permalink: 'text',
+    segments: 'jsonb',
     failure: 'jsonb',
     retry_at: 'timestamptz',
     next_action_at: 'timestamptz',
@@ -115,6 +122,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       published_at: null,
       external_id: null,
       permalink: null,
+      segments: null,
       first_comment_issue: null,
       post_revision: data.postRevision,
       applied_revision: data.postRevision,
@@ -155,15 +163,15 @@ export const postTargets = defineModel<Own, TargetEvent>({
       status: 'publishing',
       attempts: attempt,
       takeover,
-      retry_at: null,
       failure: null,
       next_action_at: event.metadata.occurredAt,
     })),
     TargetPublishCheckpointed: change((row, _data, event) => ({ ...row, next_action_at: event.metadata.occurredAt })),
     // The head's id and address are shown as soon as the head is published, also of a thread that is never finished.
-    TargetSegmentPublished: change((row, { segment, externalId, permalink }, event) => ({
+    TargetSegmentPublished: change((row, data, event) => ({
       ...row,
-      ...(segment.index === 0 ? { external_id: externalId, permalink } : {}),
+      ...(data.segment.index === 0 ? { external_id: data.externalId, permalink: data.permalink } : {}),
+      segments: addSegment(row.segments, data),
       next_action_at: event.metadata.occurredAt,
     })),
     TargetPublishTakenOver: change((row, { takeover }, event) => ({
@@ -195,15 +203,20 @@ export const postTargets = defineModel<Own, TargetEvent>({
       next_action_at: retryAt,
       failure,
     })),
-    TargetPublishDeferred: change((row, { retryAt }) => ({ ...row, ...pending(retryAt) })),
+    TargetPublishDeferred: change((row, { retryAt, failure }) => ({
+      ...row,
+      ...pending(row.due_at, retryAt),
+      failure,
+    })),
     TargetOutcomeUnknown: change((row, { failure, reconcileAt }) => ({
       ...row,
       status: 'outcome_unknown',
       failure,
+      retry_at: null,
       next_action_at: reconcileAt,
     })),
     TargetOutcomeSettled: change((row, data, event) => {
-      if (data.outcome === 'absent') return { ...row, ...pending(row.due_at) };
+      if (data.outcome === 'absent') return { ...row, ...pending(row.due_at, event.metadata.occurredAt) };
       if (data.outcome === 'failed' && data.failure !== null) {
         return { ...row, ...settled, status: 'failed', failure: data.failure };
       }
@@ -217,7 +230,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
         failure: null,
       };
     }),
-    TargetRequeued: change((row, { dueAt }) => ({ ...row, ...pending(dueAt) })),
+    TargetRequeued: change((row, { dueAt: retryAt }) => ({ ...row, ...pending(row.due_at, retryAt) })),
     TargetFirstCommentPosted: change((row) => ({ ...row, first_comment_issue: null })),
     TargetFirstCommentFailed: change((row, { code, message, platformCode }, event) => ({
       ...row,
@@ -256,6 +269,7 @@ export const shownOfTarget = [
   'published_at',
   'external_id',
   'permalink',
+  'segments',
   'failure',
   'retry_at',
   'first_comment_issue',
@@ -265,6 +279,7 @@ export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
 
 export const renderTarget = (row: ShownTarget, body: TargetContent) => {
   const { segments, overrides } = contentFor(body, row.platform);
+  const [head] = segments;
   return {
     id: row.id,
     object: 'post_target' as const,
@@ -283,13 +298,16 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     publishedAt: row.published_at,
     externalId: row.external_id,
     permalink: row.permalink,
+    segments: renderSegments(row.status, row.segments, segments.length),
     failure: row.failure,
-    retryAt: row.retry_at,
+    // An attempt under way is not the next one.
+    retryAt: row.status === 'publishing' ? null : row.retry_at,
     firstComment: firstCommentOf(overrides),
     firstCommentIssue: row.first_comment_issue,
     // For a thread, the content of its head.
-    content: segments[0].content,
-    mediaIds: segments[0].mediaIds,
+    title: titleFor(row.platform, head.content, overrides),
+    content: head.content,
+    mediaIds: head.mediaIds,
     overrides,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -166,7 +166,11 @@ export const targetEvents = {
     failure: Nullable(Failure),
     by: Type.Enum(['reconcile', 'admin', 'policy']),
   }),
-  TargetRequeued: Type.Object({ by: Type.Enum(['schedule', 'retry']), dueAt: Instant }),
+  TargetRequeued: Type.Object({
+    by: Type.Enum(['schedule', 'retry']),
+    /** When the next attempt starts. The target's own `dueAt` stays as it was planned. */
+    dueAt: Instant,
+  }),
   TargetFirstCommentPosted: Type.Object({ externalId: Type.String({ maxLength: 500 }) }),
   TargetFirstCommentFailed: Type.Object({
     code: Type.String({ maxLength: 100 }),
@@ -196,3 +200,14 @@ export const targetStatuses = [
   'outcome_unknown',
 ] as const;
 export type TargetStatus = (typeof targetStatuses)[number];
+
+/** Of one segment of a thread. */
+export const segmentStatuses = [
+  'pending',
+  'publishing',
+  'published',
+  'failed',
+  'outcome_unknown',
+  'canceled',
+] as const satisfies readonly TargetStatus[];
+export type SegmentStatus = (typeof segmentStatuses)[number];

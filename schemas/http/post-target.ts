@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { ExternalRef } from '#schemas/externalref.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Attempts, Failure, ScheduleMode, targetStatuses } from '#schemas/target.ts';
+import { Attempts, Failure, ScheduleMode, segmentStatuses, targetStatuses } from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
@@ -25,6 +25,26 @@ const CommentIssue = Named(
   ),
 );
 
+const SegmentStatus = OpenEnum(
+  'SegmentStatus',
+  segmentStatuses,
+  'pending: waits for its turn; publishing: an attempt is under way; published: it is out; outcome_unknown: the network did not answer, and is asked before any other attempt; failed: the thread stopped before it, and a retry of the target publishes it; canceled: it is not published.',
+);
+
+const TargetSegment = Named(
+  'TargetSegment',
+  Type.Object(
+    {
+      index: Type.Integer({ minimum: 0, maximum: 49, description: 'Its place in the thread, from 0.' }),
+      status: said(SegmentStatus, 'Where it stands.'),
+      externalId: said(Nullable(Type.String()), 'Its id on the network; null before it is published.'),
+      permalink: said(Nullable(Type.String()), 'Its address on the network; null while unknown.'),
+      publishedAt: said(Nullable(Instant), 'When the network published it; null before.'),
+    },
+    { description: 'One message of a thread on one account. Each is published on its own, in order.' },
+  ),
+);
+
 export const PostTarget = Named(
   'PostTarget',
   Type.Object(
@@ -39,7 +59,8 @@ export const PostTarget = Named(
       status: said(TargetStatus, 'Where it stands between its schedule and its end.'),
       scheduledAt: Type.String({
         format: 'date-time',
-        description: 'The instant at which it is due, jitter included.',
+        description:
+          'The instant at which it is due, jitter included. A retry, a rate limit or a deferral leaves it as it is; only a reschedule, a revise or a release moves it.',
         examples: ['2026-02-02T08:00:00.000Z'],
       }),
       scheduledLocal: said(
@@ -62,10 +83,21 @@ export const PostTarget = Named(
       publishedAt: said(Nullable(Instant), 'When the network published it; null before.'),
       externalId: said(Nullable(Type.String()), 'Its id on the network; null while unknown.'),
       permalink: said(Nullable(Type.String()), 'Its address on the network; null while unknown.'),
+      segments: Type.Array(TargetSegment, {
+        maxItems: 50,
+        description: 'The messages of its thread, in order; empty where it is published as one post.',
+      }),
       failure: said(Nullable(Failure), 'Why the last attempt did not succeed; null where nothing is wrong.'),
-      retryAt: said(Nullable(Instant), 'When the next attempt starts; null where none is planned.'),
+      retryAt: said(
+        Nullable(Instant),
+        'When the next attempt starts after a rate limit, a deferral or a retry, or after an unknown outcome is settled; null before the first attempt and where none is planned.',
+      ),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
       firstCommentIssue: said(Nullable(CommentIssue), 'Why the first comment failed; null where it did not.'),
+      title: said(
+        Nullable(Type.String()),
+        'The title that the network gets: on youtube the override, else the first line of the content; on pinterest the override. Null: none, or none that the network takes.',
+      ),
       content: Type.String({
         description: 'The text that is published; for a thread, that of its first segment, as are `mediaIds`.',
       }),

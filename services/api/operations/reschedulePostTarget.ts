@@ -13,7 +13,7 @@ export const reschedulePostTarget = operation({
   tag: 'post-targets',
   summary: 'Move a target to another time',
   description:
-    'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. Possible while the target is pending, rate_limited or awaiting_approval.',
+    'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. The next attempt starts at the new time, whatever `retryAt` was. Possible while the target is pending, rate_limited or awaiting_approval.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

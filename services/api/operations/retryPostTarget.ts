@@ -11,7 +11,7 @@ export const retryPostTarget = operation({
   tag: 'post-targets',
   summary: 'Queue a failed or rate-limited target again',
   description:
-    'The target is due at once, also where its failure is not retryable. A target with an unknown outcome is refused: the network is asked first, since a repeat could publish twice.',
+    'The next attempt starts at once, also where its failure is not retryable; `scheduledAt` stays as it was planned. A target with an unknown outcome is refused: the network is asked first, since a repeat could publish twice.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

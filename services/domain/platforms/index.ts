@@ -10,6 +10,6 @@ export { coverOf, platformsWithUses, posterFits, takesCover, useOf, useRules } f
 export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
 export { effectiveOverrides, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
-export { capabilities, normalizePlatform, rules, rulesOf } from './registry.ts';
+export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
 export type * from './rules.ts';
 export { sentText, type TextLength, textLength } from './text-length.ts';

@@ -136,6 +136,8 @@ export interface NetworkRules {
   readonly nativeWindow: NativeWindow | null;
   readonly publish: PublishRules;
   readonly overrides: Readonly<Record<string, OverrideRule>>;
+  /** The title that the network gets beside the text; null: none that it takes. Absent: its posts have no title. */
+  readonly title?: (content: string, overrides: Overrides) => string | null;
   readonly banned: readonly BannedPair[];
   /** The network's own key that repeats `aiGenerated`. */
   readonly aiKey: string | null;

@@ -38,6 +38,7 @@ export const pinterest: NetworkRules = {
     title: { about: 'Headline of at most 100 characters; the content is the description.', type: 'string', max: 100 },
     link: { about: 'Address that the pin leads to.', type: 'url', max: 2048 },
   },
+  title: (_content, { title }) => (typeof title === 'string' && title.trim() !== '' ? title : null),
   banned: [],
   aiKey: null,
   insights,

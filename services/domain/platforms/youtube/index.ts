@@ -88,6 +88,7 @@ export const youtube: NetworkRules = {
       asPost: false,
     },
   },
+  title: youtubeTitle,
   banned: [],
   aiKey: 'containsSyntheticMedia',
   insights,

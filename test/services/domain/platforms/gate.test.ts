@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { capabilities, failureCodes, gate, publishCheck, rules } from '#domain/platforms/index.ts';
+import { capabilities, failureCodes, gate, publishCheck, rules, titleFor } from '#domain/platforms/index.ts';
 import { youtubeTitle } from '#domain/platforms/youtube/text.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
@@ -160,6 +160,17 @@ suite('gate and publish check', (t) => {
     equal(youtubeTitle('a'.repeat(100), {}), 'a'.repeat(100));
     equal(youtubeTitle('a'.repeat(101), {}), null);
     equal(youtubeTitle('a <b>', {}), null);
+  });
+
+  t('the title that each network gets', () => {
+    equal(titleFor('youtube', 'One\nTwo', {}), 'One');
+    equal(titleFor('youtube', 'One', { title: 'Own' }), 'Own');
+    equal(titleFor('youtube', 'a <b>', {}), null);
+    equal(titleFor('pinterest', 'One', { title: 'Own' }), 'Own');
+    for (const title of [undefined, null, '', '  ', 7]) equal(titleFor('pinterest', 'One', { title }), null);
+    for (const platform of platforms) {
+      if (platform !== 'youtube' && platform !== 'pinterest') equal(titleFor(platform, 'One', { title: 'Own' }), null);
+    }
   });
 
   t('every code of a rule is in the catalogue of failures', () => {
