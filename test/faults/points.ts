@@ -109,7 +109,11 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',
+  'publisher:after-comment': 'test/services/publisher/comment-deaths.test.ts',
+  'publisher:after-comment-call': 'test/services/publisher/comment-deaths.test.ts',
+  'publisher:after-comment-start': 'test/services/publisher/comment-deaths.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',
+  'sandbox.comment_accepted': 'test/services/publisher/comment-deaths.test.ts',
 };
 
 const root = path.resolve(import.meta.dirname, '../..');

@@ -30,6 +30,7 @@ export const targetExample = {
   failure: null,
   retryAt: null,
   firstComment: null,
+  firstCommentExternalId: null,
   firstCommentIssue: null,
   content: 'Our winter menu is here.',
   mediaIds: [],
