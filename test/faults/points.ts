@@ -66,6 +66,10 @@ export const points: readonly Point[] = [
   at('publisher-2', 'publisher:after-outcome', 'thread'),
   at('publisher-2', 'sandbox.container_created', 'contained'),
   at('publisher-2', 'sandbox.container_checkpointed', 'contained'),
+  at('publisher-2', 'publisher:after-comment-start', 'commented'),
+  at('publisher-2', 'sandbox.comment_accepted', 'commented'),
+  at('publisher-2', 'publisher:after-comment-call', 'commented'),
+  at('publisher-2', 'publisher:after-comment', 'commented'),
   at('webhooks-1', 'consume:before-effect', 'now'),
   at('webhooks-1', 'dispatcher:before-mint', 'now'),
   at('webhooks-1', 'consume:before-commit', 'hear'),
@@ -109,11 +113,7 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',
-  'publisher:after-comment': 'test/services/publisher/comment-deaths.test.ts',
-  'publisher:after-comment-call': 'test/services/publisher/comment-deaths.test.ts',
-  'publisher:after-comment-start': 'test/services/publisher/comment-deaths.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',
-  'sandbox.comment_accepted': 'test/services/publisher/comment-deaths.test.ts',
 };
 
 const root = path.resolve(import.meta.dirname, '../..');
