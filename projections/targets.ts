@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { type ContentBody, contentFor } from '#domain/content.ts';
+import { type ContentBody, contentFor, firstCommentOf } from '#domain/content.ts';
 import { titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
@@ -18,6 +18,8 @@ interface FirstCommentIssue {
   readonly message: string;
   readonly platformCode: string | null;
   readonly at: string;
+  /** When it is tried again; null: it is not. */
+  readonly retryAt: string | null;
 }
 
 interface Own {
@@ -46,6 +48,8 @@ interface Own {
    */
   readonly next_action_at: string | null;
   readonly first_comment_issue: FirstCommentIssue | null;
+  /** Id of the comment on the network. */
+  readonly first_comment_id: string | null;
   readonly post_revision: number;
   readonly applied_revision: number;
 }
@@ -85,6 +89,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     retry_at: 'timestamptz',
     next_action_at: 'timestamptz',
     first_comment_issue: 'jsonb',
+    first_comment_id: 'text',
     post_revision: 'int4',
     applied_revision: 'int4',
   },
@@ -124,6 +129,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       permalink: null,
       segments: null,
       first_comment_issue: null,
+      first_comment_id: null,
       post_revision: data.postRevision,
       applied_revision: data.postRevision,
     }),
@@ -231,10 +237,22 @@ export const postTargets = defineModel<Own, TargetEvent>({
       };
     }),
     TargetRequeued: change((row, { dueAt: retryAt }) => ({ ...row, ...pending(row.due_at, retryAt) })),
-    TargetFirstCommentPosted: change((row) => ({ ...row, first_comment_issue: null })),
+    TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({
+      ...row,
+      next_action_at: dueAt,
+      first_comment_issue: refusal === null ? null : { ...refusal, at: event.metadata.occurredAt, retryAt: dueAt },
+    })),
+    TargetFirstCommentStarted: change((row, { deadline }) => ({ ...row, next_action_at: deadline })),
+    TargetFirstCommentPosted: change((row, { externalId }) => ({
+      ...row,
+      next_action_at: null,
+      first_comment_issue: null,
+      first_comment_id: externalId,
+    })),
     TargetFirstCommentFailed: change((row, { code, message, platformCode }, event) => ({
       ...row,
-      first_comment_issue: { code, message, platformCode, at: event.metadata.occurredAt },
+      next_action_at: null,
+      first_comment_issue: { code, message, platformCode, at: event.metadata.occurredAt, retryAt: null },
     })),
     TargetRemovedOnPlatform: unchanged,
   },
@@ -242,11 +260,6 @@ export const postTargets = defineModel<Own, TargetEvent>({
 
 /** The part of a post's body that a target shows. */
 export type TargetContent = ContentBody;
-
-const firstCommentOf = (overrides: Readonly<Record<string, unknown>>): string | null => {
-  const text = overrides.firstComment;
-  return typeof text === 'string' && text !== '' ? text : null;
-};
 
 /** Columns of a target that an answer is rendered from. */
 export const shownOfTarget = [
@@ -273,6 +286,7 @@ export const shownOfTarget = [
   'failure',
   'retry_at',
   'first_comment_issue',
+  'first_comment_id',
   'post_revision',
 ] as const satisfies readonly (keyof TargetRow)[];
 export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
@@ -302,7 +316,8 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     failure: row.failure,
     // An attempt under way is not the next one.
     retryAt: row.status === 'publishing' ? null : row.retry_at,
-    firstComment: firstCommentOf(overrides),
+    firstComment: firstCommentOf(row.platform, overrides),
+    firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,
     // For a thread, the content of its head.
     title: titleFor(row.platform, head.content, overrides),

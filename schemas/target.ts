@@ -98,6 +98,17 @@ export const Segment = Type.Object({
 });
 export type Segment = Static<typeof Segment>;
 
+/** Why there is no first comment. */
+const FirstCommentIssue = Type.Object({
+  code: Type.String({ maxLength: 100 }),
+  message: Type.String({ maxLength: 2000 }),
+  platformCode: Nullable(Type.String({ maxLength: 200 })),
+});
+export type FirstCommentIssue = Static<typeof FirstCommentIssue>;
+
+/** Counts the tries of one comment, from 1. */
+const CommentTry = Type.Integer({ minimum: 1 });
+
 const claim = { attempt: Type.Integer({ minimum: 1 }), takeover: Type.Integer({ minimum: 0 }) };
 
 export const targetEvents = {
@@ -171,12 +182,12 @@ export const targetEvents = {
     /** When the next attempt starts. The target's own `dueAt` stays as it was planned. */
     dueAt: Instant,
   }),
+  /** A try of the first comment is due: the first one with the publication, a later one after a refusal. */
+  TargetFirstCommentScheduled: Type.Object({ try: CommentTry, dueAt: Instant, refusal: Nullable(FirstCommentIssue) }),
+  /** The network's answer comes by the deadline; after it nobody waits for one. */
+  TargetFirstCommentStarted: Type.Object({ try: CommentTry, deadline: Instant }),
   TargetFirstCommentPosted: Type.Object({ externalId: Type.String({ maxLength: 500 }) }),
-  TargetFirstCommentFailed: Type.Object({
-    code: Type.String({ maxLength: 100 }),
-    message: Type.String({ maxLength: 2000 }),
-    platformCode: Nullable(Type.String({ maxLength: 200 })),
-  }),
+  TargetFirstCommentFailed: FirstCommentIssue,
   TargetRemovedOnPlatform: Type.Object({ observedAt: Instant }),
 } as const;
 export type TargetEvent = EventOf<typeof targetEvents>;

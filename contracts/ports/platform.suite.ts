@@ -8,6 +8,8 @@ import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type {
   Checkpoint,
+  CommentOutcome,
+  CommentRequest,
   Json,
   PlatformAdapter,
   PublishMedia,
@@ -37,10 +39,14 @@ export interface Harness {
   close(): Promise<void>;
   /** Ids of the posts that the network made for a target, hidden ones included. */
   posts(targetId: string): Promise<readonly string[]>;
+  /** Ids of the comments that the network made for a target's post. */
+  comments(targetId: string): Promise<readonly string[]>;
   /** A text that makes the fault strike once for its target; `ms` is its duration where it has one. */
   scripted(fault: ScriptedFault, ms?: number): string;
   readonly platforms: readonly Platform[];
-  account(platform: Platform): PublishRequest['account'];
+  account(platform: Platform): CommentRequest['account'];
+  /** An account whose owner did not grant the permission to comment; null: the network has no such permission. */
+  silent(platform: Platform): CommentRequest['account'] | null;
   /** Overrides without which the platform publishes nothing. */
   overrides(platform: Platform): { readonly [key: string]: Json };
   /** Files without which the platform publishes nothing; none where it takes text alone. */
@@ -144,12 +150,10 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
     attempt: asked.attempt + 1,
     checkpoints: steps.checkpoints,
   });
-  const kind = <K extends (PublishOutcome | ReconcileOutcome)['kind']>(
-    outcome: PublishOutcome | ReconcileOutcome,
-    wanted: K,
-  ) => {
+  type Outcome = PublishOutcome | ReconcileOutcome | CommentOutcome;
+  const kind = <K extends Outcome['kind']>(outcome: Outcome, wanted: K) => {
     assert.equal(outcome.kind, wanted, JSON.stringify(outcome));
-    return outcome as Extract<PublishOutcome | ReconcileOutcome, { kind: K }>;
+    return outcome as Extract<Outcome, { kind: K }>;
   };
   /** On every platform, side by side: each is a network of its own. */
   const each = (run: (platform: Platform) => Promise<void>) => async () => {
@@ -361,6 +365,126 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       }
       kind(seen, 'present');
       assert.equal((await harness.posts(asked.targetId)).length, 1);
+    }),
+  );
+
+  /** A published post, and a comment on it. */
+  const published = async (
+    platform: Platform,
+    content = 'First',
+    account = harness.account(platform),
+  ): Promise<CommentRequest> => {
+    const asked = await request(platform, { account });
+    const { externalId } = kind((await attempt(asked)).outcome, 'published');
+    return { targetId: asked.targetId, platform, account, externalId, content };
+  };
+  const comment = (asked: CommentRequest, signal = AbortSignal.timeout(adapter.boundaryDeadlineMs)) =>
+    adapter.comment(asked, signal);
+  /** On every platform that takes comments. */
+  const eachCommented = (run: (platform: Platform) => Promise<void>) =>
+    each(async (platform) => {
+      if (capabilities(platform).firstComment) await run(platform);
+    });
+
+  t(
+    'a comment is made once, has an id of its own and adds no post',
+    eachCommented(async (platform) => {
+      const asked = await published(platform);
+      const { externalId } = kind(await comment(asked), 'posted');
+      assert.notEqual(externalId, '');
+      assert.notEqual(externalId, asked.externalId);
+      assert.deepEqual(await harness.comments(asked.targetId), [externalId]);
+      assert.deepEqual(await harness.posts(asked.targetId), [asked.externalId]);
+    }),
+  );
+
+  t(
+    'a refused comment names its category and who can act, and is not made; the post stays',
+    eachCommented(async (platform) => {
+      const table = [
+        ['reject', 'failed', 'invalid_content', 'user'],
+        ['token_death', 'failed', 'reauth_required', 'user'],
+        ['duplicate', 'failed', 'duplicate', 'user'],
+        ['down', 'deferred', 'platform_down', 'platform'],
+      ] as const;
+      for (const [fault, wanted, category, actor] of table) {
+        const asked = await published(platform, harness.scripted(fault));
+        const { failure } = kind(await comment(asked), wanted);
+        assert.equal(failure.category, category);
+        assert.equal(failure.actor, actor);
+        assert.deepEqual(await harness.comments(asked.targetId), []);
+        assert.deepEqual(await harness.posts(asked.targetId), [asked.externalId]);
+      }
+    }),
+  );
+
+  t(
+    'a comment over the rate limit names its time, is not made, and is made by a later call',
+    eachCommented(async (platform) => {
+      const asked = await published(platform, harness.scripted('rate_limit', 2000));
+      const { retryAt, failure } = kind(await comment(asked), 'rate_limited');
+      assert.equal(failure.category, 'rate_limited');
+      assert.ok(Date.parse(retryAt) > Date.now() - 1000 && Date.parse(retryAt) < Date.now() + 3000);
+      assert.deepEqual(await harness.comments(asked.targetId), []);
+      kind(await comment(asked), 'posted');
+      assert.equal((await harness.comments(asked.targetId)).length, 1);
+    }),
+  );
+
+  t(
+    'a comment without an answer is unknown by the deadline, whether it was made or not',
+    eachCommented(async (platform) => {
+      for (const [fault, made] of [['timeout_before', 0] as const, ['timeout_after', 1] as const]) {
+        const asked = await published(platform, harness.scripted(fault));
+        const since = performance.now();
+        kind(await comment(asked), 'unknown');
+        const took = performance.now() - since;
+        assert.ok(took < adapter.boundaryDeadlineMs + 1500, `the call ends at its deadline, not after ${took} ms`);
+        assert.equal((await harness.comments(asked.targetId)).length, made);
+      }
+    }),
+  );
+
+  t(
+    'a comment that is made and answered with an error is unknown',
+    eachCommented(async (platform) => {
+      const asked = await published(platform, harness.scripted('error_after'));
+      kind(await comment(asked), 'unknown');
+      assert.equal((await harness.comments(asked.targetId)).length, 1);
+    }),
+  );
+
+  t(
+    'a comment whose call was aborted before it began is not made',
+    eachCommented(async (platform) => {
+      const asked = await published(platform);
+      kind(await comment(asked, AbortSignal.abort()), 'unknown');
+      // The next call on the same network ends after everything that the aborted call could still send.
+      kind(await comment(await published(platform)), 'posted');
+      assert.deepEqual(await harness.comments(asked.targetId), []);
+    }),
+  );
+
+  t(
+    'a connection without the permission to comment publishes, and its comment is refused for good',
+    eachCommented(async (platform) => {
+      const account = harness.silent(platform);
+      if (account === null) return;
+      const asked = await published(platform, 'First', account);
+      const { failure } = kind(await comment(asked), 'failed');
+      assert.equal(failure.category, 'permission');
+      assert.equal(failure.actor, 'user');
+      assert.equal(failure.retryable, false);
+      assert.deepEqual(await harness.comments(asked.targetId), []);
+    }),
+  );
+
+  t(
+    'a comment on a post that the network does not have is refused',
+    eachCommented(async (platform) => {
+      const asked = await published(platform);
+      kind(await comment({ ...asked, externalId: `${asked.externalId}9` }), 'failed');
+      assert.deepEqual(await harness.comments(asked.targetId), []);
     }),
   );
 }

@@ -113,6 +113,30 @@ export type ReconcileOutcome =
   /** The network gave no answer to this (down, still processing): ask again later. */
   | { readonly kind: 'undecided' };
 
+/** The comment that follows a published post, from the post's own account. */
+export interface CommentRequest {
+  readonly targetId: string;
+  readonly platform: Platform;
+  readonly account: PublishRequest['account'] & {
+    /** Permissions that the account's owner granted, in the network's own words. */
+    readonly scopes: readonly string[];
+  };
+  /** Id of the post on the network; of a thread, that of its head. */
+  readonly externalId: string;
+  readonly content: string;
+}
+
+export type CommentOutcome =
+  | { readonly kind: 'posted'; readonly externalId: string }
+  /** The network refused the comment for good; a missing permission is such a refusal. */
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  /** `retryAt`: the instant that the network named, ISO 8601. */
+  | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure }
+  /** Transient, and provably without a comment. */
+  | { readonly kind: 'deferred'; readonly failure: Failure }
+  /** The call was made, and its effect is unknown. */
+  | { readonly kind: 'unknown'; readonly failure: Failure };
+
 export interface PlatformAdapter {
   /** Milliseconds that the boundary call may take. */
   readonly boundaryDeadlineMs: number;
@@ -125,4 +149,10 @@ export interface PlatformAdapter {
   absenceIsProof(platform: Platform): boolean;
   publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome>;
   reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome>;
+  /**
+   * Comments on a published post, on networks with the capability `firstComment`: x, threads, bluesky and telegram as a
+   * reply, the others below the post. Makes the comment visible at most once per call, and never after `signal` has
+   * aborted the call.
+   */
+  comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome>;
 }

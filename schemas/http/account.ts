@@ -36,7 +36,7 @@ const Capabilities = Named(
       thread: Type.Boolean({ description: 'It takes a `thread`: a chain of replies.' }),
       firstComment: Type.Boolean({
         description:
-          'The network takes a `firstComment` under a published post. The service does not support it yet: only a draft may have one.',
+          'The network takes a `firstComment` under a published post. On instagram, facebook and youtube the connection needs the permission to comment.',
       }),
       native: Type.Boolean({
         description:

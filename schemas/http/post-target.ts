@@ -20,6 +20,7 @@ const CommentIssue = Named(
       message: Type.String({ description: 'What happened, in words for a person.' }),
       platformCode: said(Nullable(Type.String()), 'The code that the network gave; null where it gave none.'),
       at: said(Instant, 'When the comment failed.'),
+      retryAt: said(Nullable(Instant), 'When the comment is tried again; null where it is not.'),
     },
     { description: 'Why the first comment is not under the published post. The post stays published.' },
   ),
@@ -93,6 +94,10 @@ export const PostTarget = Named(
         'When the next attempt starts after a rate limit, a deferral or a retry, or after an unknown outcome is settled; null before the first attempt and where none is planned.',
       ),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
+      firstCommentExternalId: said(
+        Nullable(Type.String()),
+        'Id of the first comment on the network; null while there is none.',
+      ),
       firstCommentIssue: said(Nullable(CommentIssue), 'Why the first comment failed; null where it did not.'),
       title: said(
         Nullable(Type.String()),

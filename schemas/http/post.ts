@@ -141,7 +141,7 @@ const composed = {
   aiDisclosure: Defaulted(
     Type.Boolean({
       description:
-        'Whether the content was made with AI: copied onto every variant without an `aiGenerated` of its own. True is not supported yet: only a draft may have it.',
+        'Whether the content was made with AI: copied onto every variant without an `aiGenerated` of its own.',
     }),
     false,
   ),

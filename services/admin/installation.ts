@@ -1,5 +1,7 @@
 import { client } from '#domain/client.ts';
+import { contentFor, firstCommentOf } from '#domain/content.ts';
 import { Rejection } from '#domain/decider.ts';
+import { post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
@@ -76,13 +78,18 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
       ? ({ kind, externalId, permalink, publishedAt: context.now } as const)
       : ({ kind, failure: settledFailed(flag('reason') ?? 'An operator found that it was not published.') } as const);
   const { positions } = operator;
-  const partitionKey = state.common.postId;
   const segment = place === undefined ? {} : { segment: Number(place) - 1 };
-  const command = { type: 'Settle', by: 'admin', now: context.now, outcome, ...segment } as const;
-  const settled = await execute(store, target, id, command, context, { positions, partitionKey });
+  const { now } = context;
+  const { postId, postRevision, platform } = state.common;
+  const written = (await store.load(post, postId, postRevision)).state;
+  const comment =
+    written.status === 'live' ? firstCommentOf(platform, contentFor(written.body, platform).overrides) : null;
+  const commentDueAt = comment === null ? null : now;
+  const command = { type: 'Settle', by: 'admin', now, outcome, commentDueAt, ...segment } as const;
+  const settled = await execute(store, target, id, command, context, { positions, partitionKey: postId });
   await shown(admin);
   // In a thread one segment is settled; the thread goes on with the next.
-  return { targetId: id, postId: state.common.postId, status: settled.state.status };
+  return { targetId: id, postId, status: settled.state.status };
 };
 
 /**

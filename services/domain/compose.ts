@@ -60,22 +60,8 @@ const selectionIssues = ({ targetSelection }: PostBody, clientId: string): reado
  * Members that the service does not support yet. A publication with one of them is refused, because the post would go out
  * without what its caller asked for. Drafts may hold them.
  */
-export const unsupportedIssues = (body: PostBody): readonly Issue[] => {
-  const issues: Issue[] = [];
-  const refuse = (present: boolean, path: string): void => {
-    if (present) issues.push({ path, code: 'not_supported_yet', message: 'is not supported yet' });
-  };
-  refuse(body.campaignId !== null, '/campaignId');
-  refuse(body.aiDisclosure, '/aiDisclosure');
-  for (const [index, variant] of body.variants.entries()) {
-    const { firstComment } = variant.overrides;
-    refuse(
-      firstComment !== undefined && firstComment !== null && firstComment !== '',
-      `/variants/${index}/overrides/firstComment`,
-    );
-  }
-  return issues;
-};
+export const unsupportedIssues = (body: PostBody): readonly Issue[] =>
+  body.campaignId === null ? [] : [{ path: '/campaignId', code: 'not_supported_yet', message: 'is not supported yet' }];
 
 const isEmpty = ({ content, mediaIds }: ContentSegment): boolean => content.trim() === '' && mediaIds.length === 0;
 

@@ -32,3 +32,9 @@ export const contentFor = (body: ContentBody, platform: Platform): PlatformConte
   const [head = whole, ...replies] = goesOutAsThread(body, platform) ? (body.thread?.segments ?? []) : [];
   return { segments: [head, ...replies], overrides: variant?.overrides ?? {} };
 };
+
+/** The comment that follows the post; null: none is wanted, or the network takes none and the key is ignored. */
+export const firstCommentOf = (platform: Platform, { firstComment }: PlatformContent['overrides']): string | null =>
+  capabilities(platform).firstComment && typeof firstComment === 'string' && firstComment.trim() !== ''
+    ? firstComment
+    : null;

@@ -71,6 +71,28 @@ export const outcomeUnknown = failure(
   false,
   'platform',
 );
+/** The first comment may be under the post or not. */
+export const firstCommentUnknown = failure(
+  'unknown',
+  'first_comment_unknown',
+  'The network was called to comment, and the service does not know whether it did. The comment is not repeated.',
+  false,
+  'platform',
+);
+export const firstCommentPostUnknown = failure(
+  'unknown',
+  'first_comment_post_unknown',
+  'Nobody knows the id of the published post, so the service cannot comment on it.',
+  false,
+  'user',
+);
+export const firstCommentInterrupted = failure(
+  'permission',
+  'first_comment_interrupted',
+  'The client was archived before the first comment was posted.',
+  false,
+  'user',
+);
 export const outcomeUnreadable = failure(
   'unknown',
   'outcome_unreadable',
@@ -104,5 +126,8 @@ export const publishFailures: readonly Failure[] = [
   interrupted,
   adapterFailed,
   outcomeUnknown,
+  firstCommentUnknown,
+  firstCommentPostUnknown,
+  firstCommentInterrupted,
   outcomeUnreadable,
 ];

@@ -1,6 +1,7 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider } from './decider.ts';
 import { evolve } from './target/evolve.ts';
+import * as firstComment from './target/first-comment.ts';
 import * as outcome from './target/outcome.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
@@ -17,6 +18,7 @@ import { initial, type TargetState } from './target/state.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export {
   attemptAt,
+  type FirstComment,
   isOpen,
   type NetworkPost,
   type ScheduledTarget,
@@ -41,6 +43,10 @@ export type TargetCommand =
   | outcome.RecordDeferred
   | outcome.RecordUnknown
   | outcome.RecordRemoved
+  | firstComment.StartFirstComment
+  | firstComment.RefuseFirstComment
+  | firstComment.EndFirstComment
+  | firstComment.LapseFirstComment
   | Settle;
 
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
@@ -75,6 +81,14 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return outcome.recordUnknown(command, state);
     case 'RecordRemoved':
       return outcome.recordRemoved(command, state);
+    case 'StartFirstComment':
+      return firstComment.startFirstComment(command, state);
+    case 'RefuseFirstComment':
+      return firstComment.refuseFirstComment(command, state);
+    case 'EndFirstComment':
+      return firstComment.endFirstComment(command, state);
+    case 'LapseFirstComment':
+      return firstComment.lapseFirstComment(command, state);
     case 'Settle':
       return settle(command, state);
   }

@@ -7,7 +7,7 @@ import { BoundaryMissed, type Steps } from './steps.ts';
 import { pause } from './time.ts';
 
 /** Milliseconds that an adapter has to end by itself after its deadline, or after a stop before the boundary. */
-const graceMs = 500;
+export const graceMs = 500;
 
 export type CallResult =
   | PublishOutcome

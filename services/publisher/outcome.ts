@@ -6,10 +6,12 @@ import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { Segment } from '#schemas/target.ts';
+import type { Failure, Segment } from '#schemas/target.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
+import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
+import type { Content } from './related-streams.ts';
 
 /** Fails an attempt before its call. */
 export const failBeforeCall = async (
@@ -35,13 +37,15 @@ export const failBeforeCall = async (
 export const recordOutcome = async (
   context: WorkContext,
   target: TargetIn<'publishing'>,
+  content: Content,
   segment: Segment | null,
   outcome: PublishOutcome,
 ): Promise<void> => {
   const { leased, tools } = context;
   const { signal } = leased.lease;
+  const commandFor = (said: PublishOutcome) => commandOf(context, target, content, segment, said);
   try {
-    await leased.recordUntilStored(commandOf(context, target, segment, outcome), signal);
+    await leased.recordUntilStored(commandFor(outcome), signal);
   } catch (error) {
     if (!(error instanceof InvalidEvent)) throw error;
     // The network's answer does not fit the schema. The worker records the outcome without the network's words.
@@ -52,7 +56,7 @@ export const recordOutcome = async (
     const { state } = leased;
     const crossed = state.status === 'publishing' && state.boundary !== null;
     const unreadable = { kind: crossed ? 'unknown' : 'failed', failure: outcomeUnreadable } as const;
-    await leased.recordUntilStored(commandOf(context, target, segment, unreadable), signal);
+    await leased.recordUntilStored(commandFor(unreadable), signal);
   }
   faultPoint('publisher:after-outcome');
   await reportLapsedAccount(context, target);
@@ -61,6 +65,7 @@ export const recordOutcome = async (
 const commandOf = (
   context: WorkContext,
   target: TargetIn<'publishing'>,
+  content: Content,
   segment: Segment | null,
   outcome: PublishOutcome,
 ): TargetCommand => {
@@ -76,9 +81,12 @@ const commandOf = (
     case 'published':
       // The next segment of the thread cannot reply to a post without a usable id.
       if (segment !== null && segment.index + 1 < segment.of && !isId(outcome.externalId)) {
-        return commandOf(context, target, segment, { kind: 'unknown', failure: outcomeUnreadable });
+        return commandOf(context, target, content, segment, { kind: 'unknown', failure: outcomeUnreadable });
       }
-      return { ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment };
+      return {
+        ...{ ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment },
+        commentDueAt: commentDueAt(target, content, now),
+      };
     case 'failed':
       return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
     case 'rate_limited': {
@@ -100,10 +108,15 @@ const commandOf = (
  * per lapse. The worker does not report an account that was reauthorized after the worker read it.
  */
 export const reportLapsedAccount = async (context: WorkContext, target: ScheduledTarget): Promise<void> => {
+  const { state } = context.leased;
+  if (state.status === 'failed') await reportLapse(context, target, state.failure);
+};
+
+/** Reports the account if this failure says that its token expired. */
+export const reportLapse = async (context: WorkContext, target: ScheduledTarget, failure: Failure): Promise<void> => {
   const { leased, tools, conditions } = context;
-  const { state } = leased;
-  if (state.status !== 'failed' || state.failure.category !== 'reauth_required') return;
-  const reason = wellFormedText(state.failure.platformMessage ?? state.failure.message, 500);
+  if (failure.category !== 'reauth_required') return;
+  const reason = wellFormedText(failure.platformMessage ?? failure.message, 500);
   const readAt = conditions.latest.account.revision;
   try {
     await execute(tools.store, account, target.common.accountId, { type: 'RequireReauth', reason }, leased.context(), {

@@ -42,7 +42,7 @@ export const publish = async (
   const result = await callAdapter(context, adapter, request, steps, lent);
   if (result.kind !== 'drained') {
     faultPoint('publisher:after-call');
-    await recordOutcome(context, target, segment, result);
+    await recordOutcome(context, target, content, segment, result);
   }
   return { kind: 'prepared', files };
 };

@@ -4,6 +4,7 @@ import type { TargetCheckpoint, TargetCommand, TargetIn } from '#domain/target.t
 import { within } from '#runtime/process/within.ts';
 import { adapterTimes } from './adapter-times.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
+import { commentDueAt } from './comment-due.ts';
 import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
 import { recordOutcome, reportLapsedAccount } from './outcome.ts';
@@ -34,8 +35,9 @@ export const settleInterrupted = async (
   target: TargetIn<'publishing'>,
   boundary: TargetCheckpoint,
 ): Promise<void> => {
+  const content = await context.streams.content(target);
   const { outcome } = await ask(context, target, boundary);
-  const record = (said: PublishOutcome) => recordOutcome(context, target, boundary.segment, said);
+  const record = (said: PublishOutcome) => recordOutcome(context, target, content, boundary.segment, said);
   if (outcome.kind === 'present') await record({ ...outcome, kind: 'published' });
   else if (outcome.kind === 'failed') await record(outcome);
   else await record({ kind: 'unknown', failure: outcomeUnknown });
@@ -62,8 +64,12 @@ export const settleUnknown = async (
       ? { outcome: { kind: 'undecided' }, askedAt: tools.now(), provableAt: null }
       : await ask(context, target, boundary);
   const { outcome } = answer;
-  const settle = (settled: Extract<TargetCommand, { type: 'Settle' }>['outcome']) =>
-    leased.record({ type: 'Settle', by: 'reconcile', now: leased.now(), outcome: settled });
+  const content = await context.streams.content(target);
+  const settle = (settled: Extract<TargetCommand, { type: 'Settle' }>['outcome']) => {
+    const now = leased.now();
+    const due = { commentDueAt: commentDueAt(target, content, now) };
+    return leased.record({ type: 'Settle', by: 'reconcile', now, outcome: settled, ...due });
+  };
   const segment = boundary?.segment ?? null;
   const goesOn = segment !== null && segment.index + 1 < segment.of;
   // The next segment of the thread cannot reply to a post without a usable id.

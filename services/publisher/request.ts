@@ -29,11 +29,7 @@ export const requestOf = (
   targetId: target.common.targetId,
   attempt: target.common.attempts,
   platform: target.common.platform,
-  account: {
-    id: target.common.accountId,
-    externalId: account.status === 'none' ? '' : account.externalId,
-    username: account.status === 'none' ? null : account.username,
-  },
+  account: accountOf(target, account),
   // Only known keys, with defaults and the post's AI disclosure. The cast holds: the store keeps overrides as JSON.
   overrides: effectiveOverrides(
     target.common.platform,
@@ -47,6 +43,12 @@ export const requestOf = (
   checkpoints: target.common.checkpoints
     .filter(({ segment }) => (segment?.index ?? 0) === target.common.publishedSegments.length)
     .map(({ attempt, step, data, deadline }) => ({ attempt, step, data: data as Json, deadline })),
+});
+
+export const accountOf = ({ common }: ScheduledTarget, state: AccountState): PublishRequest['account'] => ({
+  id: common.accountId,
+  externalId: state.status === 'none' ? '' : state.externalId,
+  username: state.status === 'none' ? null : state.username,
 });
 
 const textOf = (target: ScheduledTarget, content: Content): Pick<PublishRequest, 'content' | 'thread'> => {

@@ -7,7 +7,7 @@ import { ClaimLost, type LeasedTarget } from './leased-target.ts';
 import { Deadline } from './time.ts';
 
 /** Milliseconds that must be left of the call's deadline when the call begins. */
-const minLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);
+export const minLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);
 
 /** This worker holds the claim, but the store acknowledged the boundary too late for the call. */
 export class BoundaryMissed extends Error {

@@ -1,5 +1,6 @@
 import { attemptAt, type TargetState, target } from '#domain/target.ts';
 import type { Lease } from '#runtime/work/leases.ts';
+import { commentInstant } from './comment-due.ts';
 import type { Tools } from './deps.ts';
 import type { DueRow } from './due-row.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -59,7 +60,8 @@ export class TargetWorker {
     if (stop.aborted) return null;
     const work = this.#workOn(leased, conditions);
     const taker = takerOf(row, conditions);
-    // The worker takes a new slot for each segment of a thread, so that a long thread does not delay other targets.
+    // The worker takes a new slot for each segment of a thread and for a comment, so that a long thread does not delay
+    // other targets.
     let rest = await this.#acting.run(taker, () => work.run());
     while (rest === 'next turn') rest = await this.#acting.run(taker, () => work.run());
     this.#noteStaleRow(leased, row);
@@ -118,6 +120,8 @@ const nextInstant = (state: TargetState): number | null => {
     case 'publishing':
     case 'outcome_unknown':
       return 0;
+    case 'published':
+      return commentInstant(state.firstComment);
     default:
       return null;
   }

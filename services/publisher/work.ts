@@ -1,7 +1,9 @@
 import { attemptAt } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { claim } from './claim.ts';
+import { commentInstant } from './comment-due.ts';
 import type { Attempt, WorkContext } from './context.ts';
+import { commentOn } from './first-comment.ts';
 import { publish } from './publish.ts';
 import { settleUnknown } from './reconcile.ts';
 import { takeOver } from './take-over.ts';
@@ -11,7 +13,7 @@ const mediaRestMs = 500;
 
 /** Milliseconds in which no worker needs the target; null: until the read model shows more work. */
 export type RestMs = number | null;
-/** `next turn`: more remains to publish when the workspace gets its next slot. */
+/** `next turn`: more remains to publish, or a comment to make, when the workspace gets its next slot. */
 export type RunResult = RestMs | 'next turn';
 
 /**
@@ -63,15 +65,27 @@ export class Work {
         // A drain interrupted this worker's own attempt after its boundary: the next worker takes it over.
         if (state.boundary !== null) return null;
         this.#keep(await publish(this.#context, state, this.#attempt));
-        return leased.state.status === 'publishing' ? 'next turn' : 'go on';
+        return leased.state.status === 'publishing' || this.#hasComment() ? 'next turn' : 'go on';
       case 'outcome_unknown': {
         const rest = await settleUnknown(this.#context, state);
         if (rest !== 'settled') return rest;
-        return leased.state.status === 'pending' ? 'next turn' : 'go on';
+        return leased.state.status === 'pending' || this.#hasComment() ? 'next turn' : 'go on';
+      }
+      case 'published': {
+        const { firstComment } = state;
+        const at = commentInstant(firstComment);
+        if (firstComment === null || at === null || at > this.#context.tools.now()) return null;
+        await commentOn(this.#context, state, firstComment);
+        return 'go on';
       }
       default:
         return null;
     }
+  }
+
+  #hasComment(): boolean {
+    const { state } = this.#context.leased;
+    return state.status === 'published' && state.firstComment !== null;
   }
 
   #isDue(instant: string): boolean {

@@ -6,8 +6,6 @@ export const plannedEvents: readonly string[] = [
   'TargetReleased',
   'TargetRevised',
   'TargetHandedToPlatform',
-  'TargetFirstCommentPosted',
-  'TargetFirstCommentFailed',
 ];
 
 export const plannedPublicTypes: readonly string[] = [
@@ -15,7 +13,6 @@ export const plannedPublicTypes: readonly string[] = [
   ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.revised', 'post.recycled'],
   ...['post.recycle_changed', 'post.campaign_changed'],
   ...['target.held', 'target.released', 'target.revised', 'target.handed_to_platform'],
-  ...['target.first_comment_posted', 'target.first_comment_failed'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted'],

@@ -21,6 +21,7 @@ const watched: PlatformAdapter = {
   settleWindowMs: (platform) => parts.sandbox.settleWindowMs(platform),
   absenceIsProof: (platform) => parts.sandbox.absenceIsProof(platform),
   reconcile: (request, boundary) => parts.sandbox.reconcile(request, boundary),
+  comment: (request, signal) => parts.sandbox.comment(request, signal),
   publish: async (request, steps) => {
     begun.push([request.targetId, Date.now()]);
     if (!request.content.startsWith(hangs)) return parts.sandbox.publish(request, steps);

@@ -18,6 +18,7 @@ import { idOf, kindOf, topics } from '#schemas/topics.ts';
 import { patience } from '#test/support/patience.ts';
 import { saysNoOther } from './builds.ts';
 import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
+import { checkComments } from './check-comments.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkInsights, insightsAtRest } from './check-insights.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
@@ -93,6 +94,8 @@ const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | nul
       if (made.length > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
       return absenceIsProof && readsBack === 'own_posts' ? 'is said to be unknown, and its absence is proof' : null;
     }
+    case 'published':
+      return state.firstComment === null ? null : `has a first comment that is ${state.firstComment.status}`;
     default:
       return null;
   }
@@ -166,7 +169,8 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
 const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   const { rows } = await checked.pool.query(
     `select id::text as id from read.post_targets where status in ('publishing', 'rate_limited', 'outcome_unknown')
-       or (status = 'pending' and next_action_at < now() + interval '2 minutes') limit 200`,
+       or (status = 'pending' and next_action_at < now() + interval '2 minutes')
+       or (status = 'published' and next_action_at is not null) limit 200`,
   );
   const found: string[] = [];
   for (const { id } of rows) {
@@ -233,6 +237,7 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   violations.push(...(await relayed(checked.pool)));
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
   violations.push(...checkInsights(streams));
+  violations.push(...(await checkComments(streams, checked.sandbox)));
   const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
     pool: checked.pool,
     url: checked.analyticsUrl,

@@ -52,6 +52,7 @@ export const actionNames = [
   'limited',
   'contained',
   'thread',
+  'commented',
   'orphan',
   'lapse',
   'archive',
@@ -69,6 +70,8 @@ export const actionNames = [
   'planned',
 ] as const;
 export type ActionName = (typeof actionNames)[number];
+/** Actions that the build before refuses: a load that meets it leaves them out. */
+const sinceBefore: readonly ActionName[] = ['commented'];
 
 /** Behaviour of the network for a post, at most once each, so that every target can end. */
 const directives = [
@@ -85,6 +88,15 @@ const directives = [
   'duplicate once',
   'down once',
   'unreadable 800ms',
+];
+/** Behaviour of the network for a first comment. */
+const ofComments = [
+  'timeout_after once',
+  'timeout_before once',
+  'error_after once',
+  'rate_limit once 300ms',
+  'down once',
+  'reject once',
 ];
 const contained = ['instagram', 'threads', 'youtube', 'tiktok', 'facebook'];
 
@@ -117,6 +129,7 @@ export interface LoadOptions {
 
 /** Networks without text-only posts. */
 const visual = platforms.filter((platform) => !capabilities(platform).textOnly);
+const takingComments: readonly string[] = platforms.filter((platform) => capabilities(platform).firstComment);
 
 export class Load {
   readonly told: Told[] = [];
@@ -158,9 +171,10 @@ export class Load {
 
   /** Concurrent callers until the signal aborts; each ends its action first. */
   async keepGoing(callers: number, signal: AbortSignal): Promise<void> {
+    const names = actionNames.filter((name) => !this.#options.mixed() || !sinceBefore.includes(name));
     const one = async (): Promise<void> => {
       while (!signal.aborted) {
-        await this.run(this.#options.random.pick(actionNames));
+        await this.run(this.#options.random.pick(names));
         await delay(this.#options.random.int(20, 250));
       }
     };
@@ -214,6 +228,19 @@ export class Load {
       const segments = [1, 2, 3].map(() => ({ content: this.#text() }));
       const body = { clientId: this.#clientId, ...this.#body({ type: 'now' }, accounts, ''), thread: { segments } };
       const made = await this.#keyed('/posts', body);
+      if (made !== null) this.#remember(made);
+    },
+    commented: async () => {
+      const { random } = this.#options;
+      const accounts = this.#accounts.filter(({ platform }) => takingComments.includes(platform));
+      const body = this.#body({ type: 'now' }, accounts, this.#text(''));
+      const variants = takingComments.map((platform) => {
+        const directive = random.int(0, 2) > 0 ? '' : `[[sandbox:${random.pick(ofComments)}]]`;
+        const firstComment = `${this.#name('first')} ${directive}`.trim();
+        const own = body.variants.find((one) => one.platform === platform);
+        return { platform, ...own, overrides: { ...required[platform], firstComment } };
+      });
+      const made = await this.#keyed('/posts', { clientId: this.#clientId, ...body, variants });
       if (made !== null) this.#remember(made);
     },
     // A long publish: a process that dies meanwhile leaves something to take over.

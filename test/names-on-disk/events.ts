@@ -108,6 +108,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetOutcomeSettled:
       '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
     TargetRequeued: '1: by:schedule|retry dueAt',
+    TargetFirstCommentScheduled: '1: try dueAt refusal:{code message platformCode:null}|null',
+    TargetFirstCommentStarted: '1: try deadline',
     TargetFirstCommentPosted: '1: externalId',
     TargetFirstCommentFailed: '1: code message platformCode:null',
     TargetRemovedOnPlatform: '1: observedAt',

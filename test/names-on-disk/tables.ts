@@ -59,6 +59,8 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.workspace_events': 'workspace position revision bytes stream',
   'ops.workspace_index': 'one position event_id',
   'sandbox.clock': 'one offset_ms',
+  'sandbox.comments':
+    'seq platform account_id target_id post_id form content call_started_at seen_at outcome comment_id refusal',
   'sandbox.containers': 'id platform account_id target_id content_hash ready_at expires_at created_at',
   'sandbox.fired': 'target_id fault times first_at',
   'sandbox.ledger':
@@ -71,6 +73,7 @@ export const sequences: readonly string[] = [
   'ops.analytics_marks',
   'ops.analytics_recounts',
   'ops.work_lease_epochs',
+  'sandbox.comments_seq_seq',
   'sandbox.ledger_seq_seq',
   'sandbox.post_number',
 ];

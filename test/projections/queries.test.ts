@@ -254,15 +254,15 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const workspaceId = randomUUID();
     const [postId, clientId, accountId] = [randomUUID(), randomUUID(), randomUUID()];
     const one = planned({ targetId: randomUUID(), accountId, clientId, dueAt: instant(60) });
-    const two = planned({ targetId: randomUUID(), accountId, clientId, platform: 'tiktok', dueAt: instant(50) });
+    const two = planned({ targetId: randomUUID(), accountId, clientId, platform: 'linkedin', dueAt: instant(50) });
     const body = postBody({
       content: 'base text',
       variants: [
         {
-          platform: 'tiktok',
+          platform: 'linkedin',
           contentOverride: '',
           mediaIdsOverride: null,
-          overrides: { privacyLevel: 'SELF_ONLY', firstComment: 'hi' },
+          overrides: { firstComment: 'hi' },
         },
       ],
     });
@@ -282,7 +282,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await found({ statuses: ['scheduled'] }), []);
     assert.deepEqual(await found({ statuses: ['publishing'] }), ['scheduled'], 'the overlay is what is filtered');
     assert.deepEqual(await found({ statuses: ['publishing', 'draft'] }), ['draft', 'scheduled']);
-    assert.deepEqual(await found({ platforms: ['tiktok', 'youtube'] }), ['scheduled']);
+    assert.deepEqual(await found({ platforms: ['linkedin', 'youtube'] }), ['scheduled']);
     assert.deepEqual(await found({ search: 'BASE' }), ['scheduled']);
     assert.deepEqual(await found({ from: instant(50), to: instant(51) }), ['scheduled'], 'its earliest due instant');
     assert.deepEqual(await found({ to: instant(50) }), ['draft'], 'a draft stands for its creation');
@@ -299,7 +299,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       ],
     );
     assert.equal((await targets({ statuses: ['publishing'] })).length, 1);
-    assert.equal((await targets({ platforms: ['tiktok'], accountId, clientId })).length, 1);
+    assert.equal((await targets({ platforms: ['linkedin'], accountId, clientId })).length, 1);
     assert.equal((await targets({ from: instant(50), to: instant(60) })).length, 1);
     const post = await getPost(pool, workspaceId, postId);
     assert.ok(post !== null);

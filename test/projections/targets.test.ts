@@ -106,12 +106,25 @@ suite('read models: targets', (t) => {
     await sees([started, target('TargetPublished', out)], published);
     const comment = { code: 'forbidden', message: 'no right', platformCode: '403' };
     const issue = target('TargetFirstCommentFailed', comment);
-    await sees([started, target('TargetPublished', out), issue], {
-      ...published,
-      first_comment_issue: { ...comment, at: instant(4) },
+    const none = { first_comment_issue: null, first_comment_id: null };
+    const isDue = target('TargetFirstCommentScheduled', { try: 1, dueAt: instant(91), refusal: null });
+    const isOut = [started, target('TargetPublished', out), isDue];
+    await sees(isOut, { ...published, ...none, next_action_at: instant(91) });
+    const call = target('TargetFirstCommentStarted', { try: 1, deadline: instant(95) });
+    await sees([...isOut, call], { ...published, ...none, next_action_at: instant(95) });
+    const again = target('TargetFirstCommentScheduled', { try: 2, dueAt: instant(99), refusal: comment });
+    const refused = { ...published, ...none, next_action_at: instant(99) };
+    await sees([...isOut, call, again], {
+      ...refused,
+      first_comment_issue: { ...comment, at: instant(6), retryAt: instant(99) },
+    });
+    await sees([...isOut, call, issue], {
+      ...{ ...published, first_comment_id: null },
+      first_comment_issue: { ...comment, at: instant(6), retryAt: null },
     });
     const posted = target('TargetFirstCommentPosted', { externalId: 'c' });
-    await sees([started, target('TargetPublished', out), issue, posted], { ...published, first_comment_issue: null });
+    await sees([...isOut, call, posted], { ...published, first_comment_issue: null, first_comment_id: 'c' });
+    await sees([...isOut, call, again, call, posted], { ...published, ...none, first_comment_id: 'c' });
     await sees(
       [started, target('TargetPublished', out), target('TargetRemovedOnPlatform', { observedAt: instant(9) })],
       {
@@ -135,10 +148,10 @@ suite('read models: targets', (t) => {
       failure: null,
     });
     const requeued = target('TargetRequeued', { by: 'schedule', dueAt: instant(31) });
-    const again = { due_at: due, next_action_at: instant(31), retry_at: instant(31) };
-    await sees([started, limited, requeued], { ...again, status: 'pending', failure: null });
+    const next = { due_at: due, next_action_at: instant(31), retry_at: instant(31) };
+    await sees([started, limited, requeued], { ...next, status: 'pending', failure: null });
     await sees([started, limited, requeued, target('TargetPublishStarted', { attempt: 2, takeover: 0 })], {
-      ...again,
+      ...next,
       status: 'publishing',
       next_action_at: instant(5),
     });

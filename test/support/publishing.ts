@@ -14,7 +14,7 @@ import { capabilities } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
-import { SandboxNetwork, type SandboxOptions } from '#infra/platforms/sandbox/index.ts';
+import { SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { Projector } from '#projections/apply.ts';
@@ -271,7 +271,7 @@ export class PublishingWorld {
         username: name,
         displayName: name,
         avatarUrl: null,
-        scopes: [],
+        scopes: sandboxProfile(platform, name).scopes,
         expiresAt: null,
         timezone: null,
         inviteId: null,

@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type {
   Checkpoint,
+  CommentOutcome,
+  CommentRequest,
   PlatformAdapter,
   PublishOutcome,
   PublishRequest,
@@ -14,6 +16,7 @@ import { rulesOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { down, unknown } from './answers.ts';
+import { comment } from './comment.ts';
 import { faultsOf } from './faults.ts';
 import { segmentHash } from './ids.ts';
 import { SandboxInsights } from './insights.ts';
@@ -24,13 +27,7 @@ import { Network } from './network.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
 import type { SandboxOptions } from './options.ts';
 import { member, prepare } from './prepare.ts';
-import { firing, type Script, said, scriptOf } from './script.ts';
-
-const untilAborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+import { firing, type Script, said, scriptOf, untilAborted } from './script.ts';
 
 const nothing: Looked = { given: [], refusal: null };
 
@@ -126,6 +123,20 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   /** Targets with more than one post. */
   duplicates() {
     return this.#network.duplicates();
+  }
+
+  /** Every comment call that the network received for these targets, or for all, oldest first. */
+  comments(targetIds: readonly string[] | null = null) {
+    return this.#network.comments(targetIds);
+  }
+
+  /** Targets with more than one comment. */
+  duplicateComments() {
+    return this.#network.duplicateComments();
+  }
+
+  comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {
+    return comment(this.#network, this.#options, request, signal);
   }
 
   async publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome> {

@@ -29,6 +29,12 @@ export const refused = (platform: Platform, name: NetworkRefusal): Failure => ({
   mediaId: null,
 });
 
+/** The connection lacks the permission to comment. */
+export const commentForbidden = (platformCode: string): Failure => ({
+  ...plain('permission', 'comment_not_permitted', false, 'user', '403 Forbidden'),
+  platformCode,
+});
+
 /** One of the files is at fault. */
 export const mediaRefused = (platform: Platform, mediaId: string, said: string): Failure => ({
   ...refused(platform, 'reject'),

@@ -34,6 +34,10 @@
  * network keeps the count, so the count survives the worker. A duration without a count on `down`, `unreadable` and
  * `metrics_down` = from the first time on, for that long. An account's fault takes no duration. The directive stays in the
  * published text.
+ *
+ * The text of a first comment scripts the comment call alone: `rate_limit` and `down` may pass, `reject`, `duplicate` and
+ * `token_death` do not, and the outcome of `timeout_…`, `error_…` and `late` is unknown. An account whose name begins with
+ * `no-comments-` lacks the permission to comment: instagram, facebook and youtube refuse its comments with 403.
  */
 export const faultNames = [
   'rate_limit',

@@ -47,6 +47,11 @@ export interface SandboxProfile {
   readonly scopes: readonly string[];
 }
 
+/** The permission to comment. */
+export const commentScope = 'sandbox.comment';
+/** An account whose name begins like this grants all but the permission to comment. */
+const withoutComments = 'no-comments-';
+
 /** The account under a username: always the same one, so that a reconnect finds it again. */
 export function sandboxProfile(platform: Platform, username: string): SandboxProfile {
   const name = username.trim().replace(/^@/, '').toLowerCase();
@@ -56,6 +61,6 @@ export function sandboxProfile(platform: Platform, username: string): SandboxPro
     username: name,
     displayName: words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(' ') || name,
     avatarUrl: null,
-    scopes: ['sandbox.publish', 'sandbox.read'],
+    scopes: ['sandbox.publish', 'sandbox.read', ...(name.startsWith(withoutComments) ? [] : [commentScope])],
   };
 }

@@ -36,6 +36,16 @@ export interface PostIds {
   readonly code: string;
 }
 
+/** How a network takes a comment on a post. */
+export interface Comments {
+  /** A reply is a post of its own that answers the post; a comment stands below it. */
+  readonly form: 'reply' | 'comment';
+  /** The network's code for a connection that may not comment; null: every connection may. */
+  readonly forbidden: string | null;
+  /** Id of a comment. Absent: a reply has the id of a post. */
+  readonly id?: (random: Buffer, postId: string) => string;
+}
+
 /** The differences between the sandboxes of networks. */
 export interface Imitation {
   /** The network's own code for each refusal. */
@@ -56,6 +66,8 @@ export interface Imitation {
     readonly key: string;
     readonly nowMs: number;
   }) => PostIds;
+  /** Null: the network takes no comment from its callers. */
+  readonly comments: Comments | null;
   /** Figures of a post in the network's own members; its `insights.ts` in the domain reads them. */
   readonly postInsights: (shown: Shown, of: Counting) => Members;
   /** Whether the network also reports days before yesterday, and whether it still revises their figures. */

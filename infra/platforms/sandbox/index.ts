@@ -5,6 +5,6 @@
 export { SandboxNetwork } from './adapter.ts';
 export { type Fault, type FaultName, faultNames, faultsOf } from './faults.ts';
 export { type SandboxProfile, sandboxProfile } from './ids.ts';
-export type { LedgerFilter, LedgerRow } from './ledger.ts';
+export type { CommentRow, LedgerFilter, LedgerRow } from './ledger.ts';
 export type { GivenMedia } from './media.ts';
 export type { SandboxGap, SandboxOptions } from './options.ts';

@@ -1,4 +1,4 @@
-/** Reads the ledger: every create call that the network received. */
+/** Reads the ledger: every create call, and every comment call, that the network received. */
 import type { Platform } from '#schemas/common.ts';
 import type { GivenMedia } from './media.ts';
 
@@ -49,3 +49,28 @@ export const selectLedger = `select ${columns} from sandbox.ledger
   where seq > $1 and ($2::text[] is null or target_id = any($2)) and ($3::text[] is null or account_id = any($3))
     and ($4::text is null or platform = $4)
   order by seq limit $5`;
+
+/** One comment call that the network received. */
+export interface CommentRow {
+  readonly seq: number;
+  readonly platform: Platform;
+  readonly accountId: string;
+  readonly targetId: string;
+  /** Id of the post that it comments on. */
+  readonly postId: string;
+  readonly form: 'reply' | 'comment';
+  readonly content: string;
+  /** By the caller's clock, right before the call. */
+  readonly callStartedAt: Date;
+  /** By the network's clock. */
+  readonly seenAt: Date;
+  readonly outcome: 'created' | 'refused';
+  readonly commentId: string | null;
+  readonly refusal: string | null;
+}
+
+/** Its parameter: targetIds. */
+export const selectComments = `select seq::int as seq, platform, account_id as "accountId", target_id as "targetId",
+    post_id as "postId", form, content, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
+    comment_id as "commentId", refusal
+  from sandbox.comments where $1::text[] is null or target_id = any($1) order by seq limit 10000`;

@@ -5,7 +5,7 @@ import type { PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';
 import { handleId, segmentHash } from './ids.ts';
-import { type LedgerFilter, type LedgerRow, selectLedger } from './ledger.ts';
+import { type CommentRow, type LedgerFilter, type LedgerRow, selectComments, selectLedger } from './ledger.ts';
 import { type CreatedPost, type Line, openLine } from './line.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
 import { schema } from './schema.ts';
@@ -166,6 +166,45 @@ export class Network {
   ledger({ targetIds, accountIds, platform, after = 0, limit = 10_000 }: LedgerFilter = {}): Promise<LedgerRow[]> {
     const parameters = [after, targetIds ?? null, accountIds ?? null, platform ?? null, limit];
     return this.#query<LedgerRow & pg.QueryResultRow>(selectLedger, parameters);
+  }
+
+  /** Records a comment call, and answers with the comment's id. @param commentId `#` stands for the next message number */
+  async comment(call: Omit<CommentRow, 'seq' | 'seenAt'>): Promise<string | null> {
+    const [row] = await this.#query<{ id: string | null }>(
+      `insert into sandbox.comments (platform, account_id, target_id, post_id, form, content, call_started_at, outcome,
+         comment_id, refusal)
+       select $1, $2, $3, $4, $5, $6, $7, $8,
+         case when $9 like '%#%' then replace($9, '#', nextval('sandbox.post_number')::text) else $9 end, $10
+       returning comment_id as id`,
+      [
+        call.platform,
+        call.accountId,
+        call.targetId,
+        call.postId,
+        call.form,
+        // Postgres stores no NUL in a text.
+        call.content.replaceAll('\0', '\ufffd'),
+        call.callStartedAt,
+        call.outcome,
+        call.commentId,
+        call.refusal,
+      ],
+    );
+    return row?.id ?? null;
+  }
+
+  /** Every comment call that the network received, oldest first. */
+  comments(targetIds: readonly string[] | null): Promise<CommentRow[]> {
+    return this.#query<CommentRow & pg.QueryResultRow>(selectComments, [targetIds]);
+  }
+
+  /** Targets with more than one comment. There must never be any. */
+  duplicateComments(): Promise<{ targetId: string; comments: string[] }[]> {
+    return this.#query<{ targetId: string; comments: string[] }>(
+      `select target_id as "targetId", array_agg(comment_id order by seq) as comments from sandbox.comments
+       where outcome = 'created' group by target_id having count(*) > 1 order by min(seq)`,
+      [],
+    );
   }
 
   /** Targets with more than one post of the same segment, hidden posts included. There must never be any. */

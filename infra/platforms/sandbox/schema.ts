@@ -5,7 +5,7 @@
  * makes a second post, and its row names the first one in `duplicate_of`. `media` holds the files with the values that
  * the network found in them; `reply_to` names the post that was replied to. `clock` has one row: how far the network's
  * clock is ahead of ours. `clock_offset_ms` is that offset at the call, so that a later move of the clock adds to the
- * age of the post.
+ * age of the post. `comments` has one row for every comment call, and never changes either.
  */
 export const schema = `
 create schema if not exists sandbox;
@@ -69,6 +69,21 @@ create table if not exists sandbox.removed (
 create unique index if not exists ledger_one_post_a_key on sandbox.ledger (platform, client_key) where keyed and outcome = 'created';
 create index if not exists ledger_by_target on sandbox.ledger (target_id, seq);
 create index if not exists ledger_by_key on sandbox.ledger (platform, client_key) where outcome = 'created';
+create table if not exists sandbox.comments (
+  seq             bigint generated always as identity primary key,
+  platform        text not null,
+  account_id      text not null,
+  target_id       text not null,
+  post_id         text not null,
+  form            text not null,
+  content         text not null,
+  call_started_at timestamptz not null,
+  seen_at         timestamptz not null default clock_timestamp(),
+  outcome         text not null check (outcome in ('created', 'refused')),
+  comment_id      text,
+  refusal         text
+);
+create index if not exists comments_by_target on sandbox.comments (target_id, seq);
 create table if not exists sandbox.fired (
   target_id text not null,
   fault     text not null,
@@ -79,5 +94,7 @@ create table if not exists sandbox.fired (
 create or replace function sandbox.append_only() returns trigger language plpgsql as
   $$ begin raise exception 'the ledger is append-only'; end $$;
 create or replace trigger ledger_append_only before update or delete or truncate on sandbox.ledger
+  for each statement execute function sandbox.append_only();
+create or replace trigger comments_append_only before update or delete or truncate on sandbox.comments
   for each statement execute function sandbox.append_only();
 `;

@@ -6,8 +6,8 @@ import type { Fault, FaultName } from './faults.ts';
 import type { Looked } from './media.ts';
 import type { Network } from './network.ts';
 
-const answers = ['timeout_before', 'timeout_after', 'error_before', 'error_after', 'late'] as const;
-const refusals = ['token_death', 'rate_limit', 'reject', 'duplicate'] as const;
+export const answers = ['timeout_before', 'timeout_after', 'error_before', 'error_after', 'late'] as const;
+export const refusals = ['token_death', 'rate_limit', 'reject', 'duplicate'] as const;
 type Answer = (typeof answers)[number];
 
 /** The text of the answer that the caller of the boundary gets, or of its absence. */
@@ -18,6 +18,12 @@ export const said: Readonly<Record<Answer, string>> = {
   error_after: '500 Internal Server Error',
   late: '504 Gateway Timeout',
 };
+
+export const untilAborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 
 /**
  * The answer to the boundary call. It is decided before the boundary: no await may lie between the boundary and the

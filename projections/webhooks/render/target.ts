@@ -222,6 +222,8 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         }),
       },
     ],
+    TargetFirstCommentScheduled: 'a try of the comment, whose outcome is told',
+    TargetFirstCommentStarted: 'a try of the comment, whose outcome is told',
     TargetFirstCommentPosted: [
       {
         type: 'target.first_comment_posted',

@@ -44,10 +44,6 @@ const shapeOf = (owner: string, key: string, rule: OverrideRule, components: Com
   }
 };
 
-/** The check of a publication refuses a comment, which only a draft may have until the service supports it. */
-const aboutOf = ({ type, about }: OverrideRule): string =>
-  type === 'comment' ? `${about} Not supported yet: only a draft may have it.` : about;
-
 const overridesOf = (platform: Platform, components: Components): ContractNode => {
   const { name, overrides } = rulesOf(platform);
   const required = Object.entries(overrides)
@@ -60,7 +56,7 @@ const overridesOf = (platform: Platform, components: Components): ContractNode =
     properties: Object.fromEntries(
       Object.entries(overrideRules(platform)).map(([key, rule]) => [
         key,
-        { ...shapeOf(name, key, rule, components), description: withDefault(aboutOf(rule), rule.default ?? null) },
+        { ...shapeOf(name, key, rule, components), description: withDefault(rule.about, rule.default ?? null) },
       ]),
     ),
     additionalProperties: true,

@@ -31,6 +31,7 @@ export const targetExample = {
   failure: null,
   retryAt: null,
   firstComment: null,
+  firstCommentExternalId: null,
   firstCommentIssue: null,
   title: null,
   content: 'Our winter menu is here.',

@@ -11,6 +11,8 @@ export const failureCodes = {
   network_rate_limited: 'The network limits the rate of calls; the publisher tries again at retryAt.',
   content_rejected: 'The network refused the content for good.',
   duplicate_content: 'The network reports that it already has this content.',
+  comment_not_permitted:
+    'The connection lacks the permission to comment: connect the account again and grant it. The post stays published.',
   network_down: 'The network did not answer before anything was published; the publisher tries again.',
   processing_timeout: 'The network is still processing the post; nothing is visible yet.',
   content_changed:

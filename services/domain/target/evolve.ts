@@ -1,6 +1,6 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Fact } from '../decider.ts';
-import type { NetworkPost, TargetCommon, TargetState } from './state.ts';
+import type { FirstComment, NetworkPost, TargetCommon, TargetState } from './state.ts';
 
 export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState => {
   if (event.type === 'TargetScheduled') return state.status === 'none' ? scheduled(event.data) : state;
@@ -59,7 +59,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { ...state, boundary: null, common: withSegment(common, event.data) };
 
     case 'TargetPublished':
-      return { status: 'published', ...postOf(event.data), removedAt: null, common };
+      return { status: 'published', ...postOf(event.data), removedAt: null, firstComment: null, common };
     case 'TargetFailed': {
       const { attempt, failure } = event.data;
       return { status: 'failed', failure, common: { ...common, attempts: attempt } };
@@ -82,15 +82,27 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       if (outcome === 'absent') return pending(common, fact.occurredAt);
       if (outcome === 'failed' && failure !== null) return { status: 'failed', failure, common };
       const post = { externalId: externalId ?? '', permalink, publishedAt: publishedAt ?? fact.occurredAt };
-      return { status: 'published', ...post, removedAt: null, common };
+      return { status: 'published', ...post, removedAt: null, firstComment: null, common };
     }
     case 'TargetRemovedOnPlatform':
       return state.status === 'published' ? { ...state, removedAt: event.data.observedAt } : state;
-    case 'TargetHandedToPlatform':
+    case 'TargetFirstCommentScheduled':
+    case 'TargetFirstCommentStarted':
     case 'TargetFirstCommentPosted':
     case 'TargetFirstCommentFailed':
+      return state.status === 'published' ? { ...state, firstComment: commentOf(event) } : state;
+    case 'TargetHandedToPlatform':
       return state;
   }
+};
+
+type CommentEvent = Extract<TargetEvent, { type: `TargetFirstComment${string}` }>;
+
+const commentOf = (event: CommentEvent): FirstComment | null => {
+  if (event.type === 'TargetFirstCommentScheduled') {
+    return { status: 'due', try: event.data.try, dueAt: event.data.dueAt };
+  }
+  return event.type === 'TargetFirstCommentStarted' ? { status: 'calling', ...event.data } : null;
 };
 
 const pending = (common: TargetCommon, retryAt: string | null = null): TargetState => ({

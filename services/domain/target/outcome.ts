@@ -1,5 +1,6 @@
 import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
+import { commentAfter } from './first-comment.ts';
 import { type Claim, claimOf, type NetworkPost, requireClaim, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
@@ -18,22 +19,24 @@ export interface RecordPublished extends Claim, NetworkPost {
   readonly type: 'RecordPublished';
   /** The published segment of a thread. */
   readonly segment?: Segment | null;
+  /** When the first comment is due; null or absent: none is wanted. */
+  readonly commentDueAt?: string | null;
 }
 
 export const recordPublished = (command: RecordPublished, state: TargetState): readonly TargetEvent[] => {
   const target = requireClaim(state, command);
-  const { externalId, permalink, publishedAt, segment = null } = command;
+  const { externalId, permalink, publishedAt, segment = null, commentDueAt = null } = command;
   if (target.boundary !== null && target.boundary.segment?.index !== segment?.index) {
     throw new Rejection('segment_out_of_turn', 'The boundary was crossed for another segment of the thread.');
   }
-  const published = (post: NetworkPost): TargetEvent => ({
-    type: 'TargetPublished',
-    data: { ...claimOf(target), ...post },
-  });
+  const published = (post: NetworkPost): readonly TargetEvent[] => [
+    { type: 'TargetPublished', data: { ...claimOf(target), ...post } },
+    ...commentAfter(commentDueAt, post.externalId),
+  ];
   const post = { externalId, permalink, publishedAt };
-  if (segment === null) return [published(post)];
+  if (segment === null) return published(post);
   const { event, head } = segmentOut(target, segment, post);
-  return head === null ? [event] : [event, published(head)];
+  return head === null ? [event] : [event, ...published(head)];
 };
 
 export interface RecordFailed extends Claim {

@@ -1,5 +1,6 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
+import { commentAfter } from './first-comment.ts';
 import { requireScheduled, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
@@ -10,6 +11,8 @@ export interface Settle {
   readonly by: 'reconcile' | 'admin';
   /** The segment of a thread that the person settles. */
   readonly segment?: number;
+  /** When the first comment is due if the post is published; null or absent: none is wanted. */
+  readonly commentDueAt?: string | null;
   readonly outcome:
     | {
         readonly kind: 'published';
@@ -29,7 +32,7 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   if (target.status !== 'outcome_unknown') {
     throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
   }
-  const { outcome, by, now } = command;
+  const { outcome, by, now, commentDueAt = null } = command;
   if (by === 'admin') requireUnknownSegment(target, command);
   const settled = (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>): TargetEvent => ({
     type: 'TargetOutcomeSettled',
@@ -40,8 +43,14 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
     return [settled({ outcome: 'failed', failure: failureOfThread(target, outcome.failure) })];
   }
   const { externalId, permalink, publishedAt } = outcome;
+  const published = (
+    post: Pick<SettledOutcome, 'externalId' | 'permalink' | 'publishedAt'>,
+  ): readonly TargetEvent[] => [
+    settled({ outcome: 'published', ...post }),
+    ...commentAfter(commentDueAt, post.externalId),
+  ];
   const segment = target.boundary?.segment ?? null;
-  if (segment === null) return [settled({ outcome: 'published', externalId, permalink, publishedAt })];
+  if (segment === null) return published({ externalId, permalink, publishedAt });
   if (externalId === null) {
     throw new Rejection(
       'segment_id_required',
@@ -49,7 +58,7 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
     );
   }
   const { event, head } = segmentOut(target, segment, { externalId, permalink, publishedAt });
-  if (head !== null) return [event, settled({ outcome: 'published', ...head })];
+  if (head !== null) return [event, ...published(head)];
   return [event, { type: 'TargetRequeued', data: { by: 'schedule', dueAt: now } }];
 };
 

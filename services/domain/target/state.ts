@@ -35,6 +35,12 @@ export interface TargetCommon extends PlannedTarget {
   readonly appliedCommands: readonly string[];
 }
 
+/** The comment that follows the published target, until it is posted or given up. */
+export type FirstComment =
+  | { readonly status: 'due'; readonly try: number; readonly dueAt: string }
+  /** The call may be under way until the deadline. */
+  | { readonly status: 'calling'; readonly try: number; readonly deadline: string };
+
 type Situation =
   | { readonly status: 'awaiting_approval' }
   | {
@@ -62,6 +68,8 @@ type Situation =
       readonly status: 'published';
       /** Instant at which a check found the post removed from the network. */
       readonly removedAt: string | null;
+      /** Null: none is wanted, or it has its outcome. */
+      readonly firstComment: FirstComment | null;
     } & NetworkPost)
   | { readonly status: 'failed'; readonly failure: Failure }
   | { readonly status: 'canceled' };

@@ -27,11 +27,12 @@ const needed = async (platform: Platform): Promise<readonly PublishMedia[]> => {
   clips ??= await clipForAdapter();
   return neededNow(platform);
 };
-const account = (platform: Platform, username = 'acme') => ({
-  id: randomUUID(),
-  externalId: sandboxProfile(platform, username).externalId,
-  username,
-});
+const account = (platform: Platform, username = 'acme') => {
+  const { externalId, scopes } = sandboxProfile(platform, username);
+  return { id: randomUUID(), externalId, username, scopes };
+};
+/** Networks on which a comment needs a permission of its own. */
+const asking: readonly Platform[] = ['instagram', 'facebook', 'youtube'];
 const short = { boundaryDeadlineMs: 400, pollMs: 20 } as const;
 
 suite('sandbox network as a platform', (t) => {
@@ -55,9 +56,14 @@ suite('sandbox network as a platform', (t) => {
         (await reader.creates(targetId)).flatMap(({ outcome, postId }) =>
           outcome === 'created' && postId ? [postId] : [],
         ),
+      comments: async (targetId) =>
+        (await reader.comments([targetId])).flatMap(({ outcome, commentId }) =>
+          outcome === 'created' && commentId ? [commentId] : [],
+        ),
       scripted: (fault, ms) => `Hi [[sandbox:${fault} once${ms === undefined ? '' : ` ${ms}ms`}]]`,
       platforms,
       account: (platform) => account(platform),
+      silent: (platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
       overrides: required,
       media: needed,
     };
@@ -127,6 +133,56 @@ suite('sandbox network', (t) => {
       match(outcome.permalink ?? '', shapes[platform][1]);
       deepEqual(sandboxProfile(platform, 'acme'), sandboxProfile(platform, ' @Acme '));
     }
+  });
+
+  t('each network takes a comment in its own form; the ledger of comments keeps every call', async () => {
+    const shapes = {
+      x: ['reply', /^\d{19}$/],
+      threads: ['reply', /^\d{17}$/],
+      bluesky: ['reply', /^at:\/\/did:plc:[a-z2-7]{24}\/app\.bsky\.feed\.post\/3[2-7a-z]{12}$/],
+      // In the chat of the post.
+      telegram: ['reply', /^-100\d{10}:\d+$/],
+      linkedin: ['comment', /^urn:li:comment:\(urn:li:share:\d{19},7\d{18}\)$/],
+      instagram: ['comment', /^178\d{14}$/],
+      facebook: ['comment', /^\d{15}_\d{15}$/],
+      youtube: ['comment', /^Ug[\w-]{24}$/],
+    } as const;
+    for (const platform of platforms) {
+      const asked = request(platform);
+      const { outcome } = await publish(asked);
+      ok(outcome.kind === 'published', platform);
+      const { targetId, account: by } = asked;
+      const { externalId } = outcome;
+      const granted = { ...by, scopes: sandboxProfile(platform, 'acme').scopes };
+      const said = (content: string) =>
+        network.comment({ targetId, platform, account: granted, externalId, content }, AbortSignal.timeout(400));
+      if (!capabilities(platform).firstComment) {
+        await rejects(said('hi'), /takes no comments/);
+        deepEqual(await network.comments([targetId]), []);
+        continue;
+      }
+      const [form, shape] = shapes[platform as keyof typeof shapes];
+      equal((await said('no [[sandbox:reject once]]')).kind, 'failed');
+      const posted = await said('yes \0 [[sandbox:reject once]]');
+      ok(posted.kind === 'posted', platform);
+      match(posted.externalId, shape);
+      if (platform === 'telegram') equal(posted.externalId.split(':')[0], externalId.split(':')[0]);
+      const rows = await network.comments([targetId]);
+      deepEqual(
+        rows.map((row) => [row.platform, row.accountId, row.postId, row.form, row.outcome, row.commentId, row.refusal]),
+        [
+          [platform, by.id, externalId, form, 'refused', null, 'content_rejected'],
+          [platform, by.id, externalId, form, 'created', posted.externalId, null],
+        ],
+      );
+      equal(rows[1]?.content, 'yes \ufffd [[sandbox:reject once]]');
+    }
+    deepEqual(await network.duplicateComments(), []);
+  });
+
+  t('an account that did not grant the permission to comment is named so', () => {
+    deepEqual(sandboxProfile('instagram', 'acme').scopes, ['sandbox.publish', 'sandbox.read', 'sandbox.comment']);
+    deepEqual(sandboxProfile('instagram', 'No-Comments-acme').scopes, ['sandbox.publish', 'sandbox.read']);
   });
 
   t('the ledger keeps every create call in order', async () => {

@@ -168,6 +168,12 @@ suite('published: targets', (t) => {
   t('events after the publication', async () => {
     const done = target('TargetPublished', { ...claim, ...there });
     await given(scheduled, started, done)
+      .when(target('TargetFirstCommentScheduled', { try: 1, dueAt: at(90), refusal: null }))
+      .gives({});
+    await given(scheduled, started, done)
+      .when(target('TargetFirstCommentStarted', { try: 1, deadline: at(95) }))
+      .gives({});
+    await given(scheduled, started, done)
       .when(target('TargetFirstCommentPosted', { externalId: 'x-2' }))
       .gives({ 'target.first_comment_posted': { ...ids, commentExternalId: 'x-2' } });
     const issue = { code: 'platform_rejected', message: 'Too long.', platformCode: '400' };

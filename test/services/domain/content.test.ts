@@ -1,5 +1,6 @@
-import { deepEqual } from 'node:assert/strict';
-import { contentFor } from '#domain/content.ts';
+import { deepEqual, equal } from 'node:assert/strict';
+import { contentFor, firstCommentOf } from '#domain/content.ts';
+import { platforms } from '#schemas/common.ts';
 import type { Variant } from '#schemas/post.ts';
 import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -55,5 +56,15 @@ suite('content of a post for one network', (t) => {
     deepEqual(contentFor(body, 'x'), { segments: segments, overrides });
     deepEqual(contentFor(body, 'threads'), { segments: segments, overrides: {} });
     deepEqual(contentFor(body, 'bluesky').segments, [{ content: 'base', mediaIds: ['m'] }]);
+  });
+
+  t('the first comment is text, on a network that takes one', () => {
+    for (const platform of platforms) {
+      const wanted = platform === 'tiktok' || platform === 'pinterest' ? null : ' hi';
+      equal(firstCommentOf(platform, { firstComment: ' hi' }), wanted, platform);
+    }
+    for (const firstComment of [undefined, null, '', ' \n', 7, ['hi']])
+      equal(firstCommentOf('x', { firstComment }), null);
+    equal(firstCommentOf('x', {}), null);
   });
 });

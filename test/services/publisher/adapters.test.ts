@@ -36,6 +36,7 @@ const adapter = (
   absenceIsProof: () => false,
   publish,
   reconcile: async () => ({ kind: 'absent' }),
+  comment: async () => ({ kind: 'posted', externalId: 'c' }),
   ...over,
 });
 

@@ -38,6 +38,7 @@ suite('publisher and accounts that lapse', (t) => {
       settleWindowMs: () => 60_000,
       absenceIsProof: () => false,
       reconcile: async () => ({ kind: 'absent' }),
+      comment: async () => ({ kind: 'unknown', failure }),
       publish: async () => {
         calls += 1;
         await until('all of them were called', () => calls === targetIds.length);

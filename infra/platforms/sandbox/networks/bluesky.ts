@@ -24,6 +24,7 @@ export const bluesky: Imitation = {
   spreadMs: 10 * hourMs,
   accountId: (seed) => `did:plc:${letters(seed, base32, 24)}`,
   postIds: ({ account, key }) => ({ id: `at://${account}/app.bsky.feed.post/${key}`, code: key }),
+  comments: { form: 'reply', forbidden: null },
   postInsights,
   pastDays: 'none',
   accountInsights,

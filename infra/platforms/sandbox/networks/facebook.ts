@@ -80,6 +80,11 @@ export const facebook: Imitation = {
   spreadMs: 20 * hourMs,
   accountId: (seed) => `1${digits(seed, 14)}`,
   postIds: ({ random, code, account }) => ({ id: `${account}_${digits(random, 15)}`, code }),
+  comments: {
+    form: 'comment',
+    forbidden: '200',
+    id: (random, postId) => `${postId.slice(postId.indexOf('_') + 1)}_${digits(random, 15)}`,
+  },
   postInsights,
   pastDays: 'revised',
   accountInsights,

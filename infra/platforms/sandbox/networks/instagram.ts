@@ -90,6 +90,7 @@ export const instagram: Imitation = {
   spreadMs: 30 * hourMs,
   accountId: (seed) => `1784${digits(seed, 13)}`,
   postIds: ({ random, code }) => ({ id: `180${digits(random, 14)}`, code: `D${code}` }),
+  comments: { form: 'comment', forbidden: '10', id: (random) => `178${digits(random, 14)}` },
   postInsights,
   pastDays: 'final',
   accountInsights,

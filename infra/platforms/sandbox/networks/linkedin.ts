@@ -58,6 +58,11 @@ export const linkedin: Imitation = {
   spreadMs: 2 * dayMs,
   accountId: (seed) => `urn:li:organization:${digits(seed, 8)}`,
   postIds: ({ random, code }) => ({ id: `urn:li:share:7${digits(random, 18)}`, code }),
+  comments: {
+    form: 'comment',
+    forbidden: null,
+    id: (random, postId) => `urn:li:comment:(${postId},7${digits(random, 18)})`,
+  },
   postInsights,
   pastDays: 'final',
   accountInsights,

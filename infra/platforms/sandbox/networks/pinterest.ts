@@ -47,6 +47,7 @@ export const pinterest: Imitation = {
   spreadMs: 30 * dayMs,
   accountId: (seed) => `9${digits(seed, 17)}`,
   postIds: ({ random, code }) => ({ id: `1${digits(random, 17)}`, code }),
+  comments: null,
   postInsights,
   pastDays: 'final',
   accountInsights,

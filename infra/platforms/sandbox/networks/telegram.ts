@@ -24,6 +24,7 @@ export const telegram: Imitation = {
   spreadMs: 14 * hourMs,
   accountId: (seed) => `-1001${digits(seed, 9)}`,
   postIds: ({ account }) => ({ id: `${account}:#`, code: '#' }),
+  comments: { form: 'reply', forbidden: null },
   postInsights,
   pastDays: 'none',
   accountInsights,

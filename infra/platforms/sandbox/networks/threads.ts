@@ -32,6 +32,7 @@ export const threads: Imitation = {
   spreadMs: 10 * hourMs,
   accountId: (seed) => `2${digits(seed, 16)}`,
   postIds: ({ random, code }) => ({ id: `180${digits(random, 14)}`, code: `D${code}` }),
+  comments: { form: 'reply', forbidden: null },
   postInsights,
   pastDays: 'final',
   accountInsights,

@@ -25,6 +25,7 @@ export const tiktok: Imitation = {
   accountId: (seed) => `-000${seed.toString('base64url').slice(0, 32)}`,
   handleId: (random) => `v_pub_file~v2-1.7${digits(random, 18)}`,
   postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),
+  comments: null,
   postInsights,
   pastDays: 'none',
   accountInsights,

@@ -63,6 +63,7 @@ export const x: Imitation = {
     const id = ((BigInt(nowMs) - 1_288_834_974_657n) << 22n) | (BigInt(`0x${random.toString('hex')}`) & 0x3fffffn);
     return { id: id.toString(), code };
   },
+  comments: { form: 'reply', forbidden: null },
   postInsights,
   pastDays: 'none',
   accountInsights,

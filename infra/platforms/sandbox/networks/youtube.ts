@@ -81,6 +81,11 @@ export const youtube: Imitation = {
   accountId: (seed) => `UC${seed.toString('base64url').slice(0, 22)}`,
   handleId: (random) => random.toString('base64url'),
   postIds: ({ random, code }) => ({ id: random.toString('base64url').slice(0, 11), code }),
+  comments: {
+    form: 'comment',
+    forbidden: 'insufficientPermissions',
+    id: (random) => `Ug${random.toString('base64url').slice(0, 24)}`,
+  },
   postInsights,
   pastDays: 'revised',
   accountInsights,

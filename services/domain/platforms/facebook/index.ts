@@ -34,7 +34,8 @@ export const facebook: NetworkRules = {
   overrides: {
     contentType: { about: 'The form of the post.', type: 'enum', values: ['feed', 'reel', 'story'], default: 'feed' },
     firstComment: {
-      about: 'A comment on the published post. If it fails, the post stays published and `firstCommentIssue` says why.',
+      about:
+        'A comment on the published post. If it fails, the post stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
       type: 'comment',
       asPost: false,
     },

@@ -41,7 +41,8 @@ export const instagram: NetworkRules = {
       values: ['feed', 'reel', 'story'],
     },
     firstComment: {
-      about: 'A comment on the published post. If it fails, the post stays published and `firstCommentIssue` says why.',
+      about:
+        'A comment on the published post. If it fails, the post stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
       type: 'comment',
       asPost: false,
     },

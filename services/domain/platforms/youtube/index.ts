@@ -83,7 +83,7 @@ export const youtube: NetworkRules = {
     },
     firstComment: {
       about:
-        'A top-level comment on the published video. If it fails, the video stays published and `firstCommentIssue` says why.',
+        'A top-level comment on the published video. If it fails, the video stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
       type: 'comment',
       asPost: false,
     },

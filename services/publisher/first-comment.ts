@@ -1,0 +1,145 @@
+import type { CommentOutcome, CommentRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
+import { firstCommentOf } from '#domain/content.ts';
+import { firstCommentInterrupted, interrupted, noAdapter, outcomeUnknown } from '#domain/publish-failures.ts';
+import type { FirstComment, TargetCommand, TargetIn } from '#domain/target.ts';
+import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { within } from '#runtime/process/within.ts';
+import type { Failure, FirstCommentIssue } from '#schemas/target.ts';
+import { adapterTimes } from './adapter-times.ts';
+import { graceMs } from './call.ts';
+import { cleanFailure } from './clean.ts';
+import { adapterOf, type WorkContext } from './context.ts';
+import { accountFault } from './faults.ts';
+import { ClaimLost } from './leased-target.ts';
+import { reportLapse } from './outcome.ts';
+import type { Conditions, Content } from './related-streams.ts';
+import { accountOf } from './request.ts';
+import { minLeft } from './steps.ts';
+import { Deadline } from './time.ts';
+
+/** The worker's step that comments on a published target. */
+
+/**
+ * Makes one try of the comment. The try is recorded before its call; if the worker dies between the two, or before the
+ * outcome is recorded, the next worker finds the try after its deadline and records that its outcome is unknown.
+ */
+export const commentOn = async (
+  context: WorkContext,
+  target: TargetIn<'published'>,
+  comment: FirstComment,
+): Promise<void> => {
+  const { tools, leased } = context;
+  if (comment.status === 'calling') {
+    await leased.record({ type: 'LapseFirstComment', now: leased.now() });
+    return;
+  }
+  const [conditions, content] = await Promise.all([
+    context.conditions.current(target),
+    context.streams.content(target),
+  ]);
+  const adapter = adapterOf(context, target, conditions);
+  const refused = refusalOf(conditions, adapter);
+  if (adapter === null || refused !== null) {
+    await leased.record({ type: 'RefuseFirstComment', issue: issueOf(refused ?? noAdapter) });
+    return;
+  }
+  const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, tools.config);
+  const deadline = new Deadline(boundaryDeadlineMs);
+  try {
+    const now = leased.now();
+    const until = new Date(Date.parse(now) + boundaryDeadlineMs).toISOString();
+    await leased.record({ type: 'StartFirstComment', now, deadline: until });
+    faultPoint('publisher:after-comment-start');
+    if (!leased.lease.isHeld()) throw new ClaimLost('the lease ran out before the call');
+    const outcome =
+      deadline.leftMs() < minLeft(boundaryDeadlineMs)
+        ? ({ kind: 'deferred', failure: interrupted } as const)
+        : await call(context, adapter, requestOf(target, content, conditions), deadline);
+    faultPoint('publisher:after-comment-call');
+    await leased.recordUntilStored(commandOf(context, comment.try, outcome), leased.lease.signal);
+    faultPoint('publisher:after-comment');
+    if (outcome.kind === 'failed') await reportLapse(context, target, outcome.failure);
+  } finally {
+    deadline.clear();
+  }
+};
+
+/** Why no call can succeed; null: one can. */
+const refusalOf = ({ account, client }: Conditions, adapter: PlatformAdapter | null): Failure | null => {
+  if (client.state.status !== 'live') return firstCommentInterrupted;
+  const fault = accountFault(account.state);
+  if (fault !== null) return fault.failure;
+  return adapter === null ? noAdapter : null;
+};
+
+const requestOf = (
+  target: TargetIn<'published'>,
+  { overrides }: Content,
+  { account: { state } }: Conditions,
+): CommentRequest => {
+  const { targetId, platform } = target.common;
+  const content = firstCommentOf(platform, overrides);
+  if (content === null) throw new BrokenInvariant(`target ${targetId} has a comment due and no text of it`);
+  const scopes = state.status === 'none' ? [] : state.scopes;
+  return {
+    targetId,
+    platform,
+    account: { ...accountOf(target, state), scopes },
+    externalId: target.externalId,
+    content,
+  };
+};
+
+/** Calls the adapter once. After an error, or without an answer, the comment may be there. */
+const call = (
+  { tools }: WorkContext,
+  adapter: PlatformAdapter,
+  request: CommentRequest,
+  deadline: Deadline,
+): Promise<CommentOutcome> => {
+  const unknown = (): CommentOutcome => ({ kind: 'unknown', failure: outcomeUnknown });
+  const answered = adapter.comment(request, deadline.signal).catch((error: unknown) => {
+    tools.logger.error({ err: error, targetId: request.targetId }, 'the adapter threw while commenting');
+    return unknown();
+  });
+  return within(deadline.leftMs() + graceMs, answered, unknown);
+};
+
+const commandOf = ({ tools, leased }: WorkContext, tried: number, outcome: CommentOutcome): TargetCommand => {
+  const command = { type: 'EndFirstComment', try: tried } as const;
+  const now = Date.parse(leased.now());
+  const refused = (failure: Failure, retryAt: number | null): TargetCommand => ({
+    ...command,
+    outcome: {
+      kind: 'refused',
+      issue: issueOf(failure),
+      retryAt: retryAt === null ? null : new Date(retryAt).toISOString(),
+    },
+  });
+  switch (outcome.kind) {
+    case 'posted':
+      return {
+        ...command,
+        outcome: { kind: 'posted', externalId: wellFormedText(outcome.externalId, 500) || 'unknown' },
+      };
+    case 'failed':
+      return refused(outcome.failure, null);
+    case 'rate_limited':
+      return refused(outcome.failure, Math.max(Date.parse(wellFormedInstant(outcome.retryAt) ?? leased.now()), now));
+    case 'deferred': {
+      const delay = tools.config.deferDelaysMs[tried - 1];
+      return refused(outcome.failure, delay === undefined ? null : now + delay * (1 + tools.random() / 10));
+    }
+    case 'unknown':
+      return { ...command, outcome: { kind: 'unknown' } };
+  }
+};
+
+/** The words of the network follow ours. */
+const issueOf = (failure: Failure): FirstCommentIssue => {
+  const { code, message, platformCode, platformMessage } = cleanFailure(failure);
+  const words = platformMessage === null ? message : `${message} The network: ${platformMessage}`;
+  return { code, message: wellFormedText(words, 2_000), platformCode };
+};
