@@ -7,7 +7,7 @@ import { stopsLane } from '#runtime/process/faults.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { type Projection, projectionOf, projections } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
-import { addSearched } from './tables.ts';
+import { addColumns } from './tables.ts';
 
 /**
  * Runs projections, one consumer each, on the live generation; the runner follows when another generation goes live.
@@ -213,8 +213,7 @@ class Runner {
         await pause(announceMs, signal);
         return null;
       }
-      const isSearched = this.#projection.models.some(({ searched }) => searched !== null);
-      if (isSearched && found.live !== this.#generation) await addSearched(this.#options.pool);
+      if (found.live !== this.#generation) await addColumns(this.#options.pool);
       await this.#generations.announce({ instance: this.#instance, name, generation: found.live });
       this.#waits = null;
       return found.live;

@@ -23,13 +23,17 @@ const createIndex = (model: Model, generation: number, at: number): string => {
 /** Columns of a model with a searched text; null on rows that a release without them wrote. */
 const searchedColumns = ['searched text', 'searched_revision int4'];
 
-const createTable = (model: Model, generation: number): string => {
-  const table = tableOf(model, generation);
-  // All nullable: a placeholder has only its id, workspace and revision.
-  const own = Object.entries(model.columns).map(([name, type]) => {
+/** All nullable: a placeholder has only its id, workspace and revision. */
+const columnsOf = (model: Model): readonly string[] => [
+  ...Object.entries(model.columns).map(([name, type]) => {
     const counted = model.counted[name];
     return counted === undefined ? `${name} ${type}` : `${name} ${type} default ${counted}`;
-  });
+  }),
+  ...(model.searched === null ? [] : searchedColumns),
+];
+
+const createTable = (model: Model, generation: number): string => {
+  const table = tableOf(model, generation);
   const base = [
     'id uuid primary key',
     'workspace_id uuid not null',
@@ -37,10 +41,9 @@ const createTable = (model: Model, generation: number): string => {
     'created_at timestamptz',
     'updated_at timestamptz',
   ];
-  const searched = model.searched === null ? [] : searchedColumns;
   const indexes = model.indexes.map((_index, at) => createIndex(model, generation, at));
   return [
-    `create table if not exists ${table} (${[...base, ...own, ...model.generated, ...searched].join(', ')}) with (fillfactor = 85)`,
+    `create table if not exists ${table} (${[...base, ...columnsOf(model), ...model.generated].join(', ')}) with (fillfactor = 85)`,
     ...indexes,
   ].join(';\n');
 };
@@ -69,7 +72,7 @@ interface Live {
   readonly name: string;
   readonly shape: number;
   readonly live: number;
-  /** Indexes in the schema, and views that show the searched text. */
+  /** Indexes in the schema, and columns of views as `view.column`. */
   readonly existing: readonly string[];
 }
 
@@ -81,8 +84,7 @@ const missing = async (
   const { rows } = await db.query<Live>(
     `select name, shape, live, array(
        select indexname::text from pg_indexes where schemaname = 'read'
-       union all select table_name::text from information_schema.columns
-         where table_schema = 'read' and column_name = 'searched_revision'
+       union all select table_name || '.' || column_name from information_schema.columns where table_schema = 'read'
      ) as existing from ops.projections`,
   );
   return projections.flatMap(({ name, shape, models }) => {
@@ -101,12 +103,13 @@ const missingIndexes = (model: Model, { live, existing }: Live): readonly string
   );
 
 /**
- * The columns have no default, so no row is rewritten. The view is locked before its table, as readers do: in the other
- * order the two would deadlock.
+ * A column without a default rewrites no row: a fold that reads it must take null for a row that an older release wrote.
+ * The view is locked before its table, as readers do: in the other order the two would deadlock.
  */
-const missingSearched = (model: Model, { live, existing }: Live): readonly string[] => {
-  if (model.searched === null || existing.includes(model.name)) return [];
-  const added = searchedColumns.map((column) => `add column if not exists ${column}`).join(', ');
+const missingColumns = (model: Model, { live, existing }: Live): readonly string[] => {
+  const lacking = columnsOf(model).filter((column) => !existing.includes(`${model.name}.${column.split(' ', 1)[0]}`));
+  if (lacking.length === 0) return [];
+  const added = lacking.map((column) => `add column if not exists ${column}`).join(', ');
   return [
     `lock table read.${model.name} in access exclusive mode;
      alter table ${tableOf(model, live)} ${added};
@@ -131,7 +134,7 @@ const addMissing = async (pool: Pool, lacking: typeof missingIndexes): Promise<v
  * For tables that a release without these columns made; a rebuild by that release may bring such a table live at any
  * time.
  */
-export const addSearched = (pool: Pool): Promise<void> => addMissing(pool, missingSearched);
+export const addColumns = (pool: Pool): Promise<void> => addMissing(pool, missingColumns);
 
 /**
  * Creates missing tables and views and never changes what a running process reads. A new projection starts at
@@ -139,7 +142,7 @@ export const addSearched = (pool: Pool): Promise<void> => addMissing(pool, missi
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   await migrateTables(pool);
-  await addSearched(pool);
+  await addColumns(pool);
   await addMissing(pool, missingIndexes);
 };
 

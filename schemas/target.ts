@@ -91,6 +91,18 @@ export const PlannedTarget = Type.Object({
 });
 export type PlannedTarget = Static<typeof PlannedTarget>;
 
+const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } = PlannedTarget.properties;
+/** The time of a target, and the zone and the mode that follow from it. */
+export const TargetTime = Type.Object({
+  dueAt,
+  scheduledLocal,
+  timezone,
+  jitterSeconds,
+  scheduleMode,
+  scheduleModeReason,
+});
+export type TargetTime = Static<typeof TargetTime>;
+
 /** One post of a thread: its index, from 0, and the number of segments. */
 export const Segment = Type.Object({
   index: Type.Integer({ minimum: 0, maximum: 49 }),
@@ -114,12 +126,8 @@ export const targetEvents = {
     scheduledLocal: Nullable(LocalDateTime),
     jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
   }),
-  TargetRevised: Type.Object({
-    postRevision: Type.Integer({ minimum: 0 }),
-    dueAt: Instant,
-    scheduledLocal: Nullable(LocalDateTime),
-    jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
-  }),
+  /** The target goes out with the content of this revision of its post. A failed one stays failed until it is requeued. */
+  TargetRevised: Type.Object({ postRevision: Type.Integer({ minimum: 0 }), ...TargetTime.properties }),
   TargetCanceled: Type.Object({
     reason: Type.Enum(['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected']),
     /** Revision of the post's intent that this carries out; null when the target was canceled on its own. */
@@ -166,7 +174,7 @@ export const targetEvents = {
     failure: Nullable(Failure),
     by: Type.Enum(['reconcile', 'admin', 'policy']),
   }),
-  TargetRequeued: Type.Object({ by: Type.Enum(['schedule', 'retry']), dueAt: Instant }),
+  TargetRequeued: Type.Object({ by: Type.Enum(['schedule', 'retry', 'revise']), dueAt: Instant }),
   TargetFirstCommentPosted: Type.Object({ externalId: Type.String({ maxLength: 500 }) }),
   TargetFirstCommentFailed: Type.Object({
     code: Type.String({ maxLength: 100 }),
@@ -182,6 +190,8 @@ export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   TargetCanceled: [sameData],
   /** Version 2 has `by: policy`. */
   TargetOutcomeSettled: [sameData],
+  /** Version 2 has `by: revise`. */
+  TargetRequeued: [sameData],
 };
 
 export const targetStatuses = [

@@ -6,7 +6,7 @@ import { projectionOf } from '#projections/index.ts';
 import { listPosts } from '#projections/posts.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { runProjections } from '#projections/run.ts';
-import { addSearched, migrate } from '#projections/tables.ts';
+import { addColumns, migrate } from '#projections/tables.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { searchedCharacters } from '#schemas/post.ts';
@@ -224,7 +224,7 @@ suite('searching posts', (t) => {
     await writtenBefore(randomUUID(), workspaceId, 0, 'From before');
     const reader = await pool.connect();
     try {
-      await Promise.all([migrate(pool), addSearched(pool)]);
+      await Promise.all([migrate(pool), addColumns(pool)]);
       assert.equal((await found(workspaceId, 'BEFORE')).length, 1);
       // Where nothing is missing, the migration waits for no reader and no writer.
       await reader.query('begin; lock table read.posts in row exclusive mode');

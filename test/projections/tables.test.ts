@@ -23,6 +23,16 @@ suite('tables of read models', (t) => {
     assert.deepEqual(await indexes(), before);
   });
 
+  t('a live table of an older release gets its missing columns, and its view shows them', async () => {
+    await world.pool.query(`
+      drop view read.posts;
+      alter table read.posts_v1 drop column body_revision, drop column earlier, drop column searched;
+      create view read.posts as select * from read.posts_v1 where revision >= 0`);
+    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
+    await world.pool.query('select body_revision, earlier, searched from read.posts');
+    assert.ok((await indexes()).some(({ indexdef }) => indexdef.includes('earlier')));
+  });
+
   t('a table of another shape is not changed', async () => {
     await drop('posts_v1_6');
     await shape(99);
