@@ -28,7 +28,7 @@ interface Changes {
 /** True when the batch holds the stream from its first event on without a gap: then the fold needs no stored row. */
 const isWhole = (events: readonly DecodedEvent[]): boolean => events.every((event, at) => event.revision === at);
 
-const columnsToLoad = (model: Model): string => {
+const columnsToLoad = (model: Model, isWarm: boolean): string => {
   const own = Object.keys(model.columns).filter((name) => model.counted[name] === undefined);
   return [
     'id',
@@ -36,7 +36,7 @@ const columnsToLoad = (model: Model): string => {
     'revision',
     'created_at',
     'updated_at',
-    ...own.filter((name) => !model.cold.includes(name)),
+    ...own.filter((name) => isWarm || !model.cold.includes(name)),
   ].join(', ');
 };
 
@@ -95,16 +95,28 @@ export class Projector {
   }
 
   async #load(tx: PoolClient, model: Model, streams: ReadonlyMap<string, readonly DecodedEvent[]>): Promise<Folded> {
-    const ids = [...streams].flatMap(([id, own]) => (isWhole(own) ? [] : [id]));
-    if (ids.length === 0) return new Map();
+    const continued = [...streams].filter(([, own]) => !isWhole(own));
+    const [warm, cool] = [[] as string[], [] as string[]];
+    for (const [id, own] of continued) (own.some(({ type }) => model.warmedBy.includes(type)) ? warm : cool).push(id);
+    const rows = [...(await this.#rowsOf(tx, model, cool, false)), ...(await this.#rowsOf(tx, model, warm, true))];
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  async #rowsOf(
+    tx: PoolClient,
+    model: Model,
+    ids: readonly string[],
+    isWarm: boolean,
+  ): Promise<readonly Row<object>[]> {
+    if (ids.length === 0) return [];
     const { rows } = await tx.query({
-      name: `load-${model.name}-${this.#generation}`,
-      text: `select ${columnsToLoad(model)} from ${tableOf(model, this.#generation)}
+      name: `load-${model.name}-${this.#generation}${isWarm ? '-warm' : ''}`,
+      text: `select ${columnsToLoad(model, isWarm)} from ${tableOf(model, this.#generation)}
              where id = any($1::uuid[]) and revision >= 0`,
-      values: [ids],
+      values: [[...ids]],
       types: rowTypes,
     });
-    return new Map(rows.map((raw) => [raw.id, asRow(model, raw)]));
+    return rows.map((raw) => asRow(model, raw));
   }
 
   /** A gap parks the stream, unless an operator had skipped all of the missing revisions. */

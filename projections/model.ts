@@ -49,8 +49,10 @@ export interface Model<Own extends object = object> {
   /** Stream kind that owns the rows. */
   readonly kind: string;
   readonly columns: { readonly [C in keyof Own]: ColumnType };
-  /** Large columns that no fold reads: they are not loaded, and keep their value unless the fold sets them. */
+  /** Large columns: they are loaded for few events only, and keep their value unless the fold sets them. */
   readonly cold: readonly string[];
+  /** Types of events whose fold reads the cold columns. */
+  readonly warmedBy: readonly string[];
   /** Columns counted from other rows: no fold sets them. Name → SQL default. */
   readonly counted: Readonly<Record<string, string>>;
   /** Events that may precede the creation of the stream (they fence a pending creation): they make no row. */
@@ -69,6 +71,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   readonly kind: string;
   readonly columns: { readonly [C in keyof Own]: ColumnType };
   readonly cold?: readonly (keyof Own & string)[];
+  readonly warmedBy?: readonly Event['type'][];
   readonly counted?: { readonly [C in keyof Own]?: string };
   readonly preCreationEvents?: readonly Event['type'][];
   readonly generated?: readonly string[];
@@ -82,6 +85,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     kind,
     columns,
     cold = [],
+    warmedBy = [],
     counted = {},
     preCreationEvents = [],
     generated = [],
@@ -96,6 +100,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     kind,
     columns,
     cold,
+    warmedBy,
     counted: counted as Readonly<Record<string, string>>,
     preCreationEvents,
     generated,

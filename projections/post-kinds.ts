@@ -3,6 +3,7 @@ import type { PostKind } from '#domain/best-times.ts';
 import { platformsWithUses, useOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
+import { bodyAtSql } from './post-bodies.ts';
 
 interface Row {
   readonly id: string;
@@ -36,11 +37,12 @@ export const postKinds = async (
        coalesce(jsonb_array_length(f.ids), 0)::int4 as files, m.kind
      from read.post_targets t
      join read.posts p on p.id = t.post_id
+     cross join lateral (select ${bodyAtSql} as body) b
      left join lateral (
-       select one as variant from jsonb_array_elements(p.body -> 'variants') one
+       select one as variant from jsonb_array_elements(b.body -> 'variants') one
        where one ->> 'platform' = t.platform limit 1) v on true
      cross join lateral (
-       select coalesce(nullif(v.variant -> 'mediaIdsOverride', 'null'), p.body -> 'mediaIds') as ids) f
+       select coalesce(nullif(v.variant -> 'mediaIdsOverride', 'null'), b.body -> 'mediaIds') as ids) f
      left join read.media m on m.id = (f.ids ->> 0)::uuid and m.workspace_id = t.workspace_id
      where t.workspace_id = ? and t.id = any(?::uuid[]) and t.platform = any(?)`,
     [workspaceId, [...targetIds], [...platformsWithUses]],

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import { type Intent, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
+import { openStatuses, revisableStatuses } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
 import { batchesOf } from '#runtime/postgres/batches.ts';
@@ -8,6 +9,9 @@ import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
+import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
+import { latestOf } from './post-intents.ts';
+import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, rowTypes, substring } from './rows.ts';
 import { postTargets, renderTarget, type ShownTarget, shownOfTarget, type TargetRow } from './targets.ts';
 
@@ -29,8 +33,12 @@ type Counts = { readonly total: number } & { readonly [S in TargetStatus]?: numb
 interface Own {
   readonly client_id: string;
   readonly status: PostStatus;
-  /** Not set on rows that the projector loads: no fold reads it. */
+  /** Set on rows that the projector loads only where the post is revised. */
   readonly body: PostBody;
+  /** Revision of the event that holds `body`; null until the post is revised. */
+  readonly body_revision: number | null;
+  /** Cold like `body`; null until the post is revised. */
+  readonly earlier: EarlierBodies | null;
   readonly created_by: { readonly type: string; readonly id: string };
   /** Revision of the event that holds the plan in force; null while there is no plan. */
   readonly plan_revision: number | null;
@@ -69,23 +77,24 @@ const uncounted = {
 const stateOf = (row: Own | null): PostState => {
   if (row === null) return { status: 'none' };
   const { client_id: clientId, created_by: createdBy, body, plans, plan_revision: planRevision, intents } = row;
-  if (planRevision === null) return { status: 'draft', clientId, createdBy, body, plans };
+  const written = { clientId, createdBy, body, plans };
+  if (planRevision === null) return { status: row.status === 'discarded' ? 'discarded' : 'draft', ...written };
   return {
     status: 'live',
-    clientId,
-    createdBy,
-    body,
+    ...written,
     plan: { number: plans, targets: [] },
     planRevision,
     planEventId: '',
     plannedBy: '',
-    plans,
     intents,
     targets: row.standings,
     saidPartial: false,
     saidCanceled: false,
   };
 };
+
+/** Events that hold the body of the post. */
+const bodyEvents: readonly PostEvent['type'][] = ['PostDrafted', 'DraftReplaced', 'PostScheduled', 'PostRevised'];
 
 const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | null => {
   const [one] = asFacts<PostEvent>([stored]);
@@ -94,19 +103,20 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
   const status = statusOf(state);
   if (state.status === 'none' || status === null) return row;
   const live = state.status === 'live' ? state : null;
-  const written =
-    one.event.type === 'PostDrafted' || one.event.type === 'DraftReplaced' || one.event.type === 'PostScheduled';
+  const written = bodyEvents.includes(one.event.type);
   const planned = one.event.type === 'PostScheduled' ? one.event.data.plan.targets.length : (row?.planned ?? 0);
   return {
     ...(row ?? uncounted),
     client_id: state.clientId,
     status,
     body: state.body,
+    body_revision: bodyRevisionOf(row, one.event, one.fact.revision),
+    earlier: earlierOf(row, one.event, one.fact.revision),
     created_by: state.createdBy,
     plan_revision: live?.planRevision ?? null,
     plans: state.plans,
     planned,
-    intents: live?.intents ?? [],
+    intents: live === null ? [] : latestOf(live.intents),
     standings: live?.targets ?? {},
     published_at: publishedAtOf(state),
     campaign_id: written ? state.body.campaignId : (row?.campaign_id ?? null),
@@ -120,8 +130,10 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
 const on: Handlers<Own, PostEvent> = {
   PostDrafted: folded,
   DraftReplaced: folded,
+  PostDiscarded: folded,
   PostScheduled: folded,
   PostTargetsChanged: folded,
+  PostRevised: folded,
   PostTargetsSkipped: folded,
   PostTargetSettled: folded,
   PostTargetReopened: folded,
@@ -139,16 +151,6 @@ const at = 'coalesce(scheduled_at, created_at)';
  * A search scans the first characters of the content: scanning long texts whole would keep the server busy for seconds.
  */
 const searchedText = (body: string): string => `lower(left(${body} ->> 'content', ${searchedCharacters}))`;
-
-/** Ids of all assets that a body names, as an array; must agree with `mediaIdsOf` of the domain. */
-const mediaOf = ['mediaIds[*]', 'variants[*].mediaIdsOverride[*]', 'thread.segments[*].mediaIds[*]', 'coverMediaId']
-  .map((path) => `jsonb_path_query_array(body, '$.${path} ? (@ != null)')`)
-  .join(' || ');
-
-/** Posts that may still be published or scheduled. */
-const isOpen = `status in ('draft', 'pending_approval', 'scheduled', 'publishing')`;
-/** The order matters: for a post that is already out, Postgres then never reads the body. */
-const isOpenWithMedia = `${isOpen} and (${mediaOf}) <> '[]'`;
 
 export const posts = defineModel<Own, PostEvent>({
   name: 'posts',
@@ -172,8 +174,11 @@ export const posts = defineModel<Own, PostEvent>({
     platforms: 'text[]',
     target_count: 'int4',
     fan_out_behind: 'bool',
+    body_revision: 'int4',
+    earlier: 'jsonb',
   },
-  cold: ['body'],
+  cold: ['body', 'earlier'],
+  warmedBy: ['PostRevised', 'PostTargetsSkipped'],
   preCreationEvents: ['PostExternalRefClaimLapsed'],
   counted: {
     counts: `'{"total": 0}'`,
@@ -197,23 +202,19 @@ export const posts = defineModel<Own, PostEvent>({
     { on: '(workspace_id, published_at, id) where published_at is not null' },
     { on: `using gin ((${mediaOf})) where ${isOpenWithMedia}` },
     { on: '(workspace_id, external_ref, created_at, id) where external_ref is not null' },
+    { on: `using gin ((${mediaOfEarlier})) where ${isOpenWithEarlierMedia}` },
   ],
   on,
 });
 
-/**
- * Statuses that a many-target change may still alter, as in the target decider's `isOpen`; a partly published thread is
- * skipped.
- */
-const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
-
+/** An intent may still reach targets in these statuses; a partly published thread is skipped. */
 const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>
   row.intents.some((intent) =>
     targets.some(
       (one) =>
         intent.targetIds.includes(one.id) &&
         !intent.skipped.includes(one.id) &&
-        openStatuses.includes(one.status) &&
+        (intent.kind === 'cancel' ? openStatuses : revisableStatuses).includes(one.status) &&
         one.applied_revision < intent.revision,
     ),
   );
@@ -250,6 +251,8 @@ const shownOfPost = [
   'client_id',
   'status',
   'body',
+  'body_revision',
+  'earlier',
   'created_by',
   'plan_revision',
   'published_at',
@@ -296,7 +299,7 @@ export const renderPost = (row: ShownPost, all: readonly ShownTarget[]) => {
   return {
     ...renderPostRow(row),
     variants: row.body.variants,
-    targets: targets.map((one) => renderTarget(one, row.body)),
+    targets: targets.map((one) => renderTarget(one, bodyAt(row, one.post_revision))),
   };
 };
 
@@ -344,8 +347,11 @@ export interface PostFilters {
   readonly search?: string;
 }
 
-/** All columns except the searched text, which no answer shows. */
-const columnsOfPost = ['id', 'workspace_id', 'revision', 'created_at', 'updated_at', ...Object.keys(posts.columns)];
+/** All columns except those that no row of a list shows. */
+const columnsOfPost = [
+  ...['id', 'workspace_id', 'revision', 'created_at', 'updated_at'],
+  ...Object.keys(posts.columns).filter((name) => name !== 'earlier'),
+];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 
 /** Newest first. */
@@ -356,6 +362,7 @@ export const listPosts = async (
   page: PageOf<NewestFirst>,
 ): Promise<Page<PostRow>> => {
   const query = knex('read.posts').select(columnsOfPost).where({ workspace_id: workspaceId });
+  query.whereNot({ status: 'discarded' });
   const { statuses, platforms } = filters;
   if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
   else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
@@ -368,19 +375,4 @@ export const listPosts = async (
   if (filters.search !== undefined)
     query.whereRaw(`${searchedOrBody} like lower(?::text)`, [substring(filters.search)]);
   return newestFirst(query, posts, page);
-};
-
-/** Posts of a workspace that may still be published with this asset, at most `limit`. */
-export const openPostsWith = async (
-  pool: Pool,
-  workspaceId: string,
-  assetId: string,
-  limit: number,
-): Promise<readonly string[]> => {
-  const { rows } = await pool.query<{ id: string }>(
-    `select id::text from read.posts
-     where (${mediaOf}) @> $2::jsonb and ${isOpenWithMedia} and workspace_id = $1 limit $3`,
-    [workspaceId, JSON.stringify([assetId]), limit],
-  );
-  return rows.map(({ id }) => id);
 };

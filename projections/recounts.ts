@@ -46,14 +46,15 @@ export const clientAccounts: Recount = {
   ],
 };
 
-/** Open targets that an intent names and that have not applied it. Only posts with an intent pay for the count. */
+/** Targets that an intent names and can still reach. Only posts with an intent pay for the count. */
 const intentLags = (targets: string): string => `
   exists (
     select 1
     from jsonb_array_elements(o.intents) i
     join ${targets} t on t.post_id = o.id and t.post_revision >= o.plan_revision
       and i -> 'targetIds' ? t.id::text and not i -> 'skipped' ? t.id::text
-    where t.status in ('awaiting_approval', 'pending', 'rate_limited') and t.applied_revision < (i ->> 'revision')::int)`;
+    where t.status in ('awaiting_approval', 'pending', case i ->> 'kind' when 'revise' then 'failed' else 'rate_limited' end)
+      and t.applied_revision < (i ->> 'revision')::int)`;
 
 /**
  * A post's targets of the plan in force. The same in TypeScript: `withTargets` in posts.ts. NOTE: post by post

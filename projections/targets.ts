@@ -4,11 +4,13 @@ import { titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
+import { bodyAtSql } from './post-bodies.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
 import { addSegment, renderSegments, type SegmentsOut } from './target-segments.ts';
 
 /**
- * Targets of posts and their progress. The content is the post's and is joined when a target is read. The file is long
+ * Targets of posts and their progress. The content is that of the target's revision of its post and is joined when a
+ * target is read. The file is long
  * because the columns, their fold, the rendering and the queries change together, and every event of a target changes
  * one.
  */
@@ -150,13 +152,17 @@ export const postTargets = defineModel<Own, TargetEvent>({
       scheduled_local: scheduledLocal,
       jitter_seconds: jitterSeconds,
     })),
-    TargetRevised: change((row, { postRevision, dueAt, scheduledLocal, jitterSeconds }) => ({
+    TargetRevised: change((row, data) => ({
       ...row,
-      ...due(row, dueAt),
-      scheduled_local: scheduledLocal,
-      jitter_seconds: jitterSeconds,
-      post_revision: postRevision,
-      applied_revision: postRevision,
+      // A failed target stays failed until it is requeued.
+      ...(row.status === 'failed' ? { due_at: data.dueAt } : due(row, data.dueAt)),
+      scheduled_local: data.scheduledLocal,
+      timezone: data.timezone,
+      jitter_seconds: data.jitterSeconds,
+      schedule_mode: data.scheduleMode,
+      schedule_mode_reason: data.scheduleModeReason,
+      post_revision: data.postRevision,
+      applied_revision: data.postRevision,
     })),
     TargetCanceled: change((row, { postRevision }) => ({
       ...row,
@@ -337,7 +343,7 @@ export interface TargetWithContent {
 }
 
 const content =
-  "p.body -> 'content' as c, p.body -> 'mediaIds' as m, p.body -> 'variants' as v, p.body -> 'thread' as t";
+  "b.body -> 'content' as c, b.body -> 'mediaIds' as m, b.body -> 'variants' as v, b.body -> 'thread' as t";
 interface RawContent {
   readonly c: TargetContent['content'];
   readonly m: TargetContent['mediaIds'];
@@ -349,6 +355,7 @@ const contentOf = ({ c, m, v, t }: RawContent): TargetContent => ({ content: c, 
 export const getTarget = async (knex: Knex, workspaceId: string, id: string): Promise<TargetWithContent | null> => {
   const found = await knex.raw(
     `select t.*, ${content} from read.post_targets t join read.posts p on p.id = t.post_id
+     cross join lateral (select ${bodyAtSql} as body) b
      where t.id = ? and t.workspace_id = ?`,
     [id, workspaceId],
   );
@@ -357,6 +364,9 @@ export const getTarget = async (knex: Knex, workspaceId: string, id: string): Pr
   const { c, m, v, t, ...row } = raw;
   return { target: asRow(postTargets, row), body: contentOf({ c, m, v, t }) };
 };
+
+type ContentKey = Pick<TargetRow, 'post_id' | 'post_revision'>;
+const contentKey = ({ post_id, post_revision }: ContentKey): string => `${post_id}/${post_revision}`;
 
 export interface TargetFilters {
   readonly postId?: string;
@@ -377,7 +387,7 @@ export interface DueFirst {
   readonly id: string;
 }
 
-/** Ascending by due instant. A second statement fetches each post's content once, however many targets show it. */
+/** Ascending by due instant. A second statement fetches each content once, however many targets show it. */
 export const listTargets = async (
   knex: Knex,
   workspaceId: string,
@@ -405,14 +415,19 @@ export const listTargets = async (
     raw.map((row) => asRow(postTargets, row)),
     limit,
   );
-  const postIds = [...new Set(page.rows.map((row) => row.post_id))];
-  if (postIds.length === 0) return { rows: [], hasMore: false };
-  const found = await knex.raw(`select p.id, ${content} from read.posts p where p.id = any(?::uuid[])`, [postIds]);
+  const shown = new Map(page.rows.map((row) => [contentKey(row), row]));
+  if (shown.size === 0) return { rows: [], hasMore: false };
+  const found = await knex.raw(
+    `select t.post_id, t.post_revision, ${content}
+     from unnest(?::uuid[], ?::int4[]) as t (post_id, post_revision) join read.posts p on p.id = t.post_id
+     cross join lateral (select ${bodyAtSql} as body) b`,
+    [[...shown.values()].map((row) => row.post_id), [...shown.values()].map((row) => row.post_revision)],
+  );
   const bodies = new Map<string, TargetContent>(
-    found.rows.map((row: RawContent & { readonly id: string }) => [row.id, contentOf(row)]),
+    found.rows.map((row: RawContent & ContentKey) => [contentKey(row), contentOf(row)]),
   );
   const rows = page.rows.flatMap((target): TargetWithContent[] => {
-    const body = bodies.get(target.post_id);
+    const body = bodies.get(contentKey(target));
     // The post's row is written before, or with, its first target; until then the target is not shown.
     return body === undefined ? [] : [{ target, body }];
   });

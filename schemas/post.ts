@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
-import { PlannedTarget, ScheduleMode } from './target.ts';
+import { PlannedTarget, ScheduleMode, TargetTime } from './target.ts';
 import { sameData, type Upcast } from './upcast.ts';
 
 /** A post: its content, the selection of accounts, and the schedule. Content lives in this stream only. */
@@ -149,6 +149,7 @@ const Creator = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.Str
 export const postEvents = {
   PostDrafted: Type.Object({ clientId: Uuid, createdBy: Creator, body: PostBody }),
   DraftReplaced: Type.Object({ body: PostBody }),
+  PostDiscarded: Type.Object({}),
   /**
    * The whole plan, so that the fan-out needs nothing else. First event of a post, or of the publication of a draft.
    */
@@ -161,9 +162,20 @@ export const postEvents = {
     }),
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
   }),
+  /** An intent as well: the post as it goes out on these targets, decided here and then carried out on each. */
+  PostRevised: Type.Object({
+    body: PostBody,
+    /** Names of the members of the body that changed. */
+    changed: Type.Array(Type.String({ maxLength: 50 }), { maxItems: 50 }),
+    targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
+    /** One for each of `targetIds`, in their order; null: each target keeps its own time. */
+    times: Nullable(Type.Array(TargetTime, { minItems: 1, maxItems: maxTargets })),
+  }),
+  /** An intent came too late for these targets and is never applied to them. */
   PostTargetsSkipped: Type.Object({
     intentRevision: Type.Integer({ minimum: 0 }),
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
+    /** A code: the status of the targets, or `segment_published`. */
     reason: Type.String({ maxLength: 200 }),
   }),
   PostTargetSettled: Type.Object({
@@ -203,6 +215,7 @@ export const postStatuses = [
   'partially_published',
   'failed',
   'canceled',
+  'discarded',
 ] as const;
 export type PostStatus = (typeof postStatuses)[number];
 

@@ -91,6 +91,18 @@ export const PlannedTarget = Type.Object({
 });
 export type PlannedTarget = Static<typeof PlannedTarget>;
 
+const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } = PlannedTarget.properties;
+/** The time of a target, and the zone and the mode that follow from it. */
+export const TargetTime = Type.Object({
+  dueAt,
+  scheduledLocal,
+  timezone,
+  jitterSeconds,
+  scheduleMode,
+  scheduleModeReason,
+});
+export type TargetTime = Static<typeof TargetTime>;
+
 /** One post of a thread: its index, from 0, and the number of segments. */
 export const Segment = Type.Object({
   index: Type.Integer({ minimum: 0, maximum: 49 }),
@@ -125,12 +137,8 @@ export const targetEvents = {
     scheduledLocal: Nullable(LocalDateTime),
     jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
   }),
-  TargetRevised: Type.Object({
-    postRevision: Type.Integer({ minimum: 0 }),
-    dueAt: Instant,
-    scheduledLocal: Nullable(LocalDateTime),
-    jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
-  }),
+  /** The target goes out with the content of this revision of its post. A failed one stays failed until it is requeued. */
+  TargetRevised: Type.Object({ postRevision: Type.Integer({ minimum: 0 }), ...TargetTime.properties }),
   TargetCanceled: Type.Object({
     reason: Type.Enum(['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected']),
     /** Revision of the post's intent that this carries out; null when the target was canceled on its own. */
@@ -178,7 +186,7 @@ export const targetEvents = {
     by: Type.Enum(['reconcile', 'admin', 'policy']),
   }),
   TargetRequeued: Type.Object({
-    by: Type.Enum(['schedule', 'retry']),
+    by: Type.Enum(['schedule', 'retry', 'revise']),
     /** When the next attempt starts. The target's own `dueAt` stays as it was planned. */
     dueAt: Instant,
   }),
@@ -197,6 +205,8 @@ export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   TargetCanceled: [sameData],
   /** Version 2 has `by: policy`. */
   TargetOutcomeSettled: [sameData],
+  /** Version 2 has `by: revise`. */
+  TargetRequeued: [sameData],
 };
 
 export const targetStatuses = [

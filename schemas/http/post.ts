@@ -236,9 +236,17 @@ export const PostPublish = Named(
 );
 
 const statusWords =
-  'draft: not scheduled; pending_approval: held until it is approved; scheduled: waits; publishing: some targets are under way; published, partially_published, failed, canceled: every target is settled.';
-const PostStatus = OpenEnum('PostStatus', postStatuses, statusWords);
-const PostStatusInput = ClosedEnum('PostStatusInput', postStatuses, statusWords);
+  'draft: not scheduled; pending_approval: held until it is approved; scheduled: waits; publishing: some targets are under way; published, partially_published, failed, canceled: every target is settled';
+const PostStatus = OpenEnum(
+  'PostStatus',
+  postStatuses,
+  `${statusWords}; discarded: a draft that was deleted, which only the answer to its deletion shows.`,
+);
+const PostStatusInput = ClosedEnum(
+  'PostStatusInput',
+  postStatuses.filter((status) => status !== 'discarded'),
+  `${statusWords}.`,
+);
 
 export const PostQuery = Type.Object({
   ...paging,

@@ -141,10 +141,16 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'The post is not a draft',
     about: 'Only a draft can be replaced or published.',
   },
+  post_not_scheduled: {
+    status: 409,
+    title: 'The post is not scheduled',
+    about: 'A draft has no targets to revise: replace the draft instead.',
+  },
   target_not_pending: {
     status: 409,
     title: 'The target is no longer pending',
-    about: 'The publisher has taken the target, or the target is published, failed or canceled.',
+    about:
+      'The publisher has taken the target, or the target is published, failed or canceled. A change of a whole post is refused so when it reaches none of its targets.',
   },
   target_not_retryable: {
     status: 409,

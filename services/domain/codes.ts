@@ -25,6 +25,7 @@ export type ErrorCode =
   | 'request_timeout'
   | 'upload_mismatch'
   | 'post_not_draft'
+  | 'post_not_scheduled'
   | 'target_not_pending'
   | 'target_not_retryable'
   | 'run_not_completed'

@@ -1,10 +1,11 @@
 import type { Plan, PostBody, PostEvent, PostStatus } from '#schemas/post.ts';
+import type { TargetTime } from '#schemas/target.ts';
 import { type Decider, type Fact, Rejection } from './decider.ts';
 
 /**
- * A post: its content, its plan and its outcome. Its law: only a draft is replaced; partial and canceled are recorded
- * at most once; this stream alone records the outcome of the whole, and only when every target is settled. Longer than
- * other streams: plan, intents and the tally of targets guard each other in one fold.
+ * A post: its content, its plan and its outcome. Its law: only a draft is replaced or discarded; partial and canceled
+ * are recorded at most once; this stream alone records the outcome of the whole, and only when every target is settled.
+ * Longer than other streams: plan, intents and the tally of targets guard each other in one fold.
  */
 
 export type TargetOutcome = 'published' | 'failed' | 'canceled';
@@ -20,15 +21,23 @@ interface TargetProgress {
 type CancelReason = 'client_archived' | 'account_disconnected' | 'post_canceled';
 
 /** A change for many targets: decided in the post's stream, then carried out on each target. */
-export interface Intent {
+export type Intent = {
   readonly revision: number;
   readonly eventId: string;
-  readonly kind: 'cancel';
-  readonly reason: CancelReason;
   readonly targetIds: readonly string[];
   /** Targets for which the intent came too late. It is never applied to them afterwards. */
   readonly skipped: readonly string[];
-}
+} & (
+  | { readonly kind: 'cancel'; readonly reason: CancelReason }
+  | {
+      readonly kind: 'revise';
+      readonly commandId: string;
+      /** A failed target whose time has passed by then is due then. */
+      readonly decidedAt: string;
+      /** One for each of `targetIds`, in their order; null: each target keeps its own time. */
+      readonly times: readonly TargetTime[] | null;
+    }
+);
 
 interface Written {
   readonly clientId: string;
@@ -39,6 +48,7 @@ interface Written {
 export type PostState =
   | { readonly status: 'none' }
   | (Written & { readonly status: 'draft'; readonly plans: number })
+  | (Written & { readonly status: 'discarded'; readonly plans: number })
   | (Written & {
       readonly status: 'live';
       readonly plan: Plan;
@@ -65,11 +75,20 @@ export type PostCommand =
       readonly targetIds: readonly string[];
       readonly reason: CancelReason;
     }
+  /** Discards a draft, or cancels every open target of a post. */
+  | { readonly type: 'Delete' }
+  | {
+      readonly type: 'Revise';
+      readonly commandId: string;
+      readonly body: PostBody;
+      readonly changed: readonly string[];
+      readonly targetIds: readonly string[];
+      readonly times: readonly TargetTime[] | null;
+    }
   | {
       readonly type: 'RecordSkipped';
       readonly intentRevision: number;
-      readonly targetIds: readonly string[];
-      readonly reason: string;
+      readonly targets: readonly { readonly targetId: string; readonly reason: string }[];
     }
   | {
       readonly type: 'RecordTargetOutcome';
@@ -90,7 +109,7 @@ const standings = (state: LivePost): readonly TargetProgress[] => Object.values(
  */
 export const statusOf = (state: PostState): PostStatus | null => {
   if (state.status === 'none') return null;
-  if (state.status === 'draft') return 'draft';
+  if (state.status !== 'live') return state.status;
   const all = standings(state);
   const published = all.filter((one) => one.outcome === 'published').length;
   const failed = all.filter((one) => one.outcome === 'failed').length;
@@ -131,9 +150,10 @@ type WholeReason = Extract<PostEvent, { type: 'PostCanceled' }>['data']['reason'
 
 /** An archived client is the reason for the whole; disconnected accounts are where they are it for every target. */
 const cancelReason = ({ intents, targets }: LivePost): WholeReason => {
-  if (intents.some(({ reason }) => reason === 'client_archived')) return 'client_archived';
+  const cancels = intents.filter((intent) => intent.kind === 'cancel');
+  if (cancels.some(({ reason }) => reason === 'client_archived')) return 'client_archived';
   const left = new Set(
-    intents
+    cancels
       .filter(({ reason }) => reason === 'account_disconnected')
       .flatMap(({ targetIds, skipped }) => targetIds.filter((id) => !skipped.includes(id))),
   );
@@ -144,6 +164,20 @@ const cancelReason = ({ intents, targets }: LivePost): WholeReason => {
 export const bearsExternalRef = (state: PostState, externalRef: string): boolean =>
   (state.status === 'draft' || state.status === 'live') && state.body.externalRef === externalRef;
 
+/** A cancel of these targets, without those that are settled or that a cancel names already. */
+const cancelOf = (state: LivePost, targetIds: readonly string[], reason: CancelReason): readonly PostEvent[] => {
+  // An intent that came too late for a target is over. A new intent may name the target once it is open again.
+  const meant = (id: string) =>
+    state.intents.some(
+      (intent) => intent.kind === 'cancel' && intent.targetIds.includes(id) && !intent.skipped.includes(id),
+    );
+  const open = targetIds.filter((id) => state.targets[id]?.outcome === null && !meant(id));
+  if (open.length === 0) return [];
+  return [{ type: 'PostTargetsChanged', data: { change: { kind: 'cancel', reason }, targetIds: open } }];
+};
+
+const unknown = (): Rejection => new Rejection('not_found', 'There is no such post.');
+
 const decide = (command: PostCommand, state: PostState): readonly PostEvent[] => {
   switch (command.type) {
     case 'Draft': {
@@ -152,7 +186,7 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       return [{ type: 'PostDrafted', data: { clientId, createdBy, body } }];
     }
     case 'ReplaceDraft':
-      if (state.status === 'none') throw new Rejection('not_found', 'There is no such post.');
+      if (state.status === 'none' || state.status === 'discarded') throw unknown();
       if (state.status !== 'draft') throw new Rejection('post_not_draft', 'Only a draft can be replaced.');
       if (JSON.stringify(state.body) === JSON.stringify(command.body)) return [];
       return [{ type: 'DraftReplaced', data: { body: command.body } }];
@@ -161,34 +195,46 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
         if (state.plannedBy === command.commandId) return [];
         throw new Rejection('post_not_draft', 'The post is scheduled already.');
       }
+      if (state.status === 'discarded') throw unknown();
       if (command.plan.number !== (state.status === 'draft' ? state.plans : 0) + 1) {
         throw new Rejection('revision_mismatch', 'Another plan was made meanwhile.');
       }
       const { clientId, createdBy, body, plan } = command;
       return [{ type: 'PostScheduled', data: { clientId, createdBy, body, plan } }];
     }
-    case 'CancelTargets': {
-      if (state.status !== 'live') return [];
-      // An intent that came too late for a target is over. A new intent may name the target once it is open again.
-      const meant = (id: string) =>
-        state.intents.some((intent) => intent.targetIds.includes(id) && !intent.skipped.includes(id));
-      const open = command.targetIds.filter((id) => state.targets[id]?.outcome === null && !meant(id));
-      if (open.length === 0) return [];
+    case 'CancelTargets':
+      return state.status === 'live' ? cancelOf(state, command.targetIds, command.reason) : [];
+    case 'Delete':
+      if (state.status === 'none') throw unknown();
+      if (state.status === 'discarded') return [];
+      if (state.status === 'draft') return [{ type: 'PostDiscarded', data: {} }];
+      return cancelOf(state, Object.keys(state.targets), 'post_canceled');
+    case 'Revise': {
+      if (state.status === 'none' || state.status === 'discarded') throw unknown();
+      if (state.status === 'draft') throw new Rejection('post_not_scheduled', 'A draft is replaced, not revised.');
+      const { commandId, body, changed, targetIds, times } = command;
+      if (state.intents.some((intent) => intent.kind === 'revise' && intent.commandId === commandId)) return [];
+      if (targetIds.length === 0) {
+        throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
+      }
       return [
-        { type: 'PostTargetsChanged', data: { change: { kind: 'cancel', reason: command.reason }, targetIds: open } },
+        {
+          type: 'PostRevised',
+          data: { body, changed: [...changed], targetIds: [...targetIds], times: times && [...times] },
+        },
       ];
     }
     case 'RecordSkipped': {
       if (state.status !== 'live') return [];
-      const intent = state.intents.find((one) => one.revision === command.intentRevision);
-      const news = command.targetIds.filter((id) => intent?.targetIds.includes(id) && !intent.skipped.includes(id));
-      if (news.length === 0) return [];
-      return [
-        {
-          type: 'PostTargetsSkipped',
-          data: { intentRevision: command.intentRevision, targetIds: news, reason: command.reason },
-        },
-      ];
+      const { intentRevision } = command;
+      const intent = state.intents.find((one) => one.revision === intentRevision);
+      const news = command.targets.filter(
+        ({ targetId }) => intent?.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
+      );
+      return [...Map.groupBy(news, ({ reason }) => reason)].map(([reason, targets]) => ({
+        type: 'PostTargetsSkipped',
+        data: { intentRevision, targetIds: targets.map(({ targetId }) => targetId), reason },
+      }));
     }
     case 'RecordTargetOutcome': {
       if (state.status !== 'live') return [];
@@ -232,6 +278,8 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
     }
     case 'DraftReplaced':
       return state.status === 'draft' ? { ...state, body: event.data.body } : state;
+    case 'PostDiscarded':
+      return state.status === 'draft' ? { ...state, status: 'discarded' } : state;
     case 'PostScheduled': {
       const { clientId, createdBy, body, plan } = event.data;
       const targets = Object.fromEntries(
@@ -261,19 +309,30 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
   }
 };
 
+const aimedAt = (targetIds: readonly string[], { revision, eventId }: Fact) =>
+  ({ revision, eventId, targetIds, skipped: [] }) as const;
+
 const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => {
   switch (event.type) {
     case 'PostTargetsChanged': {
       const { change, targetIds } = event.data;
-      const intent: Intent = {
-        revision: fact.revision,
-        eventId: fact.eventId,
-        kind: change.kind,
-        reason: change.reason,
-        targetIds,
-        skipped: [],
+      return { ...state, intents: [...state.intents, { ...aimedAt(targetIds, fact), ...change }] };
+    }
+    case 'PostRevised': {
+      const { body, targetIds, times } = event.data;
+      const { commandId, occurredAt: decidedAt } = fact;
+      const intent: Intent = { ...aimedAt(targetIds, fact), kind: 'revise', commandId, decidedAt, times };
+      // A failed target is open again from here on: until it is requeued, no outcome of the whole is recorded.
+      const reopened = targetIds.flatMap((id): [string, TargetProgress][] => {
+        const known = state.targets[id];
+        return known?.outcome === 'failed' ? [[id, { ...known, outcome: null }]] : [];
+      });
+      return {
+        ...state,
+        body,
+        intents: [...state.intents, intent],
+        targets: { ...state.targets, ...Object.fromEntries(reopened) },
       };
-      return { ...state, intents: [...state.intents, intent] };
     }
     case 'PostTargetsSkipped':
       return {

@@ -21,16 +21,22 @@ export {
   type FirstComment,
   isOpen,
   type NetworkPost,
+  openStatuses,
+  revisableStatuses,
   type ScheduledTarget,
+  type SkipReason,
+  skipReasonOf,
   type TargetCheckpoint,
   type TargetIn,
   type TargetState,
+  TooLate,
 } from './target/state.ts';
 
 export type TargetCommand =
   | schedule.ScheduleTarget
   | schedule.Reschedule
   | schedule.Cancel
+  | schedule.Revise
   | schedule.Retry
   | schedule.Requeue
   | publish.Start
@@ -57,6 +63,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return schedule.reschedule(command, state);
     case 'Cancel':
       return schedule.cancel(command, state);
+    case 'Revise':
+      return schedule.revise(command, state);
     case 'Retry':
       return schedule.retry(command, state);
     case 'Requeue':

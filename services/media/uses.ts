@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
 import { isMediaHidden } from '#projections/media.ts';
 import { reachesEnds } from '#projections/positions.ts';
-import { openPostsWith } from '#projections/posts.ts';
+import { openPostsWith } from '#projections/post-media.ts';
 
 /** Checks that the worker makes before it removes the files of a deleted asset. */
 export interface Uses {

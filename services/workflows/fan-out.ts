@@ -1,23 +1,34 @@
-import { Rejection } from '#domain/decider.ts';
-import { type LivePost, type PostState, post } from '#domain/post.ts';
-import { isOpen, type TargetState, target } from '#domain/target.ts';
+import { type Intent, type LivePost, type PostState, post } from '#domain/post.ts';
+import {
+  openStatuses,
+  revisableStatuses,
+  type ScheduledTarget,
+  type SkipReason,
+  skipReasonOf,
+  type TargetCommand,
+  type TargetState,
+  TooLate,
+  target,
+} from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { PlannedTarget } from '#schemas/target.ts';
+import type { PlannedTarget, TargetStatus } from '#schemas/target.ts';
 
 /**
  * Applies the stream of a post to its targets: first the plan, then each intent in order. Any process may run this any
  * number of times, also after a crash: the events' ids follow from the post's events, and a step that is done already
  * yields no event. A target's first event names the actor and the time of the plan, not of the process that carried it
- * out.
+ * out. If we die after an intent's append, between two of its targets or before its skips are recorded, the row of the
+ * post shows that its targets are behind, and the sweeper runs this again.
  */
 
 /** Appends under way at once for one post: they share the store's group commits. */
 const width = 50;
 
 export interface FannedOut {
+  /** With the skips that this run recorded. */
   readonly post: Loaded<PostState>;
   /** By target id: the targets whose events this run wrote or read. */
   readonly targets: ReadonlyMap<string, Loaded<TargetState>>;
@@ -55,8 +66,11 @@ export const fanOut = async (
     targets.set(planned.targetId, await schedule(store, postId, live, planned, planner, fresh, given));
     faultPoint('fanout:between-targets');
   });
-  for (const intent of live.intents) await applyIntent(store, postId, intent, context, targets, given);
-  return { post: loaded, targets };
+  let left: Loaded<PostState> = loaded;
+  for (const intent of live.intents) {
+    left = (await applyIntent(store, postId, intent, context, targets, given)) ?? left;
+  }
+  return { post: left, targets };
 };
 
 const contextOf = ({ metadata }: DecodedEvent): CommandContext => {
@@ -84,60 +98,78 @@ const schedule = (
     { partitionKey: postId, ...given, ...(fresh ? { loaded: preCreationEvents } : {}) },
   );
 
+/** The command that carries out an intent on one of its targets. */
+const commandOf = (intent: Intent, index: number): TargetCommand => {
+  const { revision: postRevision } = intent;
+  if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision };
+  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: intent.decidedAt };
+};
+
+const statusesOf: Readonly<Record<Intent['kind'], readonly TargetStatus[]>> = {
+  cancel: openStatuses,
+  revise: revisableStatuses,
+};
+
+/** @returns the post with the skips that were recorded; null where the intent came too late for no further target */
 const applyIntent = async (
   store: DomainStore,
   postId: string,
-  intent: LivePost['intents'][number],
+  intent: Intent,
   context: CommandContext,
   targets: Map<string, Loaded<TargetState>>,
   given: { readonly positions?: Positions },
-): Promise<void> => {
-  const tooLate: string[] = [];
-  const due = intent.targetIds.filter((id) => !intent.skipped.includes(id));
-  await inGroups(due, async (targetId) => {
+): Promise<Loaded<PostState> | null> => {
+  const skipped = new Set(intent.skipped);
+  const late = new Map<string, SkipReason>();
+  const due = intent.targetIds
+    .map((targetId, index) => ({ targetId, index }))
+    .filter((one) => !skipped.has(one.targetId));
+  const lacks = ({ common }: ScheduledTarget): boolean => common.appliedRevision < intent.revision;
+  await inGroups(due, async ({ targetId, index }) => {
     const before = targets.get(targetId) ?? (await store.load(target, targetId));
-    const applied = before.state.status !== 'none' && before.state.common.appliedRevision >= intent.revision;
-    if (applied) return;
+    targets.set(targetId, before);
+    if (before.state.status !== 'none' && !lacks(before.state)) return;
     try {
       const after = await execute(
         store,
         target,
         targetId,
-        {
-          type: 'Cancel',
-          reason: intent.reason === 'post_canceled' ? 'requested' : intent.reason,
-          postRevision: intent.revision,
-        },
+        commandOf(intent, index),
         { ...context, causeEventId: intent.eventId, causationId: intent.eventId },
         { partitionKey: postId, loaded: before, ...given },
       );
       targets.set(targetId, after);
     } catch (error) {
-      if (!(error instanceof Rejection)) throw error;
-      tooLate.push(targetId);
+      if (!(error instanceof TooLate)) throw error;
+      late.set(targetId, error.reason);
+      targets.set(targetId, await store.load(target, targetId));
     }
     faultPoint('fanout:between-intents');
   });
   // Recorded, so that an intent which met a publishing or settled target is never applied to it later.
-  const alreadyOver = due.filter((id) => {
-    const state = targets.get(id)?.state;
-    return (
-      state !== undefined && state.status !== 'none' && !isOpen(state) && state.common.appliedRevision < intent.revision
-    );
-  });
-  const targetIds = [...new Set([...tooLate, ...alreadyOver])];
-  if (targetIds.length === 0) return;
-  await execute(
+  for (const { targetId } of due) {
+    const state = targets.get(targetId)?.state;
+    if (state === undefined || state.status === 'none' || !lacks(state)) continue;
+    const reason = skipReasonOf(state, statusesOf[intent.kind]);
+    if (reason !== null && !late.has(targetId)) late.set(targetId, reason);
+  }
+  if (late.size === 0) return null;
+  faultPoint('fanout:before-skips');
+  const left = await execute(
     store,
     post,
     postId,
     {
       type: 'RecordSkipped',
       intentRevision: intent.revision,
-      targetIds,
-      reason: 'The target was publishing or settled, or a segment of its thread was published.',
+      targets: due.flatMap(({ targetId }) => {
+        const reason = late.get(targetId);
+        return reason === undefined ? [] : [{ targetId, reason }];
+      }),
     },
     { ...context, causationId: intent.eventId },
     { partitionKey: postId, ...given },
   );
+  faultPoint('fanout:after-skips');
+  return left;
 };

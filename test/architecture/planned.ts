@@ -4,15 +4,14 @@ export const plannedEvents: readonly string[] = [
   'AccountProfileChanged',
   'TargetHeld',
   'TargetReleased',
-  'TargetRevised',
   'TargetHandedToPlatform',
 ];
 
 export const plannedPublicTypes: readonly string[] = [
   'account.updated',
-  ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.revised', 'post.recycled'],
+  ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.recycled'],
   ...['post.recycle_changed', 'post.campaign_changed'],
-  ...['target.held', 'target.released', 'target.revised', 'target.handed_to_platform'],
+  ...['target.held', 'target.released', 'target.handed_to_platform'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted'],

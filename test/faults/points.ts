@@ -113,6 +113,8 @@ export const points: readonly Point[] = [
 /** Fault points that no load reaches, and the test that kills a process there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
+  'fanout:after-skips': 'test/services/runtime/eventing/deaths.test.ts',
+  'fanout:before-skips': 'test/services/runtime/eventing/deaths.test.ts',
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',

@@ -15,6 +15,7 @@ export const sharedShapes: Readonly<Record<string, string>> = {
     '{content mediaIds:[] targetSelection:TargetSelection variants:[Variant] schedule:Schedule scheduleMode:managed|native timezone aiDisclosure requestApproval campaignId:null thread:{segments:[{content mediaIds:[]}]}|null mediaAltTexts:{*:}|null coverMediaId:null coverFrameMs:null externalRef?}',
   PlannedTarget:
     '{targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
+  TargetTime: '{dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
   Segment: '{index of}',
   Failure:
     '{category:reauth_required|rate_limited|invalid_content|permission|media|transient|platform_down|duplicate|unknown code message platformCode:null platformMessage:null retryable actor:user|platform|service mediaId:null}',
@@ -74,9 +75,11 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   post: {
     PostDrafted: '1: clientId createdBy:{type id} body:PostBody',
     DraftReplaced: '1: body:PostBody',
+    PostDiscarded: '1:',
     PostScheduled: '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]}',
     PostTargetsChanged:
       '2: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled} targetIds:[]',
+    PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
     PostTargetReopened: '1: targetId targetRevision',
@@ -92,7 +95,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetHeld: '1: postRevision',
     TargetReleased: '1: postRevision dueAt',
     TargetRescheduled: '1: dueAt scheduledLocal:null jitterSeconds',
-    TargetRevised: '1: postRevision dueAt scheduledLocal:null jitterSeconds',
+    TargetRevised:
+      '1: postRevision dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null',
     TargetCanceled:
       '2: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected postRevision:null',
     TargetPublishStarted: '1: attempt takeover',
@@ -107,7 +111,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt',
     TargetOutcomeSettled:
       '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
-    TargetRequeued: '1: by:schedule|retry dueAt',
+    TargetRequeued: '2: by:schedule|retry|revise dueAt',
     TargetFirstCommentScheduled: '1: try dueAt refusal:{code message platformCode:null}|null',
     TargetFirstCommentStarted: '1: try deadline',
     TargetFirstCommentPosted: '1: externalId',

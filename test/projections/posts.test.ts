@@ -152,6 +152,123 @@ suite('read models: posts', (t) => {
       .sees([{ id, status: 'canceled' }]);
   });
 
+  t('posts: a discarded draft stays discarded', async () => {
+    const { id, clientId } = ids('id', 'clientId');
+    const post = on('post', id);
+    const createdBy = { type: 'member', id: 'm' };
+    await given(post('PostDrafted', { clientId, createdBy, body: postBody() }), post('PostDiscarded', {}))
+      .project(pool, posts)
+      .sees([{ id, status: 'discarded', shown_status: 'discarded', body: postBody(), plan_revision: null }]);
+  });
+
+  t('posts: a revision keeps the former body for as long as a target may show it', async () => {
+    const { id, a, b, plan, fanOut, targetA, post } = scheduled();
+    const time = {
+      dueAt: instant(5),
+      scheduledLocal: null,
+      timezone: 'UTC',
+      jitterSeconds: 0,
+      scheduleMode: 'managed',
+      scheduleModeReason: null,
+    };
+    const body = (content: string) => postBody({ content });
+    const revise = (content: string, targetIds: readonly string[], times: readonly object[] | null = null) =>
+      post('PostRevised', { body: body(content), changed: ['content'], targetIds, times });
+    const apply = (target: typeof targetA, postRevision: number) => target('TargetRevised', { postRevision, ...time });
+    const first = [plan, ...fanOut, revise('one', [a, b], [time, time])];
+    await given(...first)
+      .project(pool, posts)
+      .sees([
+        {
+          id,
+          body: body('one'),
+          body_revision: 1,
+          earlier: { bodies: { 0: postBody() }, targets: { [a]: [1, 0], [b]: [1, 0] } },
+          fan_out_behind: true,
+        },
+      ]);
+    const skipped = (intentRevision: number, ...targetIds: readonly string[]) =>
+      post('PostTargetsSkipped', { intentRevision, targetIds, reason: 'publishing' });
+    const settled = [...first, apply(targetA, 1), skipped(1, b)];
+    await given(...settled)
+      .project(pool, posts)
+      .sees([
+        {
+          id,
+          body_revision: 1,
+          earlier: { bodies: { 0: postBody() }, targets: { [a]: [1, 0], [b]: [0, 0] } },
+          fan_out_behind: false,
+        },
+      ]);
+    // The third body is there for a, the first for b; nothing shows the second any more.
+    const third = [...settled, revise('two', [a]), apply(targetA, 3), revise('three', [a])];
+    await given(...third)
+      .project(pool, posts)
+      .sees([
+        {
+          id,
+          body: body('three'),
+          body_revision: 4,
+          earlier: { bodies: { 0: postBody(), 3: body('two') }, targets: { [a]: [4, 3], [b]: [0, 0] } },
+          fan_out_behind: true,
+        },
+      ]);
+    // A skip of an older revision, or of a target that no revision names, changes nothing.
+    await given(...third, skipped(1, a), skipped(4, b))
+      .project(pool, posts)
+      .sees([{ id, earlier: { bodies: { 0: postBody(), 3: body('two') }, targets: { [a]: [4, 3], [b]: [0, 0] } } }]);
+    await given(...third, apply(targetA, 4))
+      .project(pool, posts)
+      .sees([{ id, fan_out_behind: false, body_revision: 4 }]);
+  });
+
+  t('posts: a revision counts as behind until the failed target that it names is tried again', async () => {
+    const { id, a, b, targets, plan, fanOut, targetA, targetB, post } = scheduled();
+    const settle = (targetId: string) =>
+      post('PostTargetSettled', { targetId, targetRevision: 1, outcome: 'failed', publishedAt: null });
+    const failed = [plan, ...fanOut, targetA('TargetFailed', { ...claim, failure }), settle(a)];
+    const revised = post('PostRevised', { body: postBody(), changed: [], targetIds: [a, b], times: null });
+    const limited = targetB('TargetRateLimited', { ...claim, retryAt: instant(30), failure });
+    const begun = [...failed, targetB('TargetPublishStarted', claim), limited, revised];
+    await given(...begun)
+      .project(pool, posts)
+      .sees([{ id, status: 'scheduled', fan_out_behind: true, counts: { total: 2, failed: 1, rate_limited: 1 } }]);
+    const [planned] = targets;
+    assert.ok(planned);
+    const { targetId: _id, accountId: _account, clientId: _client, platform: _platform, ...time } = planned;
+    const done = [
+      ...begun,
+      targetA('TargetRevised', { ...time, postRevision: 2 }),
+      targetA('TargetRequeued', { by: 'revise', dueAt: instant(40) }),
+    ];
+    // The rate-limited one is reached, or skipped, by the run that finds it: nothing is left to do now.
+    await given(...done)
+      .project(pool, posts)
+      .sees([{ id, fan_out_behind: false, counts: { total: 2, pending: 1, rate_limited: 1 } }]);
+    await given(...done, targetB('TargetRequeued', { by: 'schedule', dueAt: instant(31) }))
+      .project(pool, posts)
+      .sees([{ id, fan_out_behind: true }]);
+  });
+
+  t('posts: a revised post keeps one intent for each target in its row', async () => {
+    const { id, a, b, plan, fanOut, post } = scheduled();
+    const revise = (...targetIds: readonly string[]) =>
+      post('PostRevised', { body: postBody(), changed: [], targetIds, times: null });
+    const cancel = post('PostTargetsChanged', { change: { kind: 'cancel', reason: 'post_canceled' }, targetIds: [b] });
+    await given(plan, ...fanOut, revise(a, b), revise(a), revise(a), cancel)
+      .project(pool, posts)
+      .sees([{ id }]);
+    const { rows } = await pool.query('select intents from read.posts');
+    assert.deepEqual(
+      rows[0].intents.map((one: { kind: string; targetIds: string[] }) => [one.kind, one.targetIds]),
+      [
+        ['revise', [b]],
+        ['revise', [a]],
+        ['cancel', [b]],
+      ],
+    );
+  });
+
   t('every event of the model was projected above', () => {
     assert.deepEqual(notProjected('post'), []);
   });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { projections } from '#projections/index.ts';
 import { migrate } from '#projections/tables.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -13,6 +14,7 @@ suite('tables of read models', (t) => {
   const indexes = async (): Promise<readonly { indexname: string; indexdef: string }[]> =>
     (await world.pool.query(`select indexname, indexdef from pg_indexes where schemaname = 'read' order by 1`)).rows;
   const drop = async (name: string) => world.pool.query(`drop index read.${name}`);
+  const current = projections.find(({ name }) => name === 'posts')?.shape ?? 0;
   const shape = (value: number) =>
     world.pool.query(`update ops.projections set shape = $1 where name = 'posts'`, [value]);
 
@@ -33,12 +35,22 @@ suite('tables of read models', (t) => {
     assert.deepEqual(rows, [{ client_ids: null }]);
   });
 
+  t('a live table of an older release gets its missing columns, and its view shows them', async () => {
+    await world.pool.query(`
+      drop view read.posts;
+      alter table read.posts_v1 drop column body_revision, drop column earlier, drop column searched;
+      create view read.posts as select * from read.posts_v1 where revision >= 0`);
+    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
+    await world.pool.query('select body_revision, earlier, searched from read.posts');
+    assert.ok((await indexes()).some(({ indexdef }) => indexdef.includes('earlier')));
+  });
+
   t('a table of another shape is not changed', async () => {
     await drop('posts_v1_6');
     await shape(99);
     await migrate(world.pool);
     assert.ok((await indexes()).every(({ indexname }) => indexname !== 'posts_v1_6'));
-    await shape(1);
+    await shape(current);
     await migrate(world.pool);
     assert.ok((await indexes()).some(({ indexname }) => indexname === 'posts_v1_6'));
   });

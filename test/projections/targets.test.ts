@@ -54,12 +54,30 @@ suite('read models: targets', (t) => {
       next_action_at: instant(7),
       applied_revision: 2,
     });
-    await sees([target('TargetRevised', { postRevision: 3, ...moved })], {
+    const mode = { timezone: 'Europe/Berlin', scheduleMode: 'native', scheduleModeReason: 'why' };
+    const revised = target('TargetRevised', { postRevision: 3, ...moved, ...mode });
+    await sees([revised], {
       status: 'pending',
       due_at: instant(5),
       next_action_at: instant(5),
+      scheduled_local: '2026-03-01T00:05',
+      timezone: 'Europe/Berlin',
+      jitter_seconds: 60,
+      schedule_mode: 'native',
+      schedule_mode_reason: 'why',
       post_revision: 3,
       applied_revision: 3,
+    });
+    await sees([held, revised], { status: 'awaiting_approval', due_at: instant(5), next_action_at: null });
+    const refused = target('TargetFailed', { ...claim, failure });
+    await sees([refused, revised], { status: 'failed', due_at: instant(5), next_action_at: null, failure });
+    await sees([refused, revised, target('TargetRequeued', { by: 'revise', dueAt: instant(8) })], {
+      status: 'pending',
+      due_at: instant(5),
+      retry_at: instant(8),
+      next_action_at: instant(8),
+      failure: null,
+      post_revision: 3,
     });
     await sees([target('TargetCanceled', { reason: 'requested', postRevision: null })], {
       status: 'canceled',
@@ -113,9 +131,9 @@ suite('read models: targets', (t) => {
     const call = target('TargetFirstCommentStarted', { try: 1, deadline: instant(95) });
     await sees([...isOut, call], { ...published, ...none, next_action_at: instant(95) });
     const again = target('TargetFirstCommentScheduled', { try: 2, dueAt: instant(99), refusal: comment });
-    const refused = { ...published, ...none, next_action_at: instant(99) };
+    const waiting = { ...published, ...none, next_action_at: instant(99) };
     await sees([...isOut, call, again], {
-      ...refused,
+      ...waiting,
       first_comment_issue: { ...comment, at: instant(6), retryAt: instant(99) },
     });
     await sees([...isOut, call, issue], {

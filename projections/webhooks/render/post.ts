@@ -31,6 +31,10 @@ const marked = (post: Post, targetId: string, code: number): Post => {
   return index === undefined ? post : { ...post, outcomes: post.outcomes.with(index, code) };
 };
 
+/** A revision reaches failed targets: the counts leave them out until their next outcome. */
+const reopened = (post: Post, targetId: string): Post =>
+  post.outcomes[post.indexes.get(targetId) ?? -1] === codes.failed ? marked(post, targetId, open) : post;
+
 /** The first characters; a surrogate pair is not cut in half. */
 const excerptOf = ({ content, thread }: PostBody): string => {
   const text = content || (thread?.segments.find((segment) => segment.content !== '')?.content ?? '');
@@ -123,6 +127,19 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
         }),
       },
     ],
+    PostDiscarded: [{ type: 'post.discarded', ofStream: ({ id }, subject) => idsOf(id, subject) }],
+    PostRevised: [
+      {
+        type: 'post.revised',
+        ofStream: ({ id, data }, { clientId }) => ({
+          postId: id,
+          clientId,
+          changed: data.changed,
+          ...composed(data.body),
+          targetCount: data.targetIds.length,
+        }),
+      },
+    ],
     PostTargetsChanged: 'an intent: each changed target publishes its own event',
     PostTargetsSkipped: 'an intent that came too late for a target changes nothing',
     PostTargetSettled: 'the target has published its own event',
@@ -180,6 +197,8 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     switch (event.type) {
       case 'DraftReplaced':
         return { ...subject, ...labelsOf(event.data.body) };
+      case 'PostRevised':
+        return event.data.targetIds.reduce(reopened, subject);
       case 'PostTargetSettled':
         return marked(subject, event.data.targetId, codes[event.data.outcome]);
       case 'PostTargetReopened':

@@ -43,10 +43,9 @@ const timeOf = ({ dueAt, scheduledLocal, jitterSeconds }: Time) => ({
 });
 
 /** Only a thread is requeued from an unknown outcome: the segment was found, and the next one follows. */
-const reasonOf = (by: 'schedule' | 'retry', unknown: boolean) => {
-  if (unknown) return 'segment_found';
-  return by === 'retry' ? 'retry_requested' : 'retry_time_reached';
-};
+const reasonOf = (by: keyof typeof requeueReasons, unknown: boolean) =>
+  unknown ? 'segment_found' : requeueReasons[by];
+const requeueReasons = { schedule: 'retry_time_reached', retry: 'retry_requested', revise: 'revised' } as const;
 
 /**
  * Longest failure that is published whole, in bytes of JSON; a network may answer with text that JSON escapes sixfold.

@@ -1,5 +1,5 @@
 import { isDeleted, media } from '#domain/media.ts';
-import { openPostsWith } from '#projections/posts.ts';
+import { openPostsWith } from '#projections/post-media.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { MediaDeletion } from '#schemas/http/media.ts';

@@ -17,11 +17,12 @@ type Reading = Pick<Call, 'deps' | 'workspaceId'>;
 const isOurs = (call: Asking, loaded: Loaded<unknown>): boolean =>
   loaded.events[0]?.metadata.workspaceId === call.workspaceId;
 
-export type LoadedPost = Loaded<Exclude<PostState, { status: 'none' }>>;
+export type LoadedPost = Loaded<Exclude<PostState, { status: 'none' | 'discarded' }>>;
 
 export const loadPost = async (call: Asking, id: string): Promise<LoadedPost> => {
   const { state, revision, events } = await call.deps.store.load(post, id);
-  if (state.status === 'none' || !isOurs(call, { state, revision, events })) throw notFound('post');
+  const isGone = state.status === 'none' || state.status === 'discarded';
+  if (isGone || !isOurs(call, { state, revision, events })) throw notFound('post');
   return { state, revision, events };
 };
 
@@ -72,8 +73,9 @@ const lacksIntent = (state: PostState, targetId: string, applied: number): boole
     (intent) => intent.revision > applied && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
   );
 
-/** The draft of a command that only a draft takes. @throws Rejection `post_not_draft` */
+/** The draft of a command that only a draft takes. @throws Rejection `post_not_draft`; Refusal 404 once it is discarded */
 export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' }> => {
+  if (state.status === 'discarded') throw notFound('post');
   if (state.status !== 'draft') throw new Rejection('post_not_draft', 'The post is not a draft.');
   return state;
 };

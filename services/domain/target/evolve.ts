@@ -18,15 +18,18 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetRescheduled':
       return due({ ...remember(common, fact), ...event.data });
-    case 'TargetRevised':
-      return due({ ...common, ...event.data, appliedRevision: event.data.postRevision });
+    case 'TargetRevised': {
+      // An upload of the former content must not go out: no later attempt may see its checkpoints.
+      const revised = { ...common, ...event.data, appliedRevision: event.data.postRevision, checkpoints: [] };
+      return state.status === 'failed' ? { ...state, common: revised } : due(revised);
+    }
     case 'TargetCanceled':
       return { status: 'canceled', common: applied(common, event.data.postRevision ?? 0) };
     case 'TargetRequeued': {
       const { by, dueAt: retryAt } = event.data;
-      // A person's retry resets the counts. An automatic requeue does not, or no limit on automatic attempts would
-      // hold.
-      const counted = by === 'retry' ? { ...remember(common, fact), rateLimits: 0, defers: 0 } : common;
+      // A person's retry or revision resets the counts. An automatic requeue does not, or no limit on automatic attempts
+      // would hold.
+      const counted = by !== 'schedule' ? { ...remember(common, fact), rateLimits: 0, defers: 0 } : common;
       return pending(counted, retryAt);
     }
 

@@ -1,8 +1,16 @@
-import type { PlannedTarget, TargetEvent } from '#schemas/target.ts';
+import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
-import { isOpen, requireScheduled, type ScheduledTarget, type TargetState } from './state.ts';
+import {
+  openStatuses,
+  requireScheduled,
+  revisableStatuses,
+  type ScheduledTarget,
+  skipReasonOf,
+  type TargetState,
+  TooLate,
+} from './state.ts';
 
-/** Commands that set, change or cancel the time of a target. */
+/** Commands that set or change the time or the content of a target, or cancel it. */
 
 export interface ScheduleTarget {
   readonly type: 'Schedule';
@@ -38,7 +46,7 @@ export const reschedule = (command: Reschedule, state: TargetState): readonly Ta
 
 export interface Cancel {
   readonly type: 'Cancel';
-  readonly reason: 'requested' | 'client_archived' | 'account_disconnected';
+  readonly reason: 'requested' | 'client_archived' | 'account_disconnected' | 'post_canceled';
   readonly postRevision: number | null;
 }
 
@@ -50,10 +58,36 @@ export const cancel = ({ reason, postRevision }: Cancel, state: TargetState): re
 };
 
 const requireOpen = (target: ScheduledTarget, change: 'rescheduled' | 'canceled'): void => {
-  if (isOpen(target)) return;
-  const which =
-    target.common.publishedSegments.length > 0 ? 'A target of which a segment is out' : `A ${target.status} target`;
-  throw new Rejection('target_not_pending', `${which} cannot be ${change}.`);
+  const reason = skipReasonOf(target, openStatuses);
+  if (reason !== null) throw new TooLate(reason, change);
+};
+
+/** Carries out a revision of the post. */
+export interface Revise {
+  readonly type: 'Revise';
+  /** Revision of the post that holds the content. */
+  readonly postRevision: number;
+  /** Null: the target keeps its time. */
+  readonly time: TargetTime | null;
+  /** A failed target whose time has passed is due then. */
+  readonly now: string;
+}
+
+/** @throws TooLate */
+export const revise = (command: Revise, state: TargetState): readonly TargetEvent[] => {
+  const target = requireScheduled(state);
+  const { common, status } = target;
+  const { postRevision, now } = command;
+  if (common.appliedRevision >= postRevision) return [];
+  const reason = skipReasonOf(target, revisableStatuses);
+  if (reason !== null) throw new TooLate(reason, 'revised');
+  const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } = command.time ?? common;
+  const time = { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason };
+  const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision, ...time } };
+  // One append: a failed target with the new content always has its new attempt too.
+  if (status !== 'failed') return [revised];
+  const isPast = dueAt < now;
+  return [revised, { type: 'TargetRequeued', data: { by: 'revise', dueAt: isPast ? now : dueAt } }];
 };
 
 /** A person retries the target. */

@@ -1,4 +1,4 @@
-import type { Failure, PlannedTarget, Segment } from '#schemas/target.ts';
+import type { Failure, PlannedTarget, Segment, TargetStatus } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 
 /** A step of an attempt that its worker recorded before the next one. */
@@ -98,10 +98,35 @@ export const claimOf = ({ common, takeover }: TargetIn<'publishing' | 'outcome_u
 export const attemptAt = ({ retryAt, common }: TargetIn<'pending' | 'publishing' | 'rate_limited'>): string =>
   retryAt ?? common.dueAt;
 
-/** Whether a change of many targets may alter this one. A thread with a published segment cannot be taken back. */
+/** Why a change of many targets passes over one: its status, or that a segment of its thread is published. */
+export type SkipReason = TargetStatus | 'segment_published';
+
+/** Refuses a change for which it is too late. */
+export class TooLate extends Rejection {
+  readonly reason: SkipReason;
+  constructor(reason: SkipReason, change: 'rescheduled' | 'canceled' | 'revised') {
+    const which = reason === 'segment_published' ? 'A target of which a segment is out' : `A ${reason} target`;
+    super('target_not_pending', `${which} cannot be ${change}.`);
+    this.reason = reason;
+  }
+}
+
+export const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
+/** A revision reaches a failed target, which is then tried again, and not one whose next attempt the network has set. */
+export const revisableStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'failed'];
+
+/** Null: a change of targets in these statuses may alter this one. A thread with a published segment stays as it is. */
+export const skipReasonOf = (
+  { status, common }: ScheduledTarget,
+  statuses: readonly TargetStatus[],
+): SkipReason | null => {
+  if (!statuses.includes(status)) return status;
+  return common.publishedSegments.length > 0 ? 'segment_published' : null;
+};
+
+/** Whether a cancel of many targets may alter this one. */
 export const isOpen = (state: TargetState): boolean =>
-  (state.status === 'awaiting_approval' || state.status === 'pending' || state.status === 'rate_limited') &&
-  state.common.publishedSegments.length === 0;
+  state.status !== 'none' && skipReasonOf(state, openStatuses) === null;
 
 export const requireScheduled = (state: TargetState): ScheduledTarget => {
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');

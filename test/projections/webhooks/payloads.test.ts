@@ -29,6 +29,7 @@ suite('published: targets', (t) => {
   const there = { externalId: 'x-1', permalink: 'https://x.com/1', publishedAt: at(1) };
   const time = { scheduledAt: at(30), scheduledLocal: '2026-03-02T09:30', jitterSeconds: 7 };
   const moved = { dueAt: at(30), scheduledLocal: '2026-03-02T09:30', jitterSeconds: 7 };
+  const mode = { timezone: 'Europe/Berlin', scheduleMode: 'managed', scheduleModeReason: null };
 
   t('scheduled, moved, held, released, revised, canceled', async () => {
     await given()
@@ -59,7 +60,7 @@ suite('published: targets', (t) => {
       .when(target('TargetReleased', { postRevision: 0, dueAt: at(20) }))
       .gives({ 'target.released': { ...ids, scheduledAt: at(20) } });
     await given(scheduled)
-      .when(target('TargetRevised', { postRevision: 4, ...moved }))
+      .when(target('TargetRevised', { postRevision: 4, ...moved, ...mode }))
       .gives({ 'target.revised': { ...ids, ...time, postRevision: 4 } });
     for (const reason of [
       'requested',
@@ -142,6 +143,7 @@ suite('published: targets', (t) => {
     for (const [by, reason] of [
       ['schedule', 'retry_time_reached'],
       ['retry', 'retry_requested'],
+      ['revise', 'revised'],
     ]) {
       await given(scheduled, started, limited)
         .when(target('TargetRequeued', { by, dueAt: at(15) }))
@@ -266,6 +268,41 @@ suite('published: posts', (t) => {
           targetCount: 3,
         },
       });
+  });
+
+  t('revised: the newer content, for the targets that go out with it; failed ones count again', async () => {
+    const named = [rest[0] ?? '', rest[1] ?? '', randomUUID()];
+    const newer = postBody({ content: 'Newer', campaignId });
+    const revised = post('PostRevised', { body: newer, changed: ['content'], targetIds: named, times: null });
+    await given(scheduled(3), settled(0, 'failed'))
+      .when(revised)
+      .gives({
+        'post.revised': {
+          ...ids,
+          changed: ['content'],
+          excerpt: 'Newer',
+          mediaIds: [],
+          campaignId,
+          targetCount: 3,
+        },
+      });
+    const all = [scheduled(3), settled(0, 'failed'), settled(1, 'canceled'), revised, settled(2, 'published')];
+    await given(...all)
+      .when(post('PostPublished', { publishedAt: at(21) }))
+      .gives({
+        'post.published': {
+          ...ids,
+          campaignId,
+          counts: { total: 3, published: 1, failed: 0, canceled: 1 },
+          publishedAt: at(21),
+        },
+      });
+  });
+
+  t('a draft that is deleted: discarded', async () => {
+    await given(drafted)
+      .when(post('PostDiscarded'))
+      .gives({ 'post.discarded': { ...ids, campaignId } });
   });
 
   t('a draft: created, updated, then scheduled', async () => {

@@ -85,7 +85,8 @@ suite('disconnect an account', (t) => {
       assert.equal((await tester.get(`/post-targets/${targetId}`)).data.status, 'canceled');
       assert.equal((await world.store.load(target, targetId)).state.status, 'canceled');
       const { state } = await world.store.load(post, made.data.id);
-      assert.equal(state.status === 'live' && state.intents[0]?.reason, 'account_disconnected');
+      const [intent] = state.status === 'live' ? state.intents : [];
+      assert.equal(intent?.kind === 'cancel' && intent.reason, 'account_disconnected');
       const again = await tester.post('/posts', mine.body());
       assert.equal(again.status, 200, again.text);
       refused(await tester.post(`/post-targets/${targetId}/retry`), 409, 'target_not_retryable');

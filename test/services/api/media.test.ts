@@ -4,7 +4,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { media } from '#domain/media.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
-import { openPostsWith } from '#projections/posts.ts';
+import { openPostsWith } from '#projections/post-media.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
 import { platforms } from '#schemas/common.ts';

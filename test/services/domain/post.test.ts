@@ -55,6 +55,18 @@ const skipped = (intentRevision: number, ...targetIds: readonly string[]): PostE
   type: 'PostTargetsSkipped',
   data: { intentRevision, targetIds: [...targetIds], reason: 'late' },
 });
+const skip = (intentRevision: number, ...targetIds: readonly string[]) =>
+  ({
+    type: 'RecordSkipped',
+    intentRevision,
+    targets: targetIds.map((targetId) => ({ targetId, reason: 'late' })),
+  }) as const;
+const newer = { ...body, content: 'newer' };
+const revised = (...targetIds: readonly string[]): PostEvent => ({
+  type: 'PostRevised',
+  data: { body: newer, changed: ['content'], targetIds: [...targetIds], times: null },
+});
+const discarded: PostEvent = { type: 'PostDiscarded', data: {} };
 const intent = (...targetIds: readonly string[]): PostEvent => ({
   type: 'PostTargetsChanged',
   data: { change: { kind: 'cancel', reason: 'post_canceled' }, targetIds: [...targetIds] },
@@ -242,23 +254,24 @@ suite('post', (t) => {
       .when({ type: 'CancelTargets', targetIds: ['a', 'b'], reason: 'post_canceled' })
       .then([intent('a')]);
     given([scheduled, intent('a', 'b')])
-      .when({ type: 'RecordSkipped', intentRevision: 1, targetIds: ['a', 'z'], reason: 'late' })
+      .when(skip(1, 'a', 'z'))
       .then([late]);
-    given(events)
-      .when({ type: 'RecordSkipped', intentRevision: 1, targetIds: ['a'], reason: 'late' })
-      .then([]);
-    given(events)
-      .when({ type: 'RecordSkipped', intentRevision: 7, targetIds: ['a'], reason: 'late' })
-      .then([]);
+    given(events).when(skip(1, 'a')).then([]);
+    given(events).when(skip(7, 'a')).then([]);
   });
 
   t('an intent that came too late for a target leaves the other intents as they are', () => {
     const events = [scheduled, intent('a'), intent('b')];
-    const skip = { type: 'RecordSkipped', intentRevision: 2, targetIds: ['a', 'b'], reason: 'late' } as const;
     given(events)
-      .when(skip)
+      .when(skip(2, 'a', 'b'))
       .then([skipped(2, 'b')]);
-    given([drafted]).when(skip).then([]);
+    given([drafted]).when(skip(2, 'a')).then([]);
+    given([scheduled, intent('a', 'b', 'c')])
+      .when({ ...skip(1, 'a', 'b', 'c'), targets: [...skip(1, 'a', 'c').targets, { targetId: 'b', reason: 'other' }] })
+      .then([
+        skipped(1, 'a', 'c'),
+        { type: 'PostTargetsSkipped', data: { intentRevision: 1, targetIds: ['b'], reason: 'other' } },
+      ]);
     const after = state([...events, skipped(2, 'b')]);
     deepEqual(after.status === 'live' && after.intents.map((one) => one.skipped), [[], ['b']]);
   });
@@ -270,6 +283,115 @@ suite('post', (t) => {
       deepEqual(state([event]), post.initial);
     }
     deepEqual(state([drafted, settled('a', 'failed')]), state([drafted]));
+  });
+
+  t('is revised once by one command: the new content, for the targets that are named', () => {
+    const command = {
+      type: 'Revise',
+      commandId: 'one',
+      body: newer,
+      changed: ['content'],
+      targetIds: ['a', 'b'],
+      times: null,
+    } as const;
+    given([scheduled])
+      .when(command)
+      .then([revised('a', 'b')]);
+    // Another command may say the same again: a failed target is tried again by it.
+    given([scheduled, revised('a', 'b')])
+      .when(command)
+      .then([revised('a', 'b')]);
+    given([scheduled, intent('c')])
+      .when(command)
+      .then([revised('a', 'b')]);
+    const [first, second] = plan(1, 'a', 'b').targets.map(({ targetId: _id, accountId: _account, ...time }) => {
+      const { clientId: _client, platform: _platform, ...rest } = time;
+      return rest;
+    });
+    const times = [first, second].flatMap((one) => one ?? []);
+    given([scheduled])
+      .when({ ...command, times })
+      .then([{ type: 'PostRevised', data: { body: newer, changed: ['content'], targetIds: ['a', 'b'], times } }]);
+    given([scheduled])
+      .when({ ...command, targetIds: [] })
+      .refused('target_not_pending', 'No target of the post can be changed any more.');
+    given([drafted]).when(command).refused('post_not_scheduled', 'A draft is replaced, not revised.');
+    given([drafted, discarded]).when(command).refused('not_found', 'There is no such post.');
+    given([]).when(command).refused('not_found');
+  });
+
+  t('a revision opens failed targets again: no outcome of the whole is recorded before theirs', () => {
+    const failing = [scheduled, settled('a', 'failed'), settled('b', 'canceled')];
+    const after = state([...failing, { ...revised('a', 'b', 'z'), commandId: 'one', at: when }]);
+    equal(after.status === 'live' && after.body, newer);
+    deepEqual(after.status === 'live' && after.targets.a, { revision: 5, outcome: null, publishedAt: null });
+    deepEqual(after.status === 'live' && after.targets.b?.outcome, 'canceled');
+    deepEqual(after.status === 'live' && Object.keys(after.targets), ['a', 'b', 'c']);
+    deepEqual(after.status === 'live' && after.intents, [
+      {
+        kind: 'revise',
+        revision: 3,
+        eventId: 'event-3',
+        commandId: 'one',
+        decidedAt: when,
+        targetIds: ['a', 'b', 'z'],
+        skipped: [],
+        times: null,
+      },
+    ]);
+    given([...failing, revised('a')])
+      .when(record('c', 'published'))
+      .then([settled('c', 'published')]);
+    given([...failing, revised('a')])
+      .when(record('a', 'failed', 5))
+      .then([]);
+    given([...failing, revised('a'), settled('c', 'published')])
+      .when(record('a', 'published', 9))
+      .then([settled('a', 'published', 9), saidPublished]);
+    const published = [scheduled, settled('a', 'published'), revised('a')];
+    deepEqual(statusOf(state(published)), 'publishing');
+    deepEqual(state([drafted, revised('a')]), state([drafted]));
+  });
+
+  t('a revision and a cancel of the same targets are two intents', () => {
+    const cancel = { type: 'CancelTargets', targetIds: ['a'], reason: 'post_canceled' } as const;
+    given([scheduled, revised('a')])
+      .when(cancel)
+      .then([intent('a')]);
+    given([scheduled, revised('a', 'b'), intent('a')])
+      .when(skip(1, 'b'))
+      .then([skipped(1, 'b')]);
+  });
+
+  t('is deleted: a draft is discarded, of a scheduled post every open target is canceled', () => {
+    const remove = { type: 'Delete' } as const;
+    given([drafted]).when(remove).then([discarded]);
+    given([drafted, discarded]).when(remove).then([]);
+    given([]).when(remove).refused('not_found', 'There is no such post.');
+    given([scheduled])
+      .when(remove)
+      .then([intent('a', 'b', 'c')]);
+    given([scheduled, settled('a', 'published'), intent('b')])
+      .when(remove)
+      .then([intent('c')]);
+    given([scheduled, settled('a', 'published'), settled('b', 'failed'), settled('c', 'canceled')])
+      .when(remove)
+      .then([]);
+  });
+
+  t('a discarded draft is unknown to every other command', () => {
+    const gone = [drafted, discarded];
+    equal(statusOf(state(gone)), 'discarded');
+    deepEqual(state([scheduled, discarded]), state([scheduled]));
+    given(gone).when({ type: 'ReplaceDraft', body: newer }).refused('not_found', 'There is no such post.');
+    given(gone)
+      .when({ type: 'Schedule', commandId: 'one', ...written, plan: plan(1, 'a') })
+      .refused('not_found', 'There is no such post.');
+    given(gone).when(record('a', 'published')).then([]);
+    given(gone)
+      .when({ type: 'CancelTargets', targetIds: ['a'], reason: 'post_canceled' })
+      .then([]);
+    deepEqual(publishedAtOf(state(gone)), null);
   });
 
   t('a post that was canceled names its targets as the reason for the whole', () =>

@@ -214,6 +214,11 @@ suite('target that is a thread', (t) => {
     given(waiting)
       .when({ type: 'Reschedule', ...move })
       .refused('target_not_pending');
+    const revision = { type: 'Revise', postRevision: 9, time: null, now: at(0) } as const;
+    for (const events of [waiting, [...oneOut, failed('Segment 1 of the thread is out')]])
+      given(events)
+        .when(revision)
+        .refused('target_not_pending', 'A target of which a segment is out cannot be revised.');
     given(waiting)
       .when({ type: 'RefuseAtClaim', failure })
       .then(

@@ -1,7 +1,16 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
-import { attemptAt, isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import {
+  attemptAt,
+  isOpen,
+  openStatuses,
+  skipReasonOf,
+  type TargetCommand,
+  type TargetState,
+  TooLate,
+  target,
+} from '#domain/target.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';
@@ -23,6 +32,7 @@ const planned = {
   scheduleMode: 'managed',
   scheduleModeReason: null,
 } as const;
+const { targetId: _target, accountId: _account, clientId: _client, platform: _platform, ...time } = planned;
 const policy = { deferDelaysMs: [30_000, 120_000, 600_000], maxRateLimits: 10, jitter: 0.5 };
 const claim = { attempt: 1, takeover: 0 };
 
@@ -47,7 +57,7 @@ const limited = (retryAt = at(200)): TargetEvent => ({
 const deferred: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(131), failure } };
 const unknown: TargetEvent = { type: 'TargetOutcomeUnknown', data: { ...claim, failure, reconcileAt: at(131) } };
 const canceled: TargetEvent = { type: 'TargetCanceled', data: { reason: 'requested', postRevision: null } };
-const requeued = (by: 'schedule' | 'retry', dueAt: string): TargetEvent => ({
+const requeued = (by: 'schedule' | 'retry' | 'revise', dueAt: string): TargetEvent => ({
   type: 'TargetRequeued',
   data: { by, dueAt },
 });
@@ -321,7 +331,13 @@ suite('target', (t) => {
       given(events)
         .when({ ...moved.data, type: 'Reschedule', commandId: 'back' })
         .then([moved]);
-      const revised: TargetEvent = { type: 'TargetRevised', data: { ...moved.data, postRevision: 7 } };
+      const revised: TargetEvent = {
+        type: 'TargetRevised',
+        data: {
+          ...{ ...moved.data, postRevision: 7, timezone: 'UTC' },
+          ...{ scheduleMode: 'managed', scheduleModeReason: null },
+        },
+      };
       for (const one of [moved, revised]) {
         const back = state([...events, one]);
         deepEqual(back.status === 'pending' && [back.common.dueAt, back.retryAt], [at(100), null]);
@@ -396,6 +412,115 @@ suite('target', (t) => {
     equal(byIntent.status !== 'none' && byIntent.common.appliedRevision, 9);
   });
 
+  t('is revised while it waits for its time or for an approval, and keeps its time where none is given', () => {
+    const command = { type: 'Revise', postRevision: 7, time: null, now: at(90) } as const;
+    const revised = (over: object = {}): TargetEvent => ({
+      type: 'TargetRevised',
+      data: { postRevision: 7, ...time, ...over },
+    });
+    given([scheduled]).when(command).then([revised()]);
+    given([scheduled, held]).when(command).then([revised()]);
+    // The time of the next attempt is not the planned one.
+    given([...claimed, deferred])
+      .when(command)
+      .then([revised()]);
+    const moved = {
+      dueAt: at(50),
+      scheduledLocal: '2026-01-01T01:00',
+      timezone: 'Europe/Berlin',
+      jitterSeconds: 9,
+      scheduleMode: 'native',
+      scheduleModeReason: 'why',
+    } as const;
+    given([scheduled])
+      .when({ ...command, time: moved })
+      .then([revised(moved)]);
+    given([scheduled])
+      .when({ ...command, postRevision: 4 })
+      .then([revised({ postRevision: 4 })]);
+    for (const postRevision of [2, 3])
+      given([scheduled])
+        .when({ ...command, postRevision })
+        .then([]);
+    const after = state([scheduled, held, revised(moved)]);
+    deepEqual(after, {
+      ...state([scheduled, held]),
+      common: {
+        ...(after.status === 'none' ? {} : after.common),
+        ...moved,
+        postRevision: 7,
+        appliedRevision: 7,
+      },
+    });
+    equal(after.status, 'awaiting_approval');
+    equal(state([...claimed, deferred, revised()]).status, 'pending');
+    given([]).when(command).refused('not_found');
+  });
+
+  t('a failed one is revised and tried again in one append: at its time, or at once where that has passed', () => {
+    const command = { type: 'Revise', postRevision: 7, time: null, now: at(140) } as const;
+    const revised = (dueAt: string): TargetEvent => ({
+      type: 'TargetRevised',
+      data: { postRevision: 7, ...time, dueAt },
+    });
+    const failing = situations.failed;
+    given(failing)
+      .when(command)
+      .then([revised(at(100)), requeued('revise', at(140))]);
+    given(failing)
+      .when({ ...command, now: at(99) })
+      .then([revised(at(100)), requeued('revise', at(100))]);
+    given(failing)
+      .when({ ...command, time: { ...time, dueAt: at(300) } })
+      .then([revised(at(300)), requeued('revise', at(300))]);
+    const between = state([...failing, revised(at(300))]);
+    deepEqual(between.status === 'failed' && [between.failure, between.common.dueAt], [failure, at(300)]);
+    const again = state([
+      ...claimed,
+      limited(),
+      requeued('schedule', at(200)),
+      started,
+      failed,
+      revised(at(300)),
+      {
+        ...requeued('revise', at(300)),
+        commandId: 'r',
+      } as Given<TargetEvent>,
+    ]);
+    deepEqual(again.status === 'pending' && [again.common.rateLimits, again.common.appliedCommands], [0, ['r']]);
+  });
+
+  t('an upload of the former content is forgotten with the revision', () => {
+    const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision: 7, ...time } };
+    const checkpointsOf = (...events: readonly TargetEvent[]) => {
+      const now = state(events);
+      return now.status === 'none' ? null : now.common.checkpoints.length;
+    };
+    const uploaded = [...claimed, container, deferred];
+    deepEqual([checkpointsOf(...uploaded), checkpointsOf(...uploaded, revised)], [1, 0]);
+  });
+
+  t('is not revised in any other situation, and the refusal says which', () => {
+    const command = { type: 'Revise', postRevision: 7, time: null, now: at(90) } as const;
+    const closed = except('pending', 'failed', 'awaiting_approval');
+    refusedIn(closed, command, 'target_not_pending', 'target cannot be revised.');
+    const reasons = closed.map((events) => {
+      try {
+        return target.decide(command, state(events)).length;
+      } catch (error) {
+        return error instanceof TooLate && error.reason;
+      }
+    });
+    deepEqual(reasons, ['publishing', 'rate_limited', 'outcome_unknown', 'published', 'canceled']);
+    deepEqual(
+      except().map((events) => {
+        const one = state(events);
+        return one.status !== 'none' && skipReasonOf(one, openStatuses);
+      }),
+      [null, null, 'publishing', null, 'outcome_unknown', 'published', 'failed', 'canceled'],
+    );
+  });
+
   t('keeps the newest post revision that was applied to it', () => {
     const applied = (events: readonly TargetEvent[]) => {
       const now = state(events);
@@ -406,10 +531,7 @@ suite('target', (t) => {
       type: 'TargetReleased',
       data: { postRevision, dueAt: at(300) },
     });
-    const revised: TargetEvent = {
-      type: 'TargetRevised',
-      data: { postRevision: 7, dueAt: at(400), scheduledLocal: null, jitterSeconds: 0 },
-    };
+    const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision: 7, ...time, dueAt: at(400) } };
     deepEqual(applied([scheduled, holding(5)]), ['awaiting_approval', at(100), 5]);
     deepEqual(applied([scheduled, holding(2)]), ['awaiting_approval', at(100), 3]);
     deepEqual(applied([scheduled, holding(5), released(6)]), ['pending', at(300), 6]);

@@ -5,6 +5,7 @@ import { post } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import type { TargetTime } from '#schemas/target.ts';
 import { defaultPartitions, partitionOf } from '#schemas/topics.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { commandContext, openDomain } from '#test/support/domain.ts';
@@ -12,6 +13,7 @@ import { failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 const due = '2026-01-01T00:00:00.000Z';
+const newer = postBody({ content: 'newer' });
 
 const scheduled = async (size: number, { store, ...domain } = openDomain()) => {
   const postId = randomUUID();
@@ -43,9 +45,17 @@ const scheduled = async (size: number, { store, ...domain } = openDomain()) => {
         ),
       Promise.resolve(),
     );
+  const revise = (targetIds: readonly string[], times: readonly TargetTime[] | null = null) =>
+    execute(
+      store,
+      post,
+      postId,
+      { type: 'Revise', commandId: randomUUID(), body: newer, changed: ['content'], targetIds, times },
+      commandContext(),
+    );
   const cancel = (targetIds: readonly string[]) =>
     execute(store, post, postId, { type: 'CancelTargets', targetIds, reason: 'post_canceled' }, commandContext());
-  return { ...domain, store, postId, ids, loaded, context, statuses, all, on, cancel };
+  return { ...domain, store, postId, ids, loaded, context, statuses, all, on, cancel, revise };
 };
 
 const start: TargetCommand = { type: 'Start', now: due };
@@ -168,7 +178,7 @@ suite('intents', (t) => {
     const { targets } = await fanOut(store, postId, commandContext());
     deepEqual(await statuses(), ['canceled', 'canceled', 'pending', 'pending']);
     const canceled = targets.get(first)?.events.at(-1);
-    deepEqual(canceled?.data, { reason: 'requested', postRevision: 1 });
+    deepEqual(canceled?.data, { reason: 'post_canceled', postRevision: 1 });
     equal(canceled?.metadata.$causationId, intent.appended[0]?.id);
     const before = await all();
     await fanOut(store, postId, commandContext());
@@ -228,5 +238,100 @@ suite('intents', (t) => {
     const types = (await store.readStream(`post-${postId}`)).map(({ type }) => type);
     deepEqual(types, ['PostScheduled', 'PostTargetsChanged', 'PostTargetsSkipped']);
     notEqual((await store.load(target, first)).state.status, 'canceled');
+  });
+
+  t('revise the targets they name, each with its own time, and try failed ones again', async () => {
+    const { store, postId, ids, context, loaded, statuses, revise, on, all } = await scheduled(4);
+    await fanOut(store, postId, context, { loaded });
+    const [first = '', second = '', third = ''] = ids;
+    await on(second, start, { type: 'RecordFailed', ...claim, failure });
+    const time = (dueAt: string): TargetTime => ({
+      dueAt,
+      scheduledLocal: null,
+      timezone: 'UTC',
+      jitterSeconds: 0,
+      scheduleMode: 'managed',
+      scheduleModeReason: null,
+    });
+    const later = ['2027-01-01T00:00:00.000Z', '2027-01-02T00:00:00.000Z'];
+    const intent = await revise([first, second], later.map(time));
+    const { targets } = await fanOut(store, postId, commandContext());
+    deepEqual(await statuses(), ['pending', 'pending', 'pending', 'pending']);
+    const bound = ids.map((id) => {
+      const state = targets.get(id)?.state;
+      return state === undefined || state.status === 'none' ? null : [state.common.postRevision, state.common.dueAt];
+    });
+    deepEqual(bound, [
+      [1, later[0]],
+      [1, later[1]],
+      [0, due],
+      [0, due],
+    ]);
+    const types = (await store.readStream(`target-${second}`)).map(({ type }) => type);
+    deepEqual(types.slice(-2), ['TargetRevised', 'TargetRequeued']);
+    equal(targets.get(first)?.events.at(-1)?.metadata.$causationId, intent.appended[0]?.id);
+    const before = await all();
+    await fanOut(store, postId, commandContext());
+    deepEqual(await all(), before);
+
+    await revise([first, third]);
+    await fanOut(store, postId, commandContext());
+    const again = await store.load(target, first);
+    deepEqual(again.state.status !== 'none' && [again.state.common.postRevision, again.state.common.dueAt], [
+      2,
+      later[0],
+    ]);
+  });
+
+  t(
+    'a revision that comes too late for a target is recorded with its reason, and never reaches the target',
+    async () => {
+      const { store, postId, ids, context, loaded, revise, on, all } = await scheduled(4);
+      await fanOut(store, postId, context, { loaded });
+      const [publishing = '', settled = '', canceled = '', open = ''] = ids;
+      await on(publishing, start);
+      await on(settled, start, published);
+      await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null });
+      await revise(ids);
+      const fanned = await fanOut(store, postId, commandContext());
+      const skips = fanned.post.events.filter(({ type }) => type === 'PostTargetsSkipped').map(({ data }) => data);
+      deepEqual(skips, [
+        { intentRevision: 1, targetIds: [publishing], reason: 'publishing' },
+        { intentRevision: 1, targetIds: [settled], reason: 'published' },
+        { intentRevision: 1, targetIds: [canceled], reason: 'canceled' },
+      ]);
+      equal(fanned.targets.get(publishing)?.state.status, 'publishing');
+      const state = fanned.targets.get(open)?.state;
+      equal(state?.status === 'pending' && state.common.postRevision, 1);
+
+      await on(
+        publishing,
+        { type: 'RecordFailed', ...claim, failure },
+        { type: 'Retry', commandId: randomUUID(), now: due },
+      );
+      const before = await all();
+      await fanOut(store, postId, commandContext());
+      deepEqual(await all(), before);
+    },
+  );
+
+  t('a revision does not reach a failed thread of which a segment is out, nor a rate-limited target', async () => {
+    const { store, postId, ids, context, loaded, revise, on } = await scheduled(2);
+    await fanOut(store, postId, context, { loaded });
+    const [thread = '', limited = ''] = ids;
+    const segment = { index: 0, of: 2 };
+    const crossed = { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: due, segment } as const;
+    await on(thread, start, crossed, { ...published, segment }, { type: 'RecordFailed', ...claim, failure });
+    const policy = { deferDelaysMs: [], maxRateLimits: 1, jitter: 0 };
+    await on(limited, start, { type: 'RecordRateLimited', ...claim, retryAt: due, failure, policy });
+    await revise(ids);
+    const { post: left } = await fanOut(store, postId, commandContext());
+    deepEqual(
+      left.events.filter(({ type }) => type === 'PostTargetsSkipped').map(({ data }) => [data.targetIds, data.reason]),
+      [
+        [[thread], 'segment_published'],
+        [[limited], 'rate_limited'],
+      ],
+    );
   });
 });

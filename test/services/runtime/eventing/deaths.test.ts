@@ -13,7 +13,7 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { planned, postBody } from '#test/support/samples.ts';
+import { failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 const main = path.join(import.meta.dirname, 'caller.ts');
@@ -88,6 +88,90 @@ suite('a process killed with -9 between two durable effects', (t) => {
     equal((await run({ call: 'fanOut', postId })).answer, '60');
     deepEqual(await types(), Array(60).fill(['TargetScheduled', 'TargetCanceled']));
   });
+
+  t(
+    'between two targets of a revision, of which every second is tried again: never one without the other',
+    async () => {
+      const { postId, ids, types } = await scheduledPost(60);
+      await fanOut(store, postId, commandContext());
+      const claim = { attempt: 1, takeover: 0 };
+      const failed = ids.filter((_id, index) => index % 2 === 1);
+      for (const id of failed) {
+        const options = { partitionKey: postId };
+        await execute(store, target, id, { type: 'Start', now: '2099-01-01T00:00:00.000Z' }, commandContext(), options);
+        await execute(store, target, id, { type: 'RecordFailed', ...claim, failure }, commandContext(), options);
+      }
+      const body = postBody({ content: 'newer' });
+      const revise = {
+        type: 'Revise',
+        commandId: randomUUID(),
+        body,
+        changed: ['content'],
+        targetIds: ids,
+        times: null,
+      } as const;
+      await execute(store, post, postId, revise, commandContext());
+      await dies({ call: 'fanOut', postId }, 'fanout:between-intents');
+      for (const one of await types())
+        ok(['TargetScheduled', 'TargetFailed', 'TargetRevised', 'TargetRequeued'].includes(one.at(-1) ?? ''));
+      equal((await run({ call: 'fanOut', postId })).answer, '60');
+      const again = ['TargetScheduled', 'TargetPublishStarted', 'TargetFailed', 'TargetRevised', 'TargetRequeued'];
+      const left = await types();
+      deepEqual(
+        left.filter((_one, index) => index % 2 === 1),
+        Array(30).fill(again),
+      );
+      deepEqual(
+        left.filter((_one, index) => index % 2 === 0),
+        Array(30).fill(['TargetScheduled', 'TargetRevised']),
+      );
+    },
+  );
+
+  for (const [fault, before] of [
+    ['fanout:before-skips', 0],
+    ['fanout:after-skips', 2],
+  ] as const) {
+    t(`${fault}: the next process records each skip once`, async () => {
+      const { postId, ids } = await scheduledPost(3);
+      await fanOut(store, postId, commandContext());
+      const [publishing = '', canceled = ''] = ids;
+      const options = { partitionKey: postId };
+      await execute(
+        store,
+        target,
+        publishing,
+        { type: 'Start', now: '2099-01-01T00:00:00.000Z' },
+        commandContext(),
+        options,
+      );
+      await execute(
+        store,
+        target,
+        canceled,
+        { type: 'Cancel', reason: 'requested', postRevision: null },
+        commandContext(),
+        options,
+      );
+      const revise = {
+        type: 'Revise',
+        commandId: randomUUID(),
+        body: postBody(),
+        changed: [],
+        targetIds: ids,
+        times: null,
+      } as const;
+      await execute(store, post, postId, revise, commandContext());
+      const skips = async () =>
+        (await store.readStream(`post-${postId}`))
+          .filter(({ type }) => type === 'PostTargetsSkipped')
+          .map(({ data }) => data.reason);
+      await dies({ call: 'fanOut', postId }, fault);
+      equal((await skips()).length, before);
+      equal((await run({ call: 'fanOut', postId })).answer, '3');
+      deepEqual(await skips(), ['publishing', 'canceled']);
+    });
+  }
 
   for (const [fault, before] of [
     ['request:after-accept', ['TargetScheduled']],
