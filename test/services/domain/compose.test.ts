@@ -21,6 +21,7 @@ const to = (accountId: string, platform: Platform): Destination => ({
   platform,
   accountTimezone: null,
   clientTimezone: null,
+  scopes: [],
 });
 const variant = (platform: Platform, over: Partial<Variant> = {}): Variant => ({
   platform,
