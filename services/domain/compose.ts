@@ -3,7 +3,7 @@ import type { Issue } from '#schemas/issues.ts';
 import type { MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
-import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from './platforms/index.ts';
+import { coverOf, type GateInput, type GateMedia, gate, grantsOf, replyOverrides } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Checks a composed body for contradictions, and for content that the networks of its targets would refuse. */
@@ -109,30 +109,41 @@ export const emptyIssues = (body: PostBody, destinations: readonly Destination[]
   return body.thread === null ? { empty: whole, threadless: [] } : { empty: segments, threadless: whole };
 };
 
-/** One entry for each target that its network's rules refuse (the first rule it breaks). A network is asked once. */
+/**
+ * One entry for each target that its network's rules refuse (the first rule it breaks). A network is asked once for all
+ * accounts that allow the same.
+ */
 export const gateIssues = (
   body: PostBody,
   destinations: readonly Destination[],
   assets: PostAssets,
 ): readonly Issue[] => {
-  const answers = new Map<Platform, Issue | null>();
-  return destinations.flatMap(({ accountId, platform }) => {
-    if (!answers.has(platform)) answers.set(platform, firstRefusal(body, platform, assets));
-    const issue = answers.get(platform) ?? null;
+  const answers = new Map<string, Issue | null>();
+  return destinations.flatMap((destination) => {
+    const { accountId, platform } = destination;
+    const key = `${platform} ${grantsOf(platform, destination.scopes)}`;
+    const issue = answers.get(key) ?? (answers.has(key) ? null : firstRefusal(body, destination, assets));
+    answers.set(key, issue);
     return issue === null ? [] : [{ ...issue, accountId, platform }];
   });
 };
 
-const firstRefusal = (body: PostBody, platform: Platform, assets: PostAssets): Issue | null => {
-  for (const [part, input] of inputsOf(body, platform, assets).entries()) {
-    const [error] = gate(input);
-    if (error === undefined) continue;
-    const { code, message, mediaId } = error;
-    const path = pointer(body, platform, part, error.path);
-    return mediaId === null ? { path, code, message } : { path, code, message, mediaId };
-  }
-  return null;
+const firstRefusal = (body: PostBody, destination: Destination, assets: PostAssets): Issue | null => {
+  const [first = null] = ruleIssues(body, destination, assets);
+  return first;
 };
+
+/** Every rule of its network that a target breaks, segment by segment, computed as they are taken. */
+export function* ruleIssues(body: PostBody, destination: Destination, assets: PostAssets): Generator<Issue> {
+  const { platform } = destination;
+  for (const [part, input] of inputsOf(body, destination, assets).entries()) {
+    for (const error of gate(input)) {
+      const { code, message, mediaId } = error;
+      const path = pointer(body, platform, part, error.path);
+      yield mediaId === null ? { path, code, message } : { path, code, message, mediaId };
+    }
+  }
+}
 
 /** Turns a path of the gate, relative to the target, into the path where the caller wrote the member. */
 const pointer = (body: PostBody, platform: Platform, part: number, path: string): string => {
@@ -148,7 +159,11 @@ const pointer = (body: PostBody, platform: Platform, part: number, path: string)
 };
 
 /** One for each segment that goes out. */
-const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): readonly GateInput[] => {
+const inputsOf = (
+  body: PostBody,
+  { platform, scopes }: Pick<Destination, 'platform' | 'scopes'>,
+  assets: PostAssets,
+): readonly GateInput[] => {
   const { segments, overrides } = contentFor(body, platform);
   const known = (id: string): readonly GateMedia[] => {
     const asset = assets.get(id);
@@ -159,6 +174,7 @@ const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): reado
     platform,
     content,
     overrides: index === 0 ? overrides : replyOverrides(platform, overrides),
+    scopes,
     media: mediaIds.flatMap(known),
     cover,
   }));

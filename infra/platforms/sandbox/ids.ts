@@ -56,6 +56,6 @@ export function sandboxProfile(platform: Platform, username: string): SandboxPro
     username: name,
     displayName: words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(' ') || name,
     avatarUrl: null,
-    scopes: ['sandbox.publish', 'sandbox.read'],
+    scopes: ['sandbox.publish', 'sandbox.read', ...(imitations[platform].scopes?.(name) ?? [])],
   };
 }

@@ -79,6 +79,8 @@ export async function* select(reads: Reads, clientId: string, body: PostBody): A
   return { clients, accounts, destinations };
 }
 
+type Fault = (one: SelectedAccount) => boolean;
+
 interface Found {
   readonly accounts: readonly SelectedAccount[];
   readonly refusals: readonly Rejection[];
@@ -98,30 +100,16 @@ const accountsOf = async (reads: Reads, ownId: string, selection: TargetSelectio
   const accounts = found.filter((one) => one !== null);
   const missing = ids.filter((_, index) => found[index] === null).map((id) => unknown(path(id)));
   const refusals = missing.length === 0 ? [] : [invalid(missing)];
-  const refuse = (
-    at: (one: SelectedAccount) => boolean,
-    code: ErrorCode & IssueCode,
-    message: string,
-    detail: string,
-  ) => {
+  const refuse = (at: Fault, code: ErrorCode & IssueCode, message: string, detail: string): void => {
     const errors = accounts
       .filter(at)
       .map(({ id, platform }): Issue => ({ path: path(id), code, message, accountId: id, platform }));
     if (errors.length > 0) refusals.push(new Rejection(code, detail, { errors }));
   };
-  if (selection.mode === 'selection') {
-    refuse(
-      ({ clientId }) => clientId !== ownId,
-      'account_not_in_client',
-      'belongs to another client than the post',
-      'Every account of a selection must be the post’s own client’s.',
-    );
-  }
-  refuse(
-    ({ status }) => status === 'disconnected',
-    'account_disconnected',
-    'is disconnected',
-    'A selected account is disconnected.',
-  );
+  const isForeign: Fault = ({ clientId }) => selection.mode === 'selection' && clientId !== ownId;
+  const everyOne = 'Every account of a selection must be the post’s own client’s.';
+  refuse(isForeign, 'account_not_in_client', 'belongs to another client than the post', everyOne);
+  const isGone: Fault = ({ status }) => status === 'disconnected';
+  refuse(isGone, 'account_disconnected', 'is disconnected', 'A selected account is disconnected.');
   return { accounts, refusals };
 };

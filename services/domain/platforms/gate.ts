@@ -4,7 +4,7 @@ import type { GateCode } from '#schemas/issues.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { GateError } from './gate-error.ts';
 import { type GateMedia, mediaErrors } from './gate-media.ts';
-import { checkOverride, isSet, overrideRules } from './overrides.ts';
+import { checkGranted, checkOverride, isSet, overrideRules } from './overrides.ts';
 import { rulesOf } from './registry.ts';
 import type { Overrides, TextUnit } from './rules.ts';
 import { sentText, textLength, usedWords } from './text-length.ts';
@@ -14,6 +14,8 @@ export interface GateInput {
   /** The text of this target: the variant's contentOverride, else the post's content. */
   readonly content: string;
   readonly overrides: Overrides;
+  /** The rights that the account's owner granted; default: none are known, and no value is held to them. */
+  readonly scopes?: readonly string[];
   /** In the order of the post. */
   readonly media: readonly GateMedia[];
   /** The post's own cover, where it has one. */
@@ -55,12 +57,17 @@ const about = (key: string, code: GateCode, message: string): GateError => ({
   mediaId: null,
 });
 
-function overrideErrors({ platform, overrides }: GateInput): GateError[] {
+function overrideErrors({ platform, overrides, scopes = [] }: GateInput): GateError[] {
   const errors: GateError[] = [];
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
     if (!isSet(overrides, key)) continue;
     const problem = checkOverride(platform, rule, overrides[key], overrides);
-    if (problem !== null) errors.push(about(key, problem.code, `${key} ${problem.message}`));
+    if (problem !== null) {
+      errors.push(about(key, problem.code, `${key} ${problem.message}`));
+      continue;
+    }
+    const refused = checkGranted(rule, overrides[key], scopes);
+    if (refused !== null) errors.push(about(key, 'override_not_granted', `${key} ${refused}`));
   }
   for (const { when, path, code, message } of rulesOf(platform).banned) {
     if (Object.entries(when).every(([key, value]) => overrides[key] === value)) {

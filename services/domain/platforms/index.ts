@@ -7,7 +7,7 @@ export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
 export { coverOf, platformsWithUses, posterFits, takesCover, useOf, useRules } from './media-use.ts';
 export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
-export { effectiveOverrides, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
+export { effectiveOverrides, grantsOf, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf } from './registry.ts';
 export type * from './rules.ts';

@@ -340,6 +340,19 @@ suite('the content of each target', (t) => {
     deepEqual(paths(gateIssues(wrong, all, photo)), Array(2).fill('/variants/0/overrides/replySettings'));
   });
 
+  t('is held to what each account allows', () => {
+    const body = postBody({
+      mediaIds: ['v'],
+      variants: [variant('tiktok', { overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } })],
+    });
+    const hidden = { ...to('b', 'tiktok'), scopes: ['privacy_level.SELF_ONLY'] };
+    const issues = gateIssues(body, [to('a', 'tiktok'), hidden, to('c', 'tiktok')], known({ v: clip() }));
+    deepEqual(
+      issues.map(({ path, code, accountId }) => [path, code, accountId]),
+      [['/variants/0/overrides/privacyLevel', 'override_not_granted', 'b']],
+    );
+  });
+
   t('is checked by the rules of each network, with one issue a target', () => {
     const body = postBody({ content: 'y'.repeat(301), variants: [variant('x', { contentOverride: 'z'.repeat(281) })] });
     const issues = gateIssues(body, [to('a', 'x'), to('b', 'x'), to('c', 'bluesky'), to('d', 'facebook')], known({}));
