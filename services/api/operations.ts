@@ -38,6 +38,7 @@ import { listReports } from './operations/listReports.ts';
 import { listWebhookDeliveries } from './operations/listWebhookDeliveries.ts';
 import { listWebhooks } from './operations/listWebhooks.ts';
 import { presignMedia } from './operations/presignMedia.ts';
+import { previewPost } from './operations/previewPost.ts';
 import { publishPost } from './operations/publishPost.ts';
 import { refreshAnalytics } from './operations/refreshAnalytics.ts';
 import { registerMedia } from './operations/registerMedia.ts';
@@ -65,6 +66,7 @@ export const operations: readonly Operation[] = [
   getAccount,
   listPosts,
   createPost,
+  previewPost,
   getPost,
   updatePost,
   publishPost,

@@ -91,5 +91,34 @@ const composed = {
 
 export const postExample = { body: { clientId: ids.client, ...composed }, data: postDataExample };
 
+export const previewExample = {
+  body: postExample.body,
+  data: {
+    object: 'post_preview',
+    valid: true,
+    problems: [],
+    warnings: [],
+    verdicts: [
+      {
+        platform: 'x',
+        accountId: ids.account,
+        ok: true,
+        errors: [],
+        warnings: [],
+        text: 'Our winter menu is here.',
+        title: null,
+        length: { used: 24, limit: 280 },
+        media: [],
+        scheduledAt: due,
+        latestAt: due,
+        scheduleMode: 'managed',
+        scheduleModeReason: null,
+      },
+    ],
+    quota: { limit: null, remaining: null, needed: 1 },
+    cadence: null,
+  },
+};
+
 const draft = { status: 'draft', scheduledAt: null, counts: { total: 0 }, targets: [] };
 export const draftExample = { body: composed, data: { ...postDataExample, ...draft, revision: 1 } };

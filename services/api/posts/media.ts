@@ -1,7 +1,7 @@
 import type { ErrorCode } from '#domain/codes.ts';
 import { mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type MediaState, media } from '#domain/media.ts';
+import { type MediaState, media, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import { type MediaRow, mediaByIds } from '#projections/media.ts';
@@ -30,6 +30,7 @@ const ofRow = (row: MediaRow): PostAsset => ({
   publishable: row.status === 'transcoded',
   probe: row.probe,
   altText: row.alt_text,
+  needs: new Map(row.needs.map((need) => [needKey(need), need])),
 });
 
 /** A deleted asset is unknown, like one that never existed. */
@@ -38,9 +39,9 @@ const ofState = (state: MediaState): PostAsset | null => {
   if (state.status === 'offered') {
     const { clientId, contentType } = state.offer;
     const kind = kindOr(kindOfType(contentType));
-    return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null };
+    return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null, needs: new Map() };
   }
-  const { origin, details, stored, status, probe, isDeleted } = state;
+  const { origin, details, stored, status, probe, needs, isDeleted } = state;
   if (isDeleted) return null;
   const claimed = origin.kind === 'upload' ? kindOfType(origin.offer.contentType) : null;
   return {
@@ -50,6 +51,7 @@ const ofState = (state: MediaState): PostAsset | null => {
     publishable: status === 'transcoded',
     probe,
     altText: details.altText,
+    needs,
   };
 };
 

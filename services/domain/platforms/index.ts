@@ -1,6 +1,6 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
 export { type FailureCode, failureCodes } from './failure-codes.ts';
-export { type GateInput, gate, publishCheck } from './gate.ts';
+export { type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
 export type { GateError } from './gate-error.ts';
 export type { GateMedia } from './gate-media.ts';
 export { minVideoBytes } from './media-blocks.ts';
@@ -12,3 +12,4 @@ export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf } from './registry.ts';
 export type * from './rules.ts';
 export { sentText, type TextLength, textLength } from './text-length.ts';
+export { titleOf } from './title.ts';

@@ -134,6 +134,7 @@ const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
   publishable: true,
   probe: imageProbe(),
   altText: null,
+  needs: new Map(),
   ...over,
 });
 const clip = (over: Partial<PostAsset> = {}, durationMs = 30_000) =>
