@@ -1,5 +1,6 @@
 import type { Operation } from './operation.ts';
 import { archiveClient } from './operations/archiveClient.ts';
+import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
 import { createClient } from './operations/createClient.ts';
@@ -66,6 +67,7 @@ export const operations: readonly Operation[] = [
   getAccount,
   listPosts,
   createPost,
+  bulkCreatePosts,
   previewPost,
   getPost,
   updatePost,

@@ -64,8 +64,13 @@ export async function* checksOfDraft(reads: Reads, clientId: string, body: PostB
 }
 
 /** @throws Rejection the first of `checksOfDraft` */
-export const checkDraft = async (call: Asking, clientId: string, body: PostBody): Promise<void> => {
-  for await (const refusal of checksOfDraft(new Reads(call), clientId, body)) throw refusal;
+export const checkDraft = async (
+  call: Asking,
+  clientId: string,
+  body: PostBody,
+  reads: Reads = new Reads(call),
+): Promise<void> => {
+  for await (const refusal of checksOfDraft(reads, clientId, body)) throw refusal;
 };
 
 const needsApproval: Issue = {

@@ -91,6 +91,32 @@ const composed = {
 
 export const postExample = { body: { clientId: ids.client, ...composed }, data: postDataExample };
 
+export const bulkExample = {
+  body: { posts: [postExample.body, { ...postExample.body, content: '' }] },
+  data: {
+    object: 'post_bulk_result',
+    results: [
+      { index: 0, status: 'created', post: postDataExample },
+      {
+        index: 1,
+        status: 'rejected',
+        error: {
+          type: 'https://api.example/v1/errors/validation_failed',
+          title: 'The input is not valid',
+          status: 422,
+          code: 'validation_failed',
+          category: 'request',
+          detail: 'The input is not valid.',
+          correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c',
+          errors: [{ path: '/content', code: 'empty', message: 'a post needs text or media' }],
+        },
+      },
+    ],
+    created: 1,
+    rejected: 1,
+  },
+};
+
 export const previewExample = {
   body: postExample.body,
   data: {
