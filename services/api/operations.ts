@@ -1,6 +1,7 @@
 import type { Operation } from './operation.ts';
 import { archiveClient } from './operations/archiveClient.ts';
 import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
+import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
 import { createClient } from './operations/createClient.ts';
@@ -73,6 +74,7 @@ export const operations: readonly Operation[] = [
   updatePost,
   publishPost,
   listPostTargets,
+  bulkPostTargets,
   getPostTarget,
   reschedulePostTarget,
   retryPostTarget,

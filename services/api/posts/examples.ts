@@ -91,6 +91,29 @@ const composed = {
 
 export const postExample = { body: { clientId: ids.client, ...composed }, data: postDataExample };
 
+export const bulkTargetsExample = {
+  body: { action: 'reschedule', targetIds: [ids.target, ids.account], shiftMinutes: 30 },
+  data: {
+    object: 'post_target_bulk_result',
+    results: [
+      { targetId: ids.target, ok: true, target: { ...targetExample, revision: 1 } },
+      {
+        targetId: ids.account,
+        ok: false,
+        error: {
+          type: 'https://api.example/v1/errors/not_found',
+          title: 'The resource does not exist',
+          status: 404,
+          code: 'not_found',
+          category: 'request',
+          detail: 'There is no such post target.',
+          correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c',
+        },
+      },
+    ],
+  },
+};
+
 export const bulkExample = {
   body: { posts: [postExample.body, { ...postExample.body, content: '' }] },
   data: {
