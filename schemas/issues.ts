@@ -14,6 +14,7 @@ export const targetRules = {
   override_type: 'An override key of the network has a value of another type.',
   override_enum: 'An override key of the network has a value it does not know.',
   override_length: 'An override key of the network has a value that is too long.',
+  override_not_granted: 'An override key has a value that the network knows and this account does not allow.',
   tiktok_branded_content_private: 'TikTok refuses branded content that only its author can see.',
 } as const;
 

@@ -92,7 +92,8 @@ export const Account = Named(
       status: said(Status, 'Whether posts can go to it.'),
       health: said(Health, 'Whether the network accepts calls for it, and why not.'),
       scopes: Type.Array(Type.String(), {
-        description: 'The rights that a person granted on the network, in the words of the network.',
+        description:
+          'The rights that a person granted on the network, in the words of the network. A tiktok account has `privacy_level.<level>` for each privacy level that it allows.',
         examples: [['sandbox.publish', 'sandbox.read']],
       }),
       expiresAt: said(Nullable(Instant), 'When the authorization ends; null where the network names no end.'),

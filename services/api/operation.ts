@@ -8,6 +8,7 @@ import type { Topic } from '#schemas/topics.ts';
 import type { Commands } from './actions.ts';
 import { type Tag, tags } from './contract/tags.ts';
 import type { Deps, Readers } from './deps.ts';
+import type { Entry } from './entries.ts';
 
 /** An operation: its promises as data, and one function. */
 
@@ -38,6 +39,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> extends
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** Of the list that the operation names as `entries`; `body` then has a digest in the place of each. */
+  readonly entries: readonly Entry<unknown>[];
   /** Null when the caller sent none; never null where the operation requires a key. */
   readonly key: string | null;
   /** HMAC over operation, path, query and body: equal for equal requests. Empty without a key. */
@@ -79,7 +82,12 @@ export interface Many<Row> {
 export interface Raw {
   readonly raw: { readonly type: string; readonly body: string | Buffer };
 }
-export type Answer = One<unknown> | Many<unknown> | Raw;
+/** The JSON text of `data`, written piece by piece, one in each turn of the event loop: it may be large. */
+export interface Pieces {
+  readonly pieces: Iterable<string>;
+  readonly replayed?: boolean;
+}
+export type Answer = One<unknown> | Many<unknown> | Raw | Pieces;
 
 type Input<S> = S extends TSchema ? Cleaned<S> : Record<string, never>;
 
@@ -108,6 +116,11 @@ interface Promised {
   readonly bodyLimit?: number;
   /** JSON values in the largest body, objects and arrays included; default 10,000. */
   readonly valueLimit?: number;
+  /**
+   * A list in the body whose entries stand for calls of their own: an entry that does not fit refuses no other, and the
+   * call gets them in `entries`.
+   */
+  readonly entries?: string;
   /** A call without a body is a call with `{}`. */
   readonly bodyOptional?: boolean;
   /** The body changes only the members it has. */

@@ -1,5 +1,7 @@
 import type { Operation } from './operation.ts';
 import { archiveClient } from './operations/archiveClient.ts';
+import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
+import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
 import { createClient } from './operations/createClient.ts';
@@ -39,6 +41,7 @@ import { listReports } from './operations/listReports.ts';
 import { listWebhookDeliveries } from './operations/listWebhookDeliveries.ts';
 import { listWebhooks } from './operations/listWebhooks.ts';
 import { presignMedia } from './operations/presignMedia.ts';
+import { previewPost } from './operations/previewPost.ts';
 import { publishPost } from './operations/publishPost.ts';
 import { refreshAnalytics } from './operations/refreshAnalytics.ts';
 import { registerMedia } from './operations/registerMedia.ts';
@@ -67,10 +70,13 @@ export const operations: readonly Operation[] = [
   disconnectAccount,
   listPosts,
   createPost,
+  bulkCreatePosts,
+  previewPost,
   getPost,
   updatePost,
   publishPost,
   listPostTargets,
+  bulkPostTargets,
   getPostTarget,
   reschedulePostTarget,
   retryPostTarget,

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import type { Entry } from './entries.ts';
 import type { Operation, Principal } from './operation.ts';
 
 /** The state that the middleware of one request share, and that its log line shows. */
@@ -13,6 +14,7 @@ export interface CallState {
   params: unknown;
   query: unknown;
   body: unknown;
+  entries: readonly Entry<unknown>[];
   key: string | null;
   /** Requests that were counted for the body before it was read. */
   paidAhead: number;

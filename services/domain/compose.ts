@@ -1,12 +1,17 @@
 import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
-import type { MediaKind, MediaProbe } from '#schemas/media.ts';
+import type { MediaFailure, MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
-import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from './platforms/index.ts';
+import { coverOf, type GateInput, type GateMedia, gate, grantsOf, replyOverrides } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Checks a composed body for contradictions, and for content that the networks of its targets would refuse. */
+
+/** How far the rendition for one network and use is. */
+export type PostRendition =
+  | { readonly status: 'wanted' | 'planned' | 'fits' | 'ready' }
+  | { readonly status: 'failed'; readonly failure: MediaFailure };
 
 /** The members of a file that the checks of a post need. */
 export interface PostAsset {
@@ -17,6 +22,8 @@ export interface PostAsset {
   readonly publishable: boolean;
   readonly probe: MediaProbe | null;
   readonly altText: string | null;
+  /** By `needKey`: the renditions that were requested. */
+  readonly needs: ReadonlyMap<string, PostRendition>;
 }
 /** By id: every file the body names that is known in its workspace. */
 export type PostAssets = ReadonlyMap<string, PostAsset>;
@@ -95,46 +102,66 @@ export const emptyIssues = (body: PostBody, destinations: readonly Destination[]
   return body.thread === null ? { empty: whole, threadless: [] } : { empty: segments, threadless: whole };
 };
 
-/** One entry for each target that its network's rules refuse (the first rule it breaks). A network is asked once. */
+/**
+ * One entry for each target that its network's rules refuse (the first rule it breaks). A network is asked once for all
+ * accounts that allow the same.
+ */
 export const gateIssues = (
   body: PostBody,
   destinations: readonly Destination[],
   assets: PostAssets,
 ): readonly Issue[] => {
-  const answers = new Map<Platform, Issue | null>();
-  return destinations.flatMap(({ accountId, platform }) => {
-    if (!answers.has(platform)) answers.set(platform, firstRefusal(body, platform, assets));
-    const issue = answers.get(platform) ?? null;
+  const answers = new Map<string, Issue | null>();
+  return destinations.flatMap((destination) => {
+    const { accountId, platform } = destination;
+    const key = `${platform} ${grantsOf(platform, destination.scopes)}`;
+    const issue = answers.get(key) ?? (answers.has(key) ? null : firstRefusal(body, destination, assets));
+    answers.set(key, issue);
     return issue === null ? [] : [{ ...issue, accountId, platform }];
   });
 };
 
-const firstRefusal = (body: PostBody, platform: Platform, assets: PostAssets): Issue | null => {
-  for (const [part, input] of inputsOf(body, platform, assets).entries()) {
-    const [error] = gate(input);
-    if (error === undefined) continue;
-    const { code, message, mediaId } = error;
-    const path = pointer(body, platform, part, error.path);
-    return mediaId === null ? { path, code, message } : { path, code, message, mediaId };
-  }
-  return null;
+const firstRefusal = (body: PostBody, destination: Destination, assets: PostAssets): Issue | null => {
+  const [first = null] = ruleIssues(body, destination, assets);
+  return first;
 };
 
+/** Every rule of its network that a target breaks, segment by segment, computed as they are taken. */
+export function* ruleIssues(body: PostBody, destination: Destination, assets: PostAssets): Generator<Issue> {
+  const { platform } = destination;
+  const { segments } = contentFor(body, platform);
+  for (const [part, input] of inputsOf(body, destination, assets).entries()) {
+    const isWhole = segments[part]?.mediaIds.length === input.media.length;
+    for (const error of gate(input)) {
+      const { code, message, mediaId } = error;
+      // The number and the kinds of files can be judged only where all of them are known.
+      if (!isWhole && error.path === '/mediaIds' && mediaId === null) continue;
+      const path = pointer(body, platform, part, error.path);
+      yield mediaId === null ? { path, code, message } : { path, code, message, mediaId };
+    }
+  }
+}
+
 /** Turns a path of the gate, relative to the target, into the path where the caller wrote the member. */
-const pointer = (body: PostBody, platform: Platform, part: number, path: string): string => {
+export const pointer = (body: PostBody, platform: Platform, part: number, path: string): string => {
   if (goesOutAsThread(body, platform) && (path === '/content' || path === '/mediaIds')) {
     return `/thread/segments/${part}${path}`;
   }
   const index = body.variants.findIndex((one) => one.platform === platform);
   const variant = body.variants[index];
-  if (variant === undefined || path === '/coverMediaId') return path;
+  if (variant === undefined) return path.startsWith('/overrides/') ? '/variants' : path;
+  if (path === '/coverMediaId') return path;
   if (path === '/content') return variant.contentOverride === null ? path : `/variants/${index}/contentOverride`;
   if (path === '/mediaIds') return variant.mediaIdsOverride === null ? path : `/variants/${index}/mediaIdsOverride`;
   return `/variants/${index}${path}`;
 };
 
 /** One for each segment that goes out. */
-const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): readonly GateInput[] => {
+export const inputsOf = (
+  body: PostBody,
+  { platform, scopes }: Pick<Destination, 'platform' | 'scopes'>,
+  assets: PostAssets,
+): readonly GateInput[] => {
   const { segments, overrides } = contentFor(body, platform);
   const known = (id: string): readonly GateMedia[] => {
     const asset = assets.get(id);
@@ -145,6 +172,7 @@ const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): reado
     platform,
     content,
     overrides: index === 0 ? overrides : replyOverrides(platform, overrides),
+    scopes,
     media: mediaIds.flatMap(known),
     cover,
   }));
@@ -206,6 +234,21 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
     }
   }
   return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
+};
+
+/** The first place in the body from which a target gets this file. */
+export const placeOf = (body: PostBody, destination: Destination, mediaId: string): string =>
+  mentionsOf(body).find(({ id, goesTo }) => id === mediaId && goesTo(destination))?.path ?? '/mediaIds';
+
+/** Whether an issue of the body concerns this target. */
+export const concerns = (body: PostBody, destination: Destination, { path, accountId }: Issue): boolean => {
+  if (accountId !== undefined) return accountId === destination.accountId;
+  const mention = mentionsOf(body).find((one) => one.path === path);
+  if (mention !== undefined) return mention.goesTo(destination);
+  if (path.startsWith('/thread/')) return goesOutAsThread(body, destination.platform);
+  if (path === '/coverFrameMs') return takesFrame(destination);
+  const [, index] = /^\/variants\/(\d+)\/overrides\//.exec(path) ?? [];
+  return index !== undefined && body.variants[Number(index)]?.platform === destination.platform;
 };
 
 /** Spec 2.2: a frame is chosen on TikTok alone. */

@@ -18,6 +18,8 @@ export interface Destination {
   readonly platform: Platform;
   readonly accountTimezone: string | null;
   readonly clientTimezone: string | null;
+  /** The rights that the account's owner granted, in the words of the network. */
+  readonly scopes: readonly string[];
 }
 
 export interface PlanInput {
@@ -116,24 +118,25 @@ const modeReason = (input: PlanInput, platform: Platform): string | null => {
   return capabilities(platform).native ? 'native_not_available' : 'platform_has_no_scheduler';
 };
 
-/**
- * @throws Rejection `no_targets`, `validation_failed` (too many), `schedule_in_past`, `schedule_too_far`; the latter two
- *   name each account.
- */
-export const planOf = (input: PlanInput): Plan => {
-  const destinations = [...input.destinations].sort((a, b) => (a.accountId < b.accountId ? -1 : 1));
-  if (destinations.length === 0) throw new Rejection('no_targets', 'The selection holds no connected account.');
-  if (destinations.length > maxTargets) {
-    throw new Rejection('validation_failed', `A post goes to at most ${maxTargets} accounts.`, {
-      errors: [
-        {
-          path: '/targets',
-          code: 'too_many',
-          message: `selects ${destinations.length} accounts, at most ${maxTargets} are allowed`,
-        },
-      ],
-    });
-  }
+/** A plan, and every reason for which it is refused. */
+export interface ConsideredPlan {
+  readonly plan: Plan;
+  /** `no_targets`, `validation_failed` (too many), `schedule_in_past`, `schedule_too_far`; the latter name each account. */
+  readonly refusals: readonly Rejection[];
+}
+
+const countRefusals = (count: number): readonly Rejection[] => {
+  if (count === 0) return [new Rejection('no_targets', 'The selection holds no connected account.')];
+  if (count <= maxTargets) return [];
+  const message = `selects ${count} accounts, at most ${maxTargets} are allowed`;
+  const errors = [{ path: '/targets', code: 'too_many', message }] as const;
+  return [new Rejection('validation_failed', `A post goes to at most ${maxTargets} accounts.`, { errors })];
+};
+
+export const considerPlan = (input: PlanInput): ConsideredPlan => {
+  const all = [...input.destinations].sort((a, b) => (a.accountId < b.accountId ? -1 : 1));
+  const refusals = [...countRefusals(all.length)];
+  const destinations = all.slice(0, maxTargets);
   const earliest = new Date(Date.parse(input.now) - pastToleranceMs).toISOString();
   const latest = monthsAfter(input.now, horizonMonths);
   const past: Issue[] = [];
@@ -157,8 +160,20 @@ export const planOf = (input: PlanInput): Plan => {
       scheduleModeReason: modeReason(input, platform),
     };
   });
-  if (past.length > 0) throw new Rejection('schedule_in_past', 'A target would be due in the past.', { errors: past });
-  if (far.length > 0)
-    throw new Rejection('schedule_too_far', 'A target would be due more than 18 months ahead.', { errors: far });
-  return { number: input.number, targets };
+  if (past.length > 0) {
+    refusals.push(new Rejection('schedule_in_past', 'A target would be due in the past.', { errors: past }));
+  }
+  if (far.length > 0) {
+    const detail = 'A target would be due more than 18 months ahead.';
+    refusals.push(new Rejection('schedule_too_far', detail, { errors: far }));
+  }
+  return { plan: { number: input.number, targets }, refusals };
+};
+
+/** @throws Rejection the first reason for which the plan is refused */
+export const planOf = (input: PlanInput): Plan => {
+  const { plan, refusals } = considerPlan(input);
+  const [first] = refusals;
+  if (first !== undefined) throw first;
+  return plan;
 };

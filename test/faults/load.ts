@@ -48,6 +48,8 @@ export const actionNames = [
   'range',
   'draft',
   'move',
+  'bulk',
+  'shift',
   'retry',
   'limited',
   'contained',
@@ -266,6 +268,33 @@ export class Load {
       if (first !== undefined)
         await this.#keyed(`/post-targets/${first}/reschedule`, { scheduledAt: this.#in(600, 1_500) });
       if (second !== undefined) await this.#keyed(`/post-targets/${second}/cancel`, undefined);
+    },
+    bulk: async () => {
+      const one = (content: string) => ({
+        clientId: this.#clientId,
+        ...this.#body({ type: 'now' }, this.#some(2), content),
+      });
+      const own = { ...one(this.#text('')), idempotencyKey: randomUUID() };
+      const posts = [one(this.#text('')), own, one(' '), own, one(this.#text(''))];
+      const done = await this.#keyed('/posts/bulk', { posts });
+      const results = (done?.results ?? []) as readonly { readonly status: string; readonly post?: Json }[];
+      const told = results.map(({ status }) => status).join();
+      if (done !== null && told !== 'created,created,rejected,created,created') this.#wrong(`a bulk ended as ${told}`);
+      for (const { post } of results) if (post !== undefined) this.#remember(post);
+    },
+    shift: async () => {
+      const post = await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(4));
+      const targetIds = this.#targetsOf(post);
+      if (targetIds.length === 0) return;
+      const wanted = {
+        action: 'reschedule',
+        targetIds: [...targetIds, randomUUID()],
+        scheduledAt: this.#in(600, 1_500),
+      };
+      const done = await this.#keyed('/post-targets/bulk', wanted);
+      const results = (done?.results ?? []) as readonly { readonly ok: boolean }[];
+      if (done !== null && results.filter(({ ok }) => ok).length !== targetIds.length)
+        this.#wrong(`of ${targetIds.length} targets not all were moved: ${JSON.stringify(results)}`);
     },
     retry: async () => {
       const post = await this.#post({ type: 'now' }, this.#some(1), '[[sandbox:reject once]]');

@@ -40,6 +40,8 @@ export const points: readonly Point[] = [
   at('api', 'birth:after-append', 'draft'),
   at('api', 'request:after-accept', 'draft'),
   at('api', 'request:after-effects', 'move'),
+  at('api', 'bulk:between-posts', 'bulk'),
+  at('api', 'bulk:between-targets', 'shift'),
   at('api', 'client:after-claim', 'race'),
   at('api', 'client:after-append', 'race'),
   at('api', 'client:after-release', 'rename'),

@@ -8,6 +8,7 @@ import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost, listPosts, renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
+import { sameTexts } from '#projections/same-texts.ts';
 import { migrate } from '#projections/tables.ts';
 import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -178,6 +179,23 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(byIds, /Seq Scan/);
     const noting = watched(pool, ({ text: sql, values: bindings }) => statements.push({ sql, bindings }));
     await indexed('post', () => getPost(noting, big, rows[0].post_id));
+  });
+
+  t('the same text is searched among few targets of each account, by index', async () => {
+    const dueAt = '2026-02-01T14:00:00.000Z';
+    const run = (accountId: string, text: string) => () =>
+      sameTexts(knex, big, 'x', text, 24, [
+        { accountId, dueAt },
+        { accountId: randomUUID(), dueAt },
+      ]);
+    const { text, buffers } = await planOf(run(bigAccount, 'nowhere'), readSettings);
+    assert.match(text, /account_id = a.account_id\) AND \(due_at/);
+    assert.doesNotMatch(text, /Seq Scan/);
+    // Of some 1,900 targets within the hours, the twenty nearest on either side, and their posts.
+    assert.ok(buffers < 500, `${buffers} blocks`);
+    const [found, ...others] = await run(bigAccount, 'text')();
+    assert.deepEqual([found?.accountId, others.length], [bigAccount, 0]);
+    assert.deepEqual(await run(bigAccount, 'nowhere')(), []);
   });
 
   t('the query of the former release’s publisher reads its index', async () => {

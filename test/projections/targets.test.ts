@@ -182,7 +182,7 @@ suite('read models: targets', (t) => {
       attempts: 1,
       failure,
     });
-    for (const event of [target('TargetRescheduled', moved), target('TargetRevised', { postRevision: 3, ...moved })]) {
+    for (const event of [target('TargetRescheduled', moved), revised]) {
       await sees([started, deferred, event], {
         status: 'pending',
         due_at: instant(5),

@@ -61,6 +61,10 @@ export function sandboxProfile(platform: Platform, username: string): SandboxPro
     username: name,
     displayName: words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(' ') || name,
     avatarUrl: null,
-    scopes: ['sandbox.publish', 'sandbox.read', ...(name.startsWith(withoutComments) ? [] : [commentScope])],
+    scopes: [
+      ...['sandbox.publish', 'sandbox.read'],
+      ...(name.startsWith(withoutComments) ? [] : [commentScope]),
+      ...(imitations[platform].scopes?.(name) ?? []),
+    ],
   };
 }

@@ -54,6 +54,8 @@ export interface Imitation {
   readonly spreadMs: number;
   /** Id of an account. @param seed the same bytes for the same username */
   readonly accountId: (seed: Buffer) => string;
+  /** Scopes of an account beyond those that every sandbox account has. @param username in lower case */
+  readonly scopes?: (username: string) => readonly string[];
   /** Id of a new container, upload session or publish. Default: in Meta's form. */
   readonly handleId?: (random: Buffer) => string;
   /** `#` stands for the chat's next message number, which the database fills in. */

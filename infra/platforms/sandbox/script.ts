@@ -3,6 +3,7 @@ import type { PublishOutcome, PublishRequest } from '#contracts/ports/platform.t
 import { publishCheck } from '#domain/platforms/index.ts';
 import { refused } from './answers.ts';
 import type { Fault, FaultName } from './faults.ts';
+import { sandboxProfile } from './ids.ts';
 import type { Looked } from './media.ts';
 import type { Network } from './network.ts';
 
@@ -74,7 +75,8 @@ export async function refusalOf(
     };
   }
   const media = request.media.map(({ mediaId, kind }) => ({ id: mediaId, kind, probe: null }));
-  const failure = publishCheck({ platform, content, overrides, media }) ?? refusal;
+  const scopes = account.username === null ? [] : sandboxProfile(platform, account.username).scopes;
+  const failure = publishCheck({ platform, content, overrides, scopes, media }) ?? refusal;
   return failure === null ? null : { kind: 'failed', failure };
 }
 

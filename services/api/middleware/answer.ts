@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { Middleware } from 'koa';
 import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
@@ -35,6 +37,15 @@ const nobody: Principal = {
   actor: { type: 'service', id: 'nobody' },
 };
 
+async function* enveloped(pieces: Iterable<string>, meta: unknown): AsyncGenerator<string> {
+  yield '{"data":';
+  for (const piece of pieces) {
+    yield piece;
+    await setImmediate();
+  }
+  yield `,"meta":${JSON.stringify(meta)}}`;
+}
+
 const tooLate = (): never => {
   throw new Unavailable('The stores behind this call did not answer in time.');
 };
@@ -44,7 +55,7 @@ export const answer =
   ({ deps, ownWrites, allowances, warnings, patience }: Answering): Middleware =>
   async (ctx) => {
     const operation = operationOf(ctx);
-    const { correlationId, principal: known, params, query, body, key, positions } = stateOf(ctx);
+    const { correlationId, principal: known, params, query, body, entries, key, positions } = stateOf(ctx);
     const principal = known ?? nobody;
     const { workspaceId } = principal;
     const now = new Date(deps.clock()).toISOString();
@@ -67,6 +78,7 @@ export const answer =
       params,
       query,
       body,
+      entries,
       key,
       fingerprint,
       correlationId,
@@ -87,6 +99,12 @@ export const answer =
         if (made.raw.type === 'text/html') ctx.set(pageHeaders);
         ctx.body = made.raw.body;
         ctx.type = made.raw.type;
+        return;
+      }
+      if ('pieces' in made) {
+        ctx.body = Readable.from(enveloped(made.pieces, { correlationId }));
+        if (made.replayed === true) ctx.set('Idempotent-Replayed', 'true');
+        ctx.type = 'application/json';
         return;
       }
       const warned = operation.method === 'GET' ? await warnings.of(workspaceId, made.data) : [];

@@ -43,6 +43,7 @@ export const correlation =
       params: {},
       query: {},
       body: {},
+      entries: [],
       key: null,
       paidAhead: 0,
       positions: new Map(),

@@ -4,6 +4,7 @@ import { clean } from '#schemas/http/clean.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { issueAt, issuesOf } from '#schemas/validator.ts';
 import type { BodyBudget, HeldBytes } from '../body-budget.ts';
+import { readEntries } from '../entries.ts';
 import { bodyCost, type HeavyBodies, type Piece } from '../heavy-bodies.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '../json.ts';
 import { isJsonType } from '../media-type.ts';
@@ -115,7 +116,15 @@ export const input =
     try {
       const sent = await readText(ctx, operation, held, allowances);
       const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
-      state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, sent?.text ?? null, piece));
+      const text = sent?.text ?? null;
+      const { entries: member } = operation;
+      if (member === undefined || text === null) {
+        state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, text, piece));
+      } else {
+        const read = await heavyBodies.run(owner, weight, (piece) => readEntries(body, member, text, piece));
+        state.body = { [member]: read.digests };
+        state.entries = read.entries;
+      }
       await next();
     } finally {
       held.release();

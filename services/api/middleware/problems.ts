@@ -50,7 +50,7 @@ const isUnavailable = (error: unknown): boolean => {
   return unavailableMessages.test(words) || (error.cause !== undefined && isUnavailable(error.cause));
 };
 
-interface ProblemAnswer {
+export interface ProblemAnswer {
   readonly code: ErrorCode;
   readonly detail: string | null;
   readonly errors: readonly Issue[];
@@ -81,15 +81,14 @@ export const toProblem = (error: unknown): ProblemAnswer => {
   return { code: 'internal', detail: null, errors: [], extra: {}, headers: {} };
 };
 
-const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra, headers }: ProblemAnswer): void => {
+/** A problem as callers see it. */
+export const problemBody = (
+  deps: Pick<Deps, 'baseUrl'>,
+  correlationId: string,
+  { code, detail, errors: issues, extra }: Omit<ProblemAnswer, 'headers'>,
+) => {
   const { status, title } = errors[code];
-  ctx.status = status;
-  ctx.set(headers);
-  if (status === 401) {
-    // RFC 6750: an error attribute only when a token was sent.
-    ctx.set('WWW-Authenticate', code === 'missing_token' ? 'Bearer' : 'Bearer error="invalid_token"');
-  }
-  ctx.body = JSON.stringify({
+  return {
     ...extra,
     type: `${deps.baseUrl()}/errors/${code}`,
     title,
@@ -97,9 +96,21 @@ const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra,
     code,
     category: categoryOf(status),
     ...(detail === null ? {} : { detail }),
-    correlationId: stateOf(ctx).correlationId,
+    correlationId,
     ...(issues.length === 0 ? {} : { errors: issues.slice(0, maxIssues) }),
-  });
+  };
+};
+
+const render = (ctx: Context, deps: Deps, problem: ProblemAnswer): void => {
+  const { code, headers } = problem;
+  const { status } = errors[code];
+  ctx.status = status;
+  ctx.set(headers);
+  if (status === 401) {
+    // RFC 6750: an error attribute only when a token was sent.
+    ctx.set('WWW-Authenticate', code === 'missing_token' ? 'Bearer' : 'Bearer error="invalid_token"');
+  }
+  ctx.body = JSON.stringify(problemBody(deps, stateOf(ctx).correlationId, problem));
   ctx.type = 'application/problem+json';
 };
 

@@ -3,6 +3,7 @@ import { PostTarget } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';
 import { targetExample } from '../posts/examples.ts';
 import { actOnTarget } from '../posts/target-action.ts';
+import { canceling } from '../posts/target-actions.ts';
 
 export const cancelPostTarget = operation({
   id: 'cancelPostTarget',
@@ -20,9 +21,5 @@ export const cancelPostTarget = operation({
   answer: PostTarget,
   codes: ['idempotency_key_reused', 'target_not_pending'],
   example: { data: { ...targetExample, status: 'canceled', revision: 1 } },
-  handle: (call) =>
-    actOnTarget(call, {
-      command: () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
-      optional: false,
-    }),
+  handle: (call) => actOnTarget(call, canceling),
 });

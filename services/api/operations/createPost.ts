@@ -1,9 +1,8 @@
-import { type PostCommand, post } from '#domain/post.ts';
+import { post } from '#domain/post.ts';
 import { Post, PostCreate } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
-import { bodyOf } from '../posts/body.ts';
-import { checkDraft, planPost } from '../posts/compose.ts';
+import { composed } from '../posts/create.ts';
 import { postExample } from '../posts/examples.ts';
 import { claimRefOf } from '../posts/external-ref.ts';
 import { fanOutOrLeave } from '../posts/load.ts';
@@ -52,19 +51,9 @@ export const createPost = operation({
   example: postExample,
   handle: async (call) => {
     const { context } = call;
-    const { clientId, saveDraft, ...input } = call.body;
-    const body = bodyOf(input);
-    const createdBy = call.principal.actor;
     const { id, state, events, replayed } = await call.stream(post).create({
-      command: async (id): Promise<PostCommand> => {
-        if (saveDraft) {
-          await checkDraft(call, clientId, body);
-          return { type: 'Draft', clientId, createdBy, body };
-        }
-        const plan = await planPost(call, { id, clientId, body, planNumber: 1 });
-        return { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body, plan };
-      },
-      reserve: (postId) => claimRefOf(call, { clientId, postId, body }),
+      command: (id) => composed(call, call.body, { id, commandId: context.commandId }),
+      reserve: (postId) => claimRefOf(call, { clientId: call.body.clientId, postId, body: call.body }),
     });
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
     if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);

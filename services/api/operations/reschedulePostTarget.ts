@@ -1,10 +1,9 @@
-import { checkDue } from '#domain/scheduling.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { PostTarget, PostTargetReschedule } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';
 import { targetExample } from '../posts/examples.ts';
 import { actOnTarget } from '../posts/target-action.ts';
-import { invalid } from '../refusal.ts';
+import { rescheduling } from '../posts/target-actions.ts';
 
 export const reschedulePostTarget = operation({
   id: 'reschedulePostTarget',
@@ -30,25 +29,5 @@ export const reschedulePostTarget = operation({
     'stream_full',
   ],
   example: { body: { shiftMinutes: 30 }, data: targetExample },
-  handle: (call) => {
-    const { scheduledAt, shiftMinutes } = call.body;
-    if ((scheduledAt === undefined) === (shiftMinutes === undefined)) {
-      throw invalid('', 'exclusive', 'exactly one of scheduledAt and shiftMinutes must be sent');
-    }
-    return actOnTarget(call, {
-      accept: ({ target: { state } }) => {
-        const moved =
-          scheduledAt === undefined
-            ? { dueAt: shifted(state.common.dueAt, shiftMinutes ?? 0), jitterSeconds: state.common.jitterSeconds }
-            : { dueAt: new Date(scheduledAt).toISOString(), jitterSeconds: 0 };
-        checkDue(moved.dueAt, call.now, scheduledAt === undefined ? '/shiftMinutes' : '/scheduledAt');
-        return moved;
-      },
-      command: (moved, commandId) => ({ type: 'Reschedule', commandId, scheduledLocal: null, ...moved }),
-      optional: true,
-    });
-  },
+  handle: (call) => actOnTarget(call, rescheduling(call.body)),
 });
-
-const shifted = (instant: string, minutes: number): string =>
-  new Date(Date.parse(instant) + minutes * 60_000).toISOString();

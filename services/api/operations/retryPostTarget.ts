@@ -3,6 +3,7 @@ import { PostTarget } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';
 import { targetExample } from '../posts/examples.ts';
 import { actOnTarget } from '../posts/target-action.ts';
+import { retrying } from '../posts/target-actions.ts';
 
 export const retryPostTarget = operation({
   id: 'retryPostTarget',
@@ -20,10 +21,5 @@ export const retryPostTarget = operation({
   answer: PostTarget,
   codes: ['idempotency_key_reused', 'target_not_retryable', 'stream_full'],
   example: { data: targetExample },
-  handle: (call) =>
-    actOnTarget(call, {
-      accept: () => ({ now: call.now }),
-      command: ({ now }, commandId) => ({ type: 'Retry', commandId, now }),
-      optional: true,
-    }),
+  handle: (call) => actOnTarget(call, retrying),
 });

@@ -1,61 +1,76 @@
 import { setImmediate } from 'node:timers/promises';
 import { bodyIssues, emptyIssues, gateIssues, type PostAssets, unsupportedIssues } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type Destination, planOf } from '#domain/scheduling.ts';
+import { considerPlan, type Destination, scheduleIssues } from '#domain/scheduling.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
-import { ownClient, select } from './destinations.ts';
-import { assetsOf, requireDraftMedia, requireMedia } from './media.ts';
+import { checkOwnClient, type Selected, select } from './destinations.ts';
+import { draftMediaRefusals, mediaRefusals } from './media.ts';
+import { Reads } from './reads.ts';
 
-/** The gates between a composed body and the post's stream. */
+/**
+ * The gates between a composed body and the post's stream. A check yields each reason for which it refuses, in order: a
+ * command is refused with the first and makes no further check, and a preview shows all of them.
+ */
 
-const refuse = (issues: readonly Issue[]): void => {
-  if (issues.length > 0) throw new Rejection('validation_failed', 'The input is not valid.', { errors: issues });
-};
+function* invalid(errors: readonly Issue[]): Generator<Rejection> {
+  if (errors.length > 0) yield new Rejection('validation_failed', 'The input is not valid.', { errors });
+}
 
-/** @returns bytes as stored. */
-const refuseTooLarge = (stored: unknown): number => {
-  const bytes = Buffer.byteLength(JSON.stringify(stored));
-  if (bytes > maxPostBytes) {
-    refuse([
-      {
-        path: '',
-        code: 'too_many_bytes',
-        message: `the post has ${bytes} bytes as stored, at most ${maxPostBytes} are allowed`,
-      },
-    ]);
-  }
-  return bytes;
+const bytesOf = (stored: unknown): number => Buffer.byteLength(JSON.stringify(stored));
+
+const sizeIssues = (bytes: number): readonly Issue[] => {
+  const message = `the post has ${bytes} bytes as stored, at most ${maxPostBytes} are allowed`;
+  return bytes > maxPostBytes ? [{ path: '', code: 'too_many_bytes', message }] : [];
 };
 
 /** For texts of at least this many bytes, the gate counts for one network in each turn of the event loop. */
 const slowToCount = 32 * 1024;
 
-/** @throws Rejection `validation_failed` */
-const refuseByNetworks = async (
+const networkIssues = async (
   body: PostBody,
   destinations: readonly Destination[],
   assets: PostAssets,
   bytes: number,
-) => {
-  if (bytes < slowToCount) return refuse(gateIssues(body, destinations, assets));
+): Promise<readonly Issue[]> => {
+  if (bytes < slowToCount) return gateIssues(body, destinations, assets);
   const issues: Issue[] = [];
   for (const ofNetwork of Map.groupBy(destinations, ({ platform }) => platform).values()) {
     issues.push(...gateIssues(body, ofNetwork, assets));
     await setImmediate();
   }
-  refuse(issues);
+  return issues;
 };
+
+export interface ComposedPost {
+  readonly id: string;
+  readonly clientId: string;
+  readonly body: PostBody;
+  readonly planNumber: number;
+}
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
 
 /** Checks only the form of a draft: no jitter, no quota, no rules of networks. */
-export const checkDraft = async (call: Asking, clientId: string, body: PostBody): Promise<void> => {
-  refuseTooLarge(body);
-  refuse(bodyIssues(body, clientId));
-  await ownClient(call, clientId);
-  requireDraftMedia(body, clientId, await assetsOf(call, body));
+export async function* checksOfDraft(reads: Reads, clientId: string, body: PostBody): AsyncGenerator<Rejection> {
+  const tooLarge = sizeIssues(bytesOf(body));
+  yield* invalid(tooLarge);
+  if (tooLarge.length > 0) return;
+  yield* invalid(bodyIssues(body, clientId));
+  yield* checkOwnClient(reads, clientId);
+  yield* draftMediaRefusals(body, clientId, await reads.assets(body));
+}
+
+/** @throws Rejection the first of `checksOfDraft` */
+export const checkDraft = async (
+  call: Asking,
+  clientId: string,
+  body: PostBody,
+  reads: Reads = new Reads(call),
+): Promise<void> => {
+  for await (const refusal of checksOfDraft(reads, clientId, body)) throw refusal;
 };
 
 const needsApproval: Issue = {
@@ -64,48 +79,70 @@ const needsApproval: Issue = {
   message: 'this post needs approval, which is not supported yet: save it as a draft',
 };
 
+/** What the checks of a post that is to be published found out. */
+export interface Checked extends Selected {
+  readonly plan: Plan;
+  readonly assets: PostAssets;
+  /** Whether the client or the caller's role requires approval. */
+  readonly isHeld: boolean;
+}
+
 /**
- * Runs every check of a post that is to be published; all or nothing. Media are checked before the rules of the
- * networks, which need to know them. `not_supported_yet` comes last: it says that nothing else is wrong.
+ * Every check of a post that is to be published; all or nothing. Media are checked before the rules of the networks,
+ * which need to know them. `not_supported_yet` comes last: it says that nothing else is wrong. Null where the body is
+ * too large for the checks.
  */
-export const planPost = async (
-  call: Asking,
-  post: { readonly id: string; readonly clientId: string; readonly body: PostBody; readonly planNumber: number },
-): Promise<Plan> => {
-  const { id, clientId, body, planNumber } = post;
+export async function* checksOf(
+  call: Pick<Asking, 'principal' | 'now'>,
+  reads: Reads,
+  { id, clientId, body, planNumber }: ComposedPost,
+): AsyncGenerator<Rejection, Checked | null> {
   // Before any check reads the texts: the time of the checks grows with their size.
-  refuseTooLarge(body);
-  refuse(bodyIssues(body, clientId));
+  const tooLarge = sizeIssues(bytesOf(body));
+  yield* invalid(tooLarge);
+  if (tooLarge.length > 0) return null;
+  yield* invalid(bodyIssues(body, clientId));
   // Both are read at the same time; problems of the accounts are reported first.
-  const asked = assetsOf(call, body);
+  const asked = reads.assets(body);
   asked.catch(() => undefined);
-  await call.behind(['workspace']);
-  const { clients, destinations } = await select(call, clientId, body);
-  const plan = planOf({
+  const selected = yield* select(reads, clientId, body);
+  const { clients, destinations } = selected;
+  const { schedule, timezone, scheduleMode } = body;
+  const isTimed = scheduleIssues(schedule, timezone).length === 0;
+  const { plan, refusals } = considerPlan({
     postId: id,
     number: planNumber,
     destinations,
-    schedule: body.schedule,
-    timezone: body.timezone,
-    scheduleMode: body.scheduleMode,
+    // A schedule that was refused above gives no times.
+    ...(isTimed ? { schedule, timezone } : { schedule: { ...schedule, type: 'now' }, timezone: 'UTC' }),
+    scheduleMode,
     now: call.now,
   });
-  const bytes = refuseTooLarge({ body, plan });
+  yield* refusals;
+  const bytes = bytesOf({ body, plan });
+  yield* invalid(sizeIssues(bytes));
   const { empty, threadless } = emptyIssues(body, destinations);
-  refuse(empty);
+  yield* invalid(empty);
   if (threadless.length > 0) {
-    throw new Rejection('thread_not_supported', 'Networks without threads need content or media of their own.', {
-      errors: threadless,
-    });
+    const detail = 'Networks without threads need content or media of their own.';
+    yield new Rejection('thread_not_supported', detail, { errors: threadless });
   }
   const assets = await asked;
-  requireMedia(body, destinations, assets);
-  await refuseByNetworks(body, destinations, assets, bytes);
+  yield* mediaRefusals(body, destinations, assets);
+  yield* invalid(await networkIssues(body, destinations, assets, bytes));
   const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
-  const unsupported = [...unsupportedIssues(body), ...(isHeld ? [needsApproval] : [])];
-  if (unsupported.length > 0) {
+  const errors = [...unsupportedIssues(body), ...(isHeld ? [needsApproval] : [])];
+  if (errors.length > 0) {
     const detail = 'The post uses a part of the specification that is not supported yet.';
-    throw new Rejection('not_supported_yet', detail, { errors: unsupported });
+    yield new Rejection('not_supported_yet', detail, { errors });
   }
-  return plan;
+  return { ...selected, plan, assets, isHeld };
+}
+
+/** @throws Rejection the first of `checksOf` */
+export const planPost = async (call: Asking, post: ComposedPost, reads: Reads = new Reads(call)): Promise<Plan> => {
+  const { done, value } = await checksOf(call, reads, post).next();
+  if (done !== true) throw value;
+  if (value === null) throw new BrokenInvariant('a post that no check refuses has a plan');
+  return value.plan;
 };

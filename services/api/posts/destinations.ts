@@ -1,102 +1,70 @@
-import { account } from '#domain/account.ts';
-import { client } from '#domain/client.ts';
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
 import type { Destination } from '#domain/scheduling.ts';
-import { accountsByIds, groupOf } from '#projections/accounts.ts';
-import { getClient } from '#projections/clients.ts';
-import type { Platform } from '#schemas/common.ts';
 import type { Issue, IssueCode } from '#schemas/issues.ts';
 import type { PostBody, TargetSelection } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
+import { clientById, type Reads, type SelectedAccount, type SelectedClient } from './reads.ts';
 
-/**
- * The accounts that a selection names. Sets come from the read models, after a wait for the caller's own writes; an id
- * that the read models do not have yet is looked up in its stream, so that an account connected a moment ago is never
- * "unknown".
- */
-
-export interface SelectedClient {
-  readonly id: string;
-  readonly archived: boolean;
-  readonly approvalRequired: boolean;
-  readonly timezone: string | null;
-}
-
-interface Account {
-  readonly id: string;
-  readonly clientId: string;
-  readonly platform: Platform;
-  readonly status: string;
-  readonly timezone: string | null;
-}
+/** The accounts that a selection names. */
 
 export interface Selected {
   readonly clients: readonly SelectedClient[];
+  readonly accounts: readonly SelectedAccount[];
   readonly destinations: readonly Destination[];
 }
 
-type Asking = Pick<Call, 'deps' | 'workspaceId'>;
-
-const clientOf = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedClient | null> => {
-  const row = await getClient(deps.knex, workspaceId, id);
-  if (row !== null) {
-    return { id, archived: row.archived_at !== null, approvalRequired: row.approval_required, timezone: row.timezone };
-  }
-  const { state, events } = await deps.store.load(client, id);
-  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { approvalRequired, timezone } = state.fields;
-  return { id, archived: state.status === 'archived', approvalRequired, timezone };
-};
-
-/** Null for an account that is unknown or another workspace's. */
-export const accountFromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<Account | null> => {
-  const { state, events } = await deps.store.load(account, id);
-  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { clientId, platform, status, timezone } = state;
-  return { id, clientId, platform, status, timezone };
-};
-
-const named = async (call: Asking, ids: readonly string[]): Promise<readonly (Account | null)[]> => {
-  const rows = await accountsByIds(call.deps.knex, call.workspaceId, ids);
-  const known = new Map(rows.map((row): [string, Account] => [row.id, { ...row, clientId: row.client_id }]));
-  return Promise.all(ids.map(async (id) => known.get(id) ?? accountFromStream(call, id)));
-};
-
 const unknown = (path: string): Issue => ({ path, code: 'unknown_id', message: 'is not known' });
 
-const refuse = (
-  issues: readonly Issue[],
-  code: ErrorCode = 'validation_failed',
-  detail = 'The input is not valid.',
-): void => {
-  if (issues.length > 0) throw new Rejection(code, detail, { errors: issues });
+const invalid = (errors: readonly Issue[]): Rejection =>
+  new Rejection('validation_failed', 'The input is not valid.', { errors });
+
+/** Why the post cannot belong to this client: `validation_failed` (unknown), `client_archived`; null: it can. */
+const clientRefusal = (found: SelectedClient | null): Rejection | null => {
+  if (found === null) return invalid([unknown('/clientId')]);
+  return found.archived ? new Rejection('client_archived', 'The client is archived.') : null;
 };
 
-/** The post's own client. @throws Rejection `validation_failed` (unknown), `client_archived` */
-export const ownClient = async (call: Asking, clientId: string): Promise<SelectedClient> => {
-  const found = await clientOf(call, clientId);
-  if (found === null)
-    throw new Rejection('validation_failed', 'The input is not valid.', { errors: [unknown('/clientId')] });
-  if (found.archived) throw new Rejection('client_archived', 'The client is archived.');
+/** @throws Rejection `validation_failed` (unknown), `client_archived` */
+export const ownClient = async (
+  call: Pick<Call, 'deps' | 'workspaceId'>,
+  clientId: string,
+): Promise<SelectedClient | null> => {
+  const found = await clientById(call, clientId);
+  const refusal = clientRefusal(found);
+  if (refusal !== null) throw refusal;
   return found;
 };
 
 /**
- * @throws Rejection `validation_failed` (unknown or foreign ids), `account_not_in_client`, `account_disconnected`,
- *   `client_archived`
+ * Yields why the post's own client takes no posts, and returns the client.
  */
-export const select = async (call: Asking, clientId: string, body: PostBody): Promise<Selected> => {
+export async function* checkOwnClient(
+  reads: Reads,
+  clientId: string,
+): AsyncGenerator<Rejection, SelectedClient | null> {
+  const found = await reads.client(clientId);
+  const refusal = clientRefusal(found);
+  if (refusal !== null) yield refusal;
+  return found;
+}
+
+/**
+ * Yields why these accounts cannot be selected: `validation_failed` (unknown or foreign ids), `account_not_in_client`,
+ * `account_disconnected`, `client_archived`. Returns the known ones all the same.
+ */
+export async function* select(reads: Reads, clientId: string, body: PostBody): AsyncGenerator<Rejection, Selected> {
   // Both are read at the same time; problems of the client are reported first.
-  const asked = accountsOf(call, clientId, body.targetSelection);
+  const asked = accountsOf(reads, clientId, body.targetSelection);
   asked.catch(() => undefined);
-  const own = await ownClient(call, clientId);
-  const accounts = await asked;
-  const otherIds = [...new Set(accounts.map((one) => one.clientId))].filter((id) => id !== own.id);
-  const others = await Promise.all(otherIds.map((id) => clientOf(call, id)));
-  const clients = [own, ...others.flatMap((one) => (one === null ? [] : [one]))];
-  const archived = clients.find((one) => one.archived);
-  if (archived !== undefined) throw new Rejection('client_archived', `The client ${archived.id} is archived.`);
+  const own = yield* checkOwnClient(reads, clientId);
+  const { accounts, refusals } = await asked;
+  yield* refusals;
+  const otherIds = [...new Set(accounts.map((one) => one.clientId))].filter((id) => id !== clientId);
+  const others = await Promise.all(otherIds.map(reads.client));
+  const clients = [own, ...others].filter((one) => one !== null);
+  const archived = others.find((one) => one?.archived);
+  if (archived) yield new Rejection('client_archived', `The client ${archived.id} is archived.`);
   const zones = new Map(clients.map((one) => [one.id, one.timezone]));
   const destinations = accounts.map(
     (one): Destination => ({
@@ -105,39 +73,43 @@ export const select = async (call: Asking, clientId: string, body: PostBody): Pr
       platform: one.platform,
       accountTimezone: one.timezone,
       clientTimezone: zones.get(one.clientId) ?? null,
+      scopes: one.scopes,
     }),
   );
-  return { clients, destinations };
-};
+  return { clients, accounts, destinations };
+}
 
-const accountsOf = async (call: Asking, ownId: string, selection: TargetSelection): Promise<readonly Account[]> => {
+type Fault = (one: SelectedAccount) => boolean;
+
+interface Found {
+  readonly accounts: readonly SelectedAccount[];
+  readonly refusals: readonly Rejection[];
+}
+
+const accountsOf = async (reads: Reads, ownId: string, selection: TargetSelection): Promise<Found> => {
   if (selection.mode === 'group') {
-    const rows = await groupOf(call.deps.knex, call.workspaceId, ownId);
+    const all = await reads.group(ownId);
     const wanted = selection.platforms;
-    return rows
-      .filter((row) => wanted === null || wanted.includes(row.platform))
-      .map((row) => ({ ...row, clientId: row.client_id }));
+    return { accounts: all.filter(({ platform }) => wanted === null || wanted.includes(platform)), refusals: [] };
   }
   const sent = selection.accountIds ?? [];
   // Duplicates count once; a path leads to the first of them as it was sent.
   const ids = [...new Set(sent)];
-  const found = await named(call, ids);
-  const path = (index: number) => `/targets/accountIds/${sent.indexOf(ids[index] ?? '')}`;
-  refuse(found.flatMap((one, index) => (one === null ? [unknown(path(index))] : [])));
-  const accounts = found.flatMap((one) => (one === null ? [] : [one]));
-  const issuesOf = (at: (one: Account) => boolean, code: IssueCode, message: string): readonly Issue[] =>
-    accounts.flatMap((one, index) =>
-      at(one) ? [{ path: path(index), code, message, accountId: one.id, platform: one.platform }] : [],
-    );
-  if (selection.mode === 'selection') {
-    const strangers = issuesOf(
-      ({ clientId }) => clientId !== ownId,
-      'account_not_in_client',
-      'belongs to another client than the post',
-    );
-    refuse(strangers, 'account_not_in_client', 'Every account of a selection must be the post’s own client’s.');
-  }
-  const gone = issuesOf(({ status }) => status === 'disconnected', 'account_disconnected', 'is disconnected');
-  refuse(gone, 'account_disconnected', 'A selected account is disconnected.');
-  return accounts;
+  const found = await reads.accounts(ids);
+  const path = (id: string) => `/targets/accountIds/${sent.indexOf(id)}`;
+  const accounts = found.filter((one) => one !== null);
+  const missing = ids.filter((_, index) => found[index] === null).map((id) => unknown(path(id)));
+  const refusals = missing.length === 0 ? [] : [invalid(missing)];
+  const refuse = (at: Fault, code: ErrorCode & IssueCode, message: string, detail: string): void => {
+    const errors = accounts
+      .filter(at)
+      .map(({ id, platform }): Issue => ({ path: path(id), code, message, accountId: id, platform }));
+    if (errors.length > 0) refusals.push(new Rejection(code, detail, { errors }));
+  };
+  const isForeign: Fault = ({ clientId }) => selection.mode === 'selection' && clientId !== ownId;
+  const everyOne = 'Every account of a selection must be the post’s own client’s.';
+  refuse(isForeign, 'account_not_in_client', 'belongs to another client than the post', everyOne);
+  const isGone: Fault = ({ status }) => status === 'disconnected';
+  refuse(isGone, 'account_disconnected', 'is disconnected', 'A selected account is disconnected.');
+  return { accounts, refusals };
 };

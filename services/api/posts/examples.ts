@@ -95,5 +95,83 @@ const composed = {
 
 export const postExample = { body: { clientId: ids.client, ...composed }, data: postDataExample };
 
+export const bulkTargetsExample = {
+  body: { action: 'reschedule', targetIds: [ids.target, ids.account], shiftMinutes: 30 },
+  data: {
+    object: 'post_target_bulk_result',
+    results: [
+      { targetId: ids.target, ok: true, target: { ...targetExample, revision: 1 } },
+      {
+        targetId: ids.account,
+        ok: false,
+        error: {
+          type: 'https://api.example/v1/errors/not_found',
+          title: 'The resource does not exist',
+          status: 404,
+          code: 'not_found',
+          category: 'request',
+          detail: 'There is no such post target.',
+          correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c',
+        },
+      },
+    ],
+  },
+};
+
+export const bulkExample = {
+  body: { posts: [postExample.body, { ...postExample.body, content: '' }] },
+  data: {
+    object: 'post_bulk_result',
+    results: [
+      { index: 0, status: 'created', post: postDataExample },
+      {
+        index: 1,
+        status: 'rejected',
+        error: {
+          type: 'https://api.example/v1/errors/validation_failed',
+          title: 'The input is not valid',
+          status: 422,
+          code: 'validation_failed',
+          category: 'request',
+          detail: 'The input is not valid.',
+          correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c',
+          errors: [{ path: '/content', code: 'empty', message: 'a post needs text or media' }],
+        },
+      },
+    ],
+    created: 1,
+    rejected: 1,
+  },
+};
+
+export const previewExample = {
+  body: postExample.body,
+  data: {
+    object: 'post_preview',
+    valid: true,
+    problems: [],
+    warnings: [],
+    verdicts: [
+      {
+        platform: 'x',
+        accountId: ids.account,
+        ok: true,
+        errors: [],
+        warnings: [],
+        text: 'Our winter menu is here.',
+        title: null,
+        length: { used: 24, limit: 280 },
+        media: [],
+        scheduledAt: due,
+        latestAt: due,
+        scheduleMode: 'managed',
+        scheduleModeReason: null,
+      },
+    ],
+    quota: { limit: null, remaining: null, needed: 1 },
+    cadence: null,
+  },
+};
+
 const draft = { status: 'draft', scheduledAt: null, counts: { total: 0 }, targets: [] };
 export const draftExample = { body: composed, data: { ...postDataExample, ...draft, revision: 1 } };

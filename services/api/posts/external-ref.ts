@@ -23,7 +23,11 @@ type Claiming = Pick<Call, 'deps' | 'context' | 'positions'>;
  */
 export const claimRefOf = async (
   call: Claiming,
-  { clientId, postId, body }: { readonly clientId: string; readonly postId: string; readonly body: PostBody },
+  {
+    clientId,
+    postId,
+    body,
+  }: { readonly clientId: string; readonly postId: string; readonly body: Pick<PostBody, 'externalRef'> },
 ): Promise<void> => {
   const { externalRef } = body;
   if (externalRef !== undefined) await claimExternalRef(claimantOf(call), { clientId, externalRef, postId });

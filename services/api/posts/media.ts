@@ -1,9 +1,8 @@
 import type { ErrorCode } from '#domain/codes.ts';
 import { mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type MediaState, media } from '#domain/media.ts';
+import { type MediaState, media, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import { mediaIdsOf } from '#domain/post-media.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import { type MediaRow, mediaByIds } from '#projections/media.ts';
 import { platforms } from '#schemas/common.ts';
@@ -19,7 +18,6 @@ import type { Call } from '../operation.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
-const none: PostAssets = new Map();
 const readAtOnce = 16;
 
 /** The file of an import is not fetched yet: it cannot be published. */
@@ -32,6 +30,7 @@ const ofRow = (row: MediaRow): PostAsset => ({
   publishable: row.status === 'transcoded',
   probe: row.probe,
   altText: row.alt_text,
+  needs: new Map(row.needs.map((need) => [needKey(need), need])),
 });
 
 /** A deleted asset is unknown, like one that never existed. */
@@ -40,9 +39,9 @@ const ofState = (state: MediaState): PostAsset | null => {
   if (state.status === 'offered') {
     const { clientId, contentType } = state.offer;
     const kind = kindOr(kindOfType(contentType));
-    return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null };
+    return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null, needs: new Map() };
   }
-  const { origin, details, stored, status, probe, isDeleted } = state;
+  const { origin, details, stored, status, probe, needs, isDeleted } = state;
   if (isDeleted) return null;
   const claimed = origin.kind === 'upload' ? kindOfType(origin.offer.contentType) : null;
   return {
@@ -52,6 +51,7 @@ const ofState = (state: MediaState): PostAsset | null => {
     publishable: status === 'transcoded',
     probe,
     altText: details.altText,
+    needs,
   };
 };
 
@@ -60,10 +60,8 @@ const fromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<Po
   return events[0]?.metadata.workspaceId === workspaceId ? ofState(state) : null;
 };
 
-/** The assets of the workspace that the body names. A body without assets makes no query. */
-export const assetsOf = async (call: Asking, body: PostBody): Promise<PostAssets> => {
-  const ids = mediaIdsOf(body);
-  if (ids.length === 0) return none;
+/** By id: the assets of the workspace among these. */
+export const assetsByIds = async (call: Asking, ids: readonly string[]): Promise<PostAssets> => {
   const rows = await mediaByIds(call.deps.knex, call.workspaceId, ids);
   const found = new Map<string, PostAsset>();
   const others: string[] = [];
@@ -84,34 +82,36 @@ export const assetsOf = async (call: Asking, body: PostBody): Promise<PostAssets
   return found;
 };
 
-const refuse = (code: ErrorCode, detail: string, issues: readonly Issue[]): void => {
-  if (issues.length > 0) throw new Rejection(code, detail, { errors: issues });
-};
+const refusal = (code: ErrorCode, detail: string, errors: readonly Issue[]): readonly Rejection[] =>
+  errors.length === 0 ? [] : [new Rejection(code, detail, { errors })];
 
-const refuseUnknown = (issues: readonly Issue[]): void =>
-  refuse('validation_failed', 'The input is not valid.', issues);
-const refuseStrangers = (issues: readonly Issue[]): void =>
-  refuse('media_not_in_client', 'Media of one client is used in posts of that client only.', issues);
+const unknown = (issues: readonly Issue[]): readonly Rejection[] =>
+  refusal('validation_failed', 'The input is not valid.', issues);
+const strangers = (issues: readonly Issue[]): readonly Rejection[] =>
+  refusal('media_not_in_client', 'Media of one client is used in posts of that client only.', issues);
 
-/** @throws Rejection `validation_failed` (unknown or foreign ids), `media_not_publishable`, `media_not_in_client` */
-export const requireMedia = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): void => {
+/** `validation_failed` (unknown or foreign ids), `media_not_publishable`, `media_not_in_client` */
+export const mediaRefusals = (
+  body: PostBody,
+  destinations: readonly Destination[],
+  assets: PostAssets,
+): readonly Rejection[] => {
   const { invalid, notPublishable, notInClient } = mediaIssues(body, destinations, assets);
-  refuseUnknown(invalid);
-  refuse('media_not_publishable', 'The media cannot be published, or not yet.', notPublishable);
-  refuseStrangers(notInClient);
+  return [
+    ...unknown(invalid),
+    ...refusal('media_not_publishable', 'The media cannot be published, or not yet.', notPublishable),
+    ...strangers(notInClient),
+  ];
 };
 
 /**
  * The targets of a draft are not known: its own client must be allowed to use its media, unless the draft names
- * accounts of several clients. Whether the media can be published is checked at publication. @throws Rejection
- * `validation_failed`, `media_not_in_client`
+ * accounts of several clients. Whether the media can be published is checked at publication: `validation_failed`,
+ * `media_not_in_client`.
  */
-export const requireDraftMedia = (body: PostBody, clientId: string, assets: PostAssets): void => {
-  const everywhere = platforms.map(
-    (platform): Destination => ({ accountId: '', clientId, platform, accountTimezone: null, clientTimezone: null }),
-  );
+export const draftMediaRefusals = (body: PostBody, clientId: string, assets: PostAssets): readonly Rejection[] => {
+  const nowhere = { accountId: '', clientId, accountTimezone: null, clientTimezone: null, scopes: [] };
+  const everywhere = platforms.map((platform): Destination => ({ ...nowhere, platform }));
   const { invalid, notInClient } = mediaIssues(body, everywhere, assets);
-  refuseUnknown(invalid);
-  if (body.targetSelection.mode === 'accounts') return;
-  refuseStrangers(notInClient);
+  return [...unknown(invalid), ...(body.targetSelection.mode === 'accounts' ? [] : strangers(notInClient))];
 };

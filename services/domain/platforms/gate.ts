@@ -2,9 +2,10 @@
 import type { Platform } from '#schemas/common.ts';
 import type { GateCode } from '#schemas/issues.ts';
 import type { Failure } from '#schemas/target.ts';
+import type { FailureCode } from './failure-codes.ts';
 import type { GateError } from './gate-error.ts';
 import { type GateMedia, mediaErrors } from './gate-media.ts';
-import { checkOverride, isSet, overrideRules } from './overrides.ts';
+import { checkGranted, checkOverride, isSet, overrideRules } from './overrides.ts';
 import { rulesOf } from './registry.ts';
 import type { Overrides, TextUnit } from './rules.ts';
 import { sentText, textLength, usedWords } from './text-length.ts';
@@ -14,6 +15,8 @@ export interface GateInput {
   /** The text of this target: the variant's contentOverride, else the post's content. */
   readonly content: string;
   readonly overrides: Overrides;
+  /** The rights that the account's owner granted; default: none are known, and no value is held to them. */
+  readonly scopes?: readonly string[];
   /** In the order of the post. */
   readonly media: readonly GateMedia[];
   /** The post's own cover, where it has one. */
@@ -55,12 +58,17 @@ const about = (key: string, code: GateCode, message: string): GateError => ({
   mediaId: null,
 });
 
-function overrideErrors({ platform, overrides }: GateInput): GateError[] {
+function overrideErrors({ platform, overrides, scopes = [] }: GateInput): GateError[] {
   const errors: GateError[] = [];
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
     if (!isSet(overrides, key)) continue;
     const problem = checkOverride(platform, rule, overrides[key], overrides);
-    if (problem !== null) errors.push(about(key, problem.code, `${key} ${problem.message}`));
+    if (problem !== null) {
+      errors.push(about(key, problem.code, `${key} ${problem.message}`));
+      continue;
+    }
+    const refused = checkGranted(rule, overrides[key], scopes);
+    if (refused !== null) errors.push(about(key, 'override_not_granted', `${key} ${refused}`));
   }
   for (const { when, path, code, message } of rulesOf(platform).banned) {
     if (Object.entries(when).every(([key, value]) => overrides[key] === value)) {
@@ -92,17 +100,35 @@ const invalid = (code: string, message: string, mediaId: string | null = null): 
   mediaId,
 });
 
-/** Why a target fails at publish, though it may have been scheduled; null: it can go out. */
-export function publishCheck(input: GateInput): Failure | null {
-  const { platform, content, overrides } = input;
+/** One rule that the gate leaves to the publish. */
+export interface LateError {
+  /** JSON Pointer from the target or variant, as in `GateError`. */
+  readonly path: string;
+  readonly code: FailureCode;
+  readonly message: string;
+}
+
+/** Why a target that the gate lets pass fails at publish: a missing required override, a text that is never taken. */
+export function lateErrors({ platform, content, overrides }: GateInput): readonly LateError[] {
   const { text: rules, overrides: known } = rulesOf(platform);
+  const errors: LateError[] = [];
   for (const [key, { required }] of Object.entries(known)) {
     if (required === undefined) continue;
-    const { code, message, usable = () => isFilled(overrides, key) } = required;
-    if (!usable(content, overrides)) return invalid(code, message);
+    const { code, message, fallback, usable = () => isFilled(overrides, key) } = required;
+    if (usable(content, overrides)) continue;
+    const isFromContent = fallback === true && !isFilled(overrides, key) && content.trim() !== '';
+    errors.push({ path: isFromContent ? '/content' : `/overrides/${key}`, code, message });
   }
-  const { text } = sentText(rules, content, overrides);
-  if (rules.refused?.pattern.test(text)) return invalid(rules.refused.code, rules.refused.message);
+  const { text, path } = sentText(rules, content, overrides);
+  if (rules.refused?.pattern.test(text))
+    errors.push({ path, code: rules.refused.code, message: rules.refused.message });
+  return errors;
+}
+
+/** Why a target fails at publish, though it may have been scheduled; null: it can go out. */
+export function publishCheck(input: GateInput): Failure | null {
+  const [late] = lateErrors(input);
+  if (late !== undefined) return invalid(late.code, late.message);
   const [error] = gate(input);
   return error === undefined ? null : invalid(error.code, error.message, error.mediaId);
 }

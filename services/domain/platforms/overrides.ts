@@ -134,6 +134,25 @@ function normalize(rule: OverrideRule, value: unknown): OverrideValue {
   return value as OverrideValue;
 }
 
+/** The values of a key that the scopes of an account allow; null: every value. */
+const grantedValues = (rule: OverrideRule, scopes: readonly string[]): readonly string[] | null => {
+  if (rule.type !== 'enum' || rule.grantedBy === undefined) return null;
+  const { grantedBy } = rule;
+  const granted = scopes.filter((one) => one.startsWith(grantedBy)).map((one) => one.slice(grantedBy.length));
+  return granted.length === 0 ? null : granted;
+};
+
+/** The scopes of an account that its network's overrides are held to: accounts with equal ones get equal answers. */
+export const grantsOf = (platform: Platform, scopes: readonly string[]): string =>
+  JSON.stringify(Object.values(overrideRules(platform)).map((rule) => grantedValues(rule, scopes)));
+
+/** What is wrong with a value that the network knows and this account does not allow; null: nothing. */
+export const checkGranted = (rule: OverrideRule, value: unknown, scopes: readonly string[]): string | null => {
+  const granted = grantedValues(rule, scopes);
+  if (granted === null || granted.includes(String(value))) return null;
+  return `must be one of those that the account allows: ${granted.join(', ')}`;
+};
+
 /** A member that is null counts as not set, as everywhere in a body. */
 export const isSet = (overrides: Overrides, key: string) =>
   Object.hasOwn(overrides, key) && overrides[key] !== null && overrides[key] !== undefined;

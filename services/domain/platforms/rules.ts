@@ -106,7 +106,16 @@ export type OverrideRule = OverrideBase &
     | { readonly type: 'boolean' }
     /** `max` in code points. */
     | { readonly type: 'string'; readonly max?: number; readonly maxBytes?: number }
-    | { readonly type: 'enum'; readonly values: readonly string[]; readonly aliases?: Readonly<Record<string, string>> }
+    | {
+        readonly type: 'enum';
+        readonly values: readonly string[];
+        readonly aliases?: Readonly<Record<string, string>>;
+        /**
+         * How the scopes begin that name, one for each, the values which the account allows. An account without any
+         * such scope is held to none.
+         */
+        readonly grantedBy?: string;
+      }
     /** An absolute http(s) address. */
     | { readonly type: 'url'; readonly max?: number }
     /** Array of strings; `commas` accepts one comma-separated string too. `maxChars` counts as YouTube counts tags. */

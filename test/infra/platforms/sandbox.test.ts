@@ -185,6 +185,30 @@ suite('sandbox network', (t) => {
     deepEqual(sandboxProfile('instagram', 'No-Comments-acme').scopes, ['sandbox.publish', 'sandbox.read']);
   });
 
+  t(
+    'a private tiktok account allows other privacy levels than a public one, and the network holds to them',
+    async () => {
+      const levels = (username: string) =>
+        sandboxProfile('tiktok', username)
+          .scopes.filter((one) => one.startsWith('privacy_level.'))
+          .map((one) => one.slice('privacy_level.'.length));
+      deepEqual(levels('acme'), ['PUBLIC_TO_EVERYONE', 'MUTUAL_FOLLOW_FRIENDS', 'SELF_ONLY']);
+      deepEqual(levels('private-acme'), ['FOLLOWER_OF_CREATOR', 'MUTUAL_FOLLOW_FRIENDS', 'SELF_ONLY']);
+      deepEqual(levels('privateer'), levels('acme'));
+      deepEqual(sandboxProfile('x', 'private-acme').scopes, sandboxProfile('x', 'acme').scopes);
+      const asked = (username: string) =>
+        publish(
+          request('tiktok', {
+            account: account('tiktok', username),
+            overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' },
+          }),
+        );
+      equal((await asked('acme')).outcome.kind, 'published');
+      const { outcome } = await asked('private-acme');
+      deepEqual([outcome.kind, outcome.kind === 'failed' && outcome.failure.code], ['failed', 'override_not_granted']);
+    },
+  );
+
   t('the ledger keeps every create call in order', async () => {
     const asked = request('instagram', { content: 'a [[sandbox:error_after once]]' });
     const before = Date.now();

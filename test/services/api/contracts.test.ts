@@ -32,12 +32,19 @@ const filled = [
     `createClient.${name}`,
     `updateClient.${name}`,
   ]),
-  ...['createConnectInvite.expiresInHours', 'createPost.saveDraft'],
+  ...[
+    'createConnectInvite.expiresInHours',
+    'createPost.saveDraft',
+    'previewPost.saveDraft',
+    'bulkCreatePosts.posts.saveDraft',
+  ],
   ...['content', 'mediaIds', 'variants', 'variants.overrides', 'scheduleMode', 'timezone', 'aiDisclosure'].flatMap(
-    (name) => [`createPost.${name}`, `updatePost.${name}`],
+    (name) => [`bulkCreatePosts.posts.${name}`, `createPost.${name}`, `previewPost.${name}`, `updatePost.${name}`],
   ),
   ...['requestApproval', 'thread.segments.content', 'thread.segments.mediaIds'].flatMap((name) => [
+    `bulkCreatePosts.posts.${name}`,
     `createPost.${name}`,
+    `previewPost.${name}`,
     `updatePost.${name}`,
   ]),
   ...['registerWebhook.description', 'updateWebhook.description', 'testWebhook.eventType'],

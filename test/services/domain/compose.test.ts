@@ -21,6 +21,7 @@ const to = (accountId: string, platform: Platform): Destination => ({
   platform,
   accountTimezone: null,
   clientTimezone: null,
+  scopes: [],
 });
 const variant = (platform: Platform, over: Partial<Variant> = {}): Variant => ({
   platform,
@@ -122,6 +123,7 @@ const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
   publishable: true,
   probe: imageProbe(),
   altText: null,
+  needs: new Map(),
   ...over,
 });
 const clip = (over: Partial<PostAsset> = {}, durationMs = 30_000) =>
@@ -326,6 +328,19 @@ suite('the content of each target', (t) => {
       variants: [variant('x', { overrides: { replySettings: 'nobody' } })],
     });
     deepEqual(paths(gateIssues(wrong, all, photo)), Array(2).fill('/variants/0/overrides/replySettings'));
+  });
+
+  t('is held to what each account allows', () => {
+    const body = postBody({
+      mediaIds: ['v'],
+      variants: [variant('tiktok', { overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } })],
+    });
+    const hidden = { ...to('b', 'tiktok'), scopes: ['privacy_level.SELF_ONLY'] };
+    const issues = gateIssues(body, [to('a', 'tiktok'), hidden, to('c', 'tiktok')], known({ v: clip() }));
+    deepEqual(
+      issues.map(({ path, code, accountId }) => [path, code, accountId]),
+      [['/variants/0/overrides/privacyLevel', 'override_not_granted', 'b']],
+    );
   });
 
   t('is checked by the rules of each network, with one issue a target', () => {

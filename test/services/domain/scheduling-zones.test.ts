@@ -71,6 +71,7 @@ const account = (n: number, zones: Partial<Destination> = {}): Destination => ({
   platform: 'x',
   accountTimezone: null,
   clientTimezone: null,
+  scopes: [],
   ...zones,
 });
 const none = { scheduledAt: null, scheduledLocal: null, from: null, to: null, spreadMinutes: null };

@@ -1,6 +1,14 @@
 import * as assert from 'node:assert/strict';
 import { Rejection } from '#domain/decider.ts';
-import { checkDue, type Destination, jitterOf, type PlanInput, planOf, scheduleIssues } from '#domain/scheduling.ts';
+import {
+  checkDue,
+  considerPlan,
+  type Destination,
+  jitterOf,
+  type PlanInput,
+  planOf,
+  scheduleIssues,
+} from '#domain/scheduling.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -11,6 +19,7 @@ const account = (n: number, zones: Partial<Destination> = {}): Destination => ({
   platform: 'x',
   accountTimezone: null,
   clientTimezone: null,
+  scopes: [],
   ...zones,
 });
 const input = (schedule: Partial<PlanInput['schedule']>, more: Partial<PlanInput> = {}): PlanInput => ({
@@ -185,6 +194,25 @@ suite('scheduling', (t) => {
     assert.match(refusal.message, /500/);
     const message = 'selects 501 accounts, at most 500 are allowed';
     assert.deepEqual(refusal.errors, [{ path: '/targets', code: 'too_many', message }]);
+  });
+
+  t('a plan that is considered shows every reason, and the times of the targets all the same', () => {
+    const shown = (given: PlanInput) => {
+      const { plan, refusals } = considerPlan(given);
+      return [plan.number, plan.targets.map((one) => one.dueAt), refusals.map((one) => one.code)];
+    };
+    const [from, to] = ['2020-01-01T00:00:00.000Z', '2030-01-01T00:00:00.000Z'];
+    const destinations = [account(1), account(2)];
+    const all = ['schedule_in_past', 'schedule_too_far'];
+    assert.deepEqual(shown(input({ type: 'range', from, to }, { destinations })), [1, [from, to], all]);
+    assert.deepEqual(shown(input({}, { destinations: [] })), [1, [], ['no_targets']]);
+    const many = Array.from({ length: 501 }, (_, n) => account(n));
+    const past = { type: 'at', scheduledAt: from } as const;
+    const { plan, refusals } = considerPlan(input(past, { destinations: many }));
+    assert.deepEqual(
+      [plan.targets.length, refusals.map((one) => one.code)],
+      [500, ['validation_failed', 'schedule_in_past']],
+    );
   });
 
   t('native falls back to managed with a reason', () => {

@@ -13,6 +13,13 @@ const postInsights: Imitation['postInsights'] = ({ post, permalink }, of) => ({
 
 const accountInsights: Imitation['accountInsights'] = ({ followers }) => ({ follower_count: followers });
 
+/** As TikTok offers them: a public account has no followers-only level, and a private one is never public. */
+const levelsOf = (username: string): readonly string[] => [
+  /^private\b/.test(username) ? 'FOLLOWER_OF_CREATOR' : 'PUBLIC_TO_EVERYONE',
+  'MUTUAL_FOLLOW_FRIENDS',
+  'SELF_ONLY',
+];
+
 /** TikTok as the sandbox imitates it. */
 export const tiktok: Imitation = {
   refusals: {
@@ -23,6 +30,7 @@ export const tiktok: Imitation = {
   },
   spreadMs: 3 * dayMs,
   accountId: (seed) => `-000${seed.toString('base64url').slice(0, 32)}`,
+  scopes: (username) => levelsOf(username).map((level) => `privacy_level.${level}`),
   handleId: (random) => `v_pub_file~v2-1.7${digits(random, 18)}`,
   postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),
   comments: null,

@@ -37,6 +37,8 @@ export const tiktok: NetworkRules = {
         'Who sees the post: one of the levels that the account allows. Without it the target fails when it is published.',
       type: 'enum',
       values: ['PUBLIC_TO_EVERYONE', 'MUTUAL_FOLLOW_FRIENDS', 'FOLLOWER_OF_CREATOR', 'SELF_ONLY'],
+      // "Query Creator Info": `privacy_level_options` of the account.
+      grantedBy: 'privacy_level.',
       required: { code: 'tiktok_privacy_level_required', message: 'TikTok needs the override privacyLevel' },
     },
     yourBrand: { about: 'Discloses that the post promotes your own brand.', type: 'boolean', default: false },

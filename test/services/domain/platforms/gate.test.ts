@@ -65,6 +65,34 @@ suite('gate and publish check', (t) => {
     }
   });
 
+  t('a value that this account does not allow is an error, where its scopes name any', () => {
+    const scopes = ['sandbox.read', 'privacy_level.SELF_ONLY', 'privacy_level.MUTUAL_FOLLOW_FRIENDS'];
+    const tiktok = { platform: 'tiktok', content: 'hi', media } as const;
+    const said = (privacyLevel: unknown, granted?: readonly string[]) =>
+      gate({ ...tiktok, overrides: { privacyLevel }, ...(granted === undefined ? {} : { scopes: granted }) }).map(
+        ({ path, code, message }) => [path, code, message],
+      );
+    deepEqual(said('SELF_ONLY', scopes), []);
+    deepEqual(said('PUBLIC_TO_EVERYONE', scopes), [
+      [
+        '/overrides/privacyLevel',
+        'override_not_granted',
+        'privacyLevel must be one of those that the account allows: SELF_ONLY, MUTUAL_FOLLOW_FRIENDS',
+      ],
+    ]);
+    deepEqual(said('PUBLIC_TO_EVERYONE', ['sandbox.read']), []);
+    deepEqual(said('PUBLIC_TO_EVERYONE'), []);
+    deepEqual(said(null, scopes), []);
+    const wrong = said('PUBLIC', scopes).map(([, code]) => code);
+    deepEqual(wrong, ['override_enum']);
+    // Only keys that are granted are held to scopes.
+    deepEqual(gate({ ...tiktok, overrides: { yourBrand: true }, scopes }), []);
+    const { failure } = {
+      failure: publishCheck({ ...tiktok, overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' }, scopes }),
+    };
+    equal(failure?.code, 'override_not_granted');
+  });
+
   t('an unknown key is never an error, whatever its value or name', () => {
     const odd = JSON.parse('{"__proto__": 1, "constructor": 2, "toString": 3, "titel": [], "privacylevel": 7}');
     for (const platform of platforms) deepEqual(errors(platform, odd), [], platform);

@@ -1,0 +1,170 @@
+import { type PostState, post } from '#domain/post.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import type { CommandContext } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { requireRoom } from '#runtime/eventing/stream-room.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { PostTargetBulk } from '#schemas/http/post-target-bulk.ts';
+import { isOf, streamUpTo } from '../commands.ts';
+import { inParallel } from '../in-parallel.ts';
+import { problemBody } from '../middleware/problems.ts';
+import type { Call, Pieces } from '../operation.ts';
+import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
+import { answerTarget } from './answers.ts';
+import { type LoadedTarget, loadTarget } from './load.ts';
+import { canceling, rescheduling, retrying, type TargetAction } from './target-actions.ts';
+
+/** One action on many targets. Each target decides for itself; a refusal of one stops no other. */
+
+type Asking = Call<unknown, unknown, PostTargetBulk>;
+
+/** Targets under way at once. */
+const width = 8;
+
+/** Absolute values, decided once: a repeat after a crash carries out the same ones. */
+type Decision =
+  | { readonly targetId: string; readonly decided: unknown }
+  | { readonly targetId: string; readonly problem: ItemProblem };
+
+type Outcome =
+  | { readonly targetId: string; readonly revision: number }
+  | { readonly targetId: string; readonly problem: ItemProblem };
+
+interface Finished {
+  /** Of the call that finished: the problems of its targets name it. */
+  readonly correlationId: string;
+  readonly outcomes: readonly Outcome[];
+}
+
+const actionOf = ({ action, ...wanted }: PostTargetBulk): TargetAction<unknown> => {
+  const known = { reschedule: () => rescheduling(wanted), retry: () => retrying, cancel: () => canceling };
+  return known[action]() as TargetAction<unknown>;
+};
+
+export const actOnTargets = async (call: Asking): Promise<Pieces> => {
+  const action = actionOf(call.body);
+  const ids = [...new Set(call.body.targetIds)];
+  await call.charge(ids.length - 1);
+  const seen = new Map<string, LoadedTarget>();
+  const { result, replayed } = await call.once(
+    () => decideAll(call, action, ids, seen),
+    async (decisions, context): Promise<Finished> => ({
+      correlationId: call.correlationId,
+      outcomes: await carryOutAll(call, action, decisions, context, seen),
+    }),
+  );
+  return { pieces: rendered(call, result, await shownOf(call, result, seen)), replayed };
+};
+
+const decideAll = async (
+  call: Asking,
+  action: TargetAction<unknown>,
+  ids: readonly string[],
+  seen: Map<string, LoadedTarget>,
+): Promise<readonly Decision[]> => {
+  const decisions = new Map<string, Decision>();
+  await inParallel(ids, width, async (targetId) => {
+    try {
+      const loaded = await loadTarget(call, targetId);
+      const decided = action.accept(loaded, call.now);
+      const events = target.decide(action.command(decided, call.context.commandId), loaded.target.state);
+      if (action.optional && events.length > 0) requireRoom(loaded.target.events);
+      seen.set(targetId, loaded);
+      decisions.set(targetId, { targetId, decided });
+    } catch (error) {
+      decisions.set(targetId, { targetId, problem: itemProblem(error) });
+    }
+  });
+  return ids.flatMap((id) => decisions.get(id) ?? []);
+};
+
+/**
+ * If we die between two targets, those before are changed and the rest are not. The caller's repeat finds the command
+ * in the streams of the former, and appends the decided values to the rest.
+ */
+const carryOutAll = async (
+  call: Asking,
+  action: TargetAction<unknown>,
+  decisions: readonly Decision[],
+  context: CommandContext,
+  seen: Map<string, LoadedTarget>,
+): Promise<readonly Outcome[]> => {
+  const outcomes = new Map<string, Outcome>();
+  await inParallel(decisions, width, async (decision) => {
+    const { targetId } = decision;
+    if ('problem' in decision) {
+      outcomes.set(targetId, decision);
+      return;
+    }
+    try {
+      const command = action.command(decision.decided, context.commandId);
+      const loaded = await carryOut(
+        call,
+        seen.get(targetId) ?? (await loadTarget(call, targetId)),
+        command,
+        action,
+        context,
+      );
+      seen.set(targetId, loaded);
+      const { events, revision } = loaded.target;
+      outcomes.set(targetId, { targetId, revision: events.findLast(isOf(context))?.revision ?? revision });
+    } catch (error) {
+      outcomes.set(targetId, { targetId, problem: itemProblem(error) });
+    }
+    faultPoint('bulk:between-targets');
+  });
+  return decisions.flatMap(({ targetId }) => outcomes.get(targetId) ?? []);
+};
+
+const carryOut = async (
+  { deps, positions }: Asking,
+  loaded: LoadedTarget,
+  command: TargetCommand,
+  { optional }: TargetAction<unknown>,
+  context: CommandContext,
+): Promise<LoadedTarget> => {
+  const { state } = loaded.target;
+  // This command's own event must not refuse its repeat.
+  if (loaded.target.events.some(isOf(context))) return loaded;
+  const options = { positions, optional, loaded: loaded.target, partitionKey: state.common.postId };
+  const after = await execute(deps.store, target, state.common.targetId, command, context, options);
+  return after.state.status === 'none' ? loaded : { ...loaded, target: { ...after, state: after.state } };
+};
+
+/** Each target as this call, or the one that finished before, left it. */
+const shownOf = async (
+  call: Asking,
+  { outcomes }: Finished,
+  seen: ReadonlyMap<string, LoadedTarget>,
+): Promise<ReadonlyMap<string, unknown>> => {
+  const { store } = call.deps;
+  const shown = new Map<string, unknown>();
+  await inParallel(outcomes, width, async (outcome) => {
+    if ('problem' in outcome) return;
+    const { targetId, revision } = outcome;
+    const known = seen.get(targetId);
+    const { state, events } = await streamUpTo(call, target, targetId, revision, known?.target);
+    const postId = state.status === 'none' ? '' : state.common.postId;
+    const of: PostState = known?.post.state ?? (await store.load(post, postId)).state;
+    store.note(events, call.positions);
+    shown.set(targetId, answerTarget(events, of));
+  });
+  return shown;
+};
+
+function* rendered(
+  { deps }: Asking,
+  { correlationId, outcomes }: Finished,
+  shown: ReadonlyMap<string, unknown>,
+): Generator<string> {
+  yield '{"object":"post_target_bulk_result","results":[';
+  for (const [index, outcome] of outcomes.entries()) {
+    const { targetId } = outcome;
+    const what =
+      'problem' in outcome
+        ? { ok: false, error: problemBody(deps, correlationId, outcome.problem) }
+        : { ok: true, target: shown.get(targetId) };
+    yield (index === 0 ? '' : ',') + JSON.stringify({ targetId, ...what });
+  }
+  yield ']}';
+}

@@ -1,0 +1,177 @@
+import { keyedIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type CommandContext, foldEvents, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { createIdempotently, fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { PostBulkItem } from '#schemas/http/post-bulk.ts';
+import type { Entry } from '../entries.ts';
+import { inParallel } from '../in-parallel.ts';
+import { problemBody } from '../middleware/problems.ts';
+import type { Call, Pieces } from '../operation.ts';
+import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
+import { answerPost } from './answers.ts';
+import { composed } from './create.ts';
+import { claimRefOf } from './external-ref.ts';
+import { fanOutOrLeave } from './load.ts';
+import { Reads } from './reads.ts';
+
+/**
+ * Many posts in one call. Each is created under a key of its own, which follows from the call's key and its place, so
+ * that a repeat finds what was created and creates the rest. Only the caller's repeat resumes a call that was cut off.
+ */
+
+/** Posts under way at once: they share the store's group commits, and other callers keep their part of it. */
+const width = 4;
+
+interface Accepted {
+  /** Null for an entry that did not fit its schema. */
+  readonly postIds: readonly (string | null)[];
+}
+
+type Outcome = { readonly postId: string } | { readonly problem: ItemProblem };
+
+interface Finished {
+  /** Of the call that finished: the problems of its entries name it. */
+  readonly correlationId: string;
+  readonly outcomes: readonly Outcome[];
+}
+
+/** An entry that fits its schema. */
+interface Item {
+  readonly index: number;
+  readonly sent: Omit<PostBulkItem, 'idempotencyKey'>;
+  readonly operation: string;
+  readonly key: string;
+  readonly postId: string;
+}
+
+/** An entry with a key of its own is the same post as that of POST /posts under this key. */
+const itemsOf = (call: Call): readonly (Item | null)[] => {
+  const shared = call.key ?? uuidv7();
+  return (call.entries as readonly Entry<PostBulkItem>[]).map((entry, index) => {
+    if ('refusal' in entry) return null;
+    const { idempotencyKey, ...sent } = entry.body;
+    const named = idempotencyKey === undefined;
+    const operation = named ? 'bulkCreatePosts' : 'createPost';
+    const key = named ? `${shared}\n${index}` : idempotencyKey;
+    return { index, sent, operation, key, postId: keyedIdOf(call.workspaceId, operation, key) };
+  });
+};
+
+export const createPosts = async (call: Call): Promise<Pieces> => {
+  const items = itemsOf(call);
+  await call.charge(items.length - 1);
+  const created = new Map<string, readonly DecodedEvent[]>();
+  const { result, replayed } = await call.once(
+    async (): Promise<Accepted> => ({ postIds: items.map((one) => one?.postId ?? null) }),
+    async (_accepted, context): Promise<Finished> => {
+      const outcomes = await createAll(call, items, context, created);
+      return { correlationId: call.correlationId, outcomes };
+    },
+  );
+  const births = await birthsOf(call, result, created);
+  return { pieces: rendered(call, result, births), replayed };
+};
+
+/**
+ * If we die between two posts, those before are created and the rest are not. The caller's repeat finds the former by
+ * their keys.
+ */
+const createAll = async (
+  call: Call,
+  items: readonly (Item | null)[],
+  context: CommandContext,
+  created: Map<string, readonly DecodedEvent[]>,
+): Promise<readonly Outcome[]> => {
+  const outcomes: Outcome[] = call.entries.map((entry) =>
+    'refusal' in entry ? { problem: itemProblem(entry.refusal) } : { postId: '' },
+  );
+  const reads = new Reads(call);
+  // Entries with one key are one post: the first creates it, and the others answer it.
+  const groups = Map.groupBy(
+    items.filter((one) => one !== null),
+    ({ postId }) => postId,
+  );
+  await inParallel([...groups.values()], width, async (group) => {
+    for (const item of group) {
+      outcomes[item.index] = await create(call, item, context, reads, created);
+      faultPoint('bulk:between-posts');
+    }
+  });
+  return outcomes;
+};
+
+const create = async (
+  call: Call,
+  { sent, operation, key, postId }: Item,
+  shared: CommandContext,
+  reads: Reads,
+  created: Map<string, readonly DecodedEvent[]>,
+): Promise<Outcome> => {
+  const { deps, workspaceId, positions } = call;
+  const asked = { operation: 'createPost', params: {}, query: {}, body: sent };
+  const context: CommandContext = {
+    ...shared,
+    keyHmac: keyHmacOf(deps.secrets, workspaceId, key),
+    fingerprint: fingerprintOf(deps.secrets, workspaceId, asked),
+  };
+  try {
+    const { state, events, replayed } = await createIdempotently({
+      store: deps.store,
+      decider: post,
+      operation,
+      key,
+      context,
+      positions,
+      command: (id) => composed(call, sent, { id, commandId: context.commandId }, reads),
+      reserve: (id) => claimRefOf(call, { clientId: sent.clientId, postId: id, body: sent }),
+    });
+    const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
+    if (state.status === 'live') await fanOutOrLeave(call, postId, context, loaded);
+    created.set(postId, events);
+    return { postId };
+  } catch (error) {
+    return { problem: itemProblem(error) };
+  }
+};
+
+/** The events with which each post was created: of this call, or of the one that finished before. */
+const birthsOf = async (
+  { deps, positions }: Call,
+  { outcomes }: Finished,
+  created: ReadonlyMap<string, readonly DecodedEvent[]>,
+): Promise<ReadonlyMap<string, readonly DecodedEvent[]>> => {
+  const births = new Map(created);
+  const missing = outcomes.flatMap((one) => ('postId' in one && !births.has(one.postId) ? [one.postId] : []));
+  await inParallel([...new Set(missing)], width, async (id) => {
+    const events = await deps.store.readStream(`post-${id}`);
+    births.set(
+      id,
+      events.filter(({ metadata }) => metadata.commandId === events[0]?.metadata.commandId),
+    );
+  });
+  deps.store.note([...births.values()].flat(), positions);
+  return births;
+};
+
+function* rendered(
+  { deps }: Call,
+  { correlationId, outcomes }: Finished,
+  births: ReadonlyMap<string, readonly DecodedEvent[]>,
+): Generator<string> {
+  yield '{"object":"post_bulk_result","results":[';
+  for (const [index, outcome] of outcomes.entries()) {
+    const comma = index === 0 ? '' : ',';
+    if ('problem' in outcome) {
+      const error = problemBody(deps, correlationId, outcome.problem);
+      yield comma + JSON.stringify({ index, status: 'rejected', error });
+      continue;
+    }
+    const events = births.get(outcome.postId) ?? [];
+    const shown = answerPost(outcome.postId, foldEvents(post, events), events);
+    yield comma + JSON.stringify({ index, status: 'created', post: shown });
+  }
+  const rejected = outcomes.filter((one) => 'problem' in one).length;
+  yield `],"created":${outcomes.length - rejected},"rejected":${rejected}}`;
+}

@@ -1,0 +1,199 @@
+import { setImmediate } from 'node:timers/promises';
+import type { PostAssets } from '#domain/compose.ts';
+import { contentFor } from '#domain/content.ts';
+import type { Rejection } from '#domain/decider.ts';
+import { grantsOf } from '#domain/platforms/index.ts';
+import {
+  accountWarnings,
+  errorsOf,
+  type PreviewedContent,
+  type PreviewWarning,
+  previewContent,
+  warning,
+} from '#domain/preview.ts';
+import type { Destination } from '#domain/scheduling.ts';
+import { type SameText, sameTexts } from '#projections/same-texts.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { PostCreate } from '#schemas/http/post.ts';
+import type { PostBody } from '#schemas/post.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
+import { maxIssues } from '#schemas/validator.ts';
+import type { Call } from '../operation.ts';
+import { bodyOf } from './body.ts';
+import { type Checked, checksOf, checksOfDraft } from './compose.ts';
+import { Reads } from './reads.ts';
+
+/** What publishing a body would do now. Nothing is written. */
+
+type Previewing = Call<unknown, unknown, PostCreate>;
+
+/** Hours around a target in which the same text on its account is worth a warning. */
+const sameTextHours = 24;
+
+/** Every reason for which the checks refuse, and what they found out. */
+const all = async <Found>(checks: AsyncGenerator<Rejection, Found>) => {
+  const refusals: Rejection[] = [];
+  for (;;) {
+    const { done, value } = await checks.next();
+    if (done === true) return { refusals, found: value };
+    refusals.push(value);
+  }
+};
+
+const problem = (at: 'create' | 'publish', { code, message, errors }: Rejection) => ({
+  at,
+  code,
+  detail: message,
+  errors: errors.slice(0, maxIssues),
+});
+
+const isSame = (a: Rejection, b: Rejection): boolean =>
+  a.code === b.code && JSON.stringify(a.errors) === JSON.stringify(b.errors);
+
+export const previewOf = async (call: Previewing) => {
+  const { clientId, saveDraft, ...input } = call.body;
+  const body = bodyOf(input);
+  const reads = new Reads(call);
+  const { refusals, found } = await all(checksOf(call, reads, { id: uuidv7(), clientId, body, planNumber: 1 }));
+  // That nothing is selected follows from what was refused before.
+  const told = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
+  const ofDraft = saveDraft ? (await all(checksOfDraft(reads, clientId, body))).refusals : null;
+  const later = ofDraft === null ? [] : told.filter((one) => !ofDraft.some((other) => isSame(one, other)));
+  const now = ofDraft ?? told;
+  return {
+    object: 'post_preview' as const,
+    valid: now.length === 0,
+    problems: [...now.map((one) => problem('create', one)), ...later.map((one) => problem('publish', one))],
+    warnings: found === null ? [] : bodyWarnings(call, found),
+    verdicts: found === null ? [] : await verdictsOf(call, body, found, told),
+    quota: { limit: null, remaining: null, needed: found?.plan.targets.length ?? 0 },
+    // The rules of no network have a figure for it yet.
+    cadence: null,
+  };
+};
+
+const bodyWarnings = ({ body }: Previewing, { isHeld }: Checked): readonly PreviewWarning[] => [
+  ...(body.targets.mode === 'group' || body.targets.platforms === undefined
+    ? []
+    : [warning('platforms_ignored', '/targets/platforms', 'narrows a group only, and is ignored here')]),
+  ...(body.requestApproval && !isHeld
+    ? [warning('approval_not_required', '/requestApproval', 'no approval is required, so it changes nothing')]
+    : []),
+];
+
+/** The content for accounts of one network that allow the same, computed once, one network in each turn of the loop. */
+const contentsOf = async (body: PostBody, destinations: readonly Destination[], assets: PostAssets) => {
+  const known = new Map<string, PreviewedContent>();
+  const key = ({ platform, scopes }: Destination): string => `${platform} ${grantsOf(platform, scopes)}`;
+  for (const destination of destinations) {
+    if (known.has(key(destination))) continue;
+    known.set(key(destination), previewContent(body, destination, assets));
+    await setImmediate();
+  }
+  return (destination: Destination): PreviewedContent =>
+    known.get(key(destination)) ?? previewContent(body, destination, assets);
+};
+
+const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refused: readonly Rejection[]) => {
+  const { plan, accounts, assets, clients } = found;
+  const byAccount = new Map(found.destinations.map((one) => [one.accountId, one]));
+  const planned = plan.targets.flatMap((target) => {
+    const destination = byAccount.get(target.accountId);
+    return destination === undefined ? [] : [{ target, destination }];
+  });
+  const unconnected = unconnectedOf(body, clients[0]?.id ?? '', found.destinations);
+  const contents = await contentsOf(body, [...planned.map((one) => one.destination), ...unconnected], assets);
+  const same = await sameTextsOf(call, body, planned);
+  const issues = refused.flatMap(({ errors }) => errors);
+  const statuses = new Map(accounts.map(({ id, status }) => [id, status]));
+  const shown = (destination: Destination, accountId: string | null, more: readonly PreviewWarning[]) => {
+    const { errors: own, warnings, ...content } = contents(destination);
+    const { platform } = destination;
+    const errors = errorsOf(body, destination, issues, own).slice(0, maxIssues);
+    const all = [...more.filter((one) => one.willFail), ...warnings, ...more.filter((one) => !one.willFail)];
+    return {
+      platform,
+      accountId,
+      ok: errors.length === 0,
+      errors: accountId === null ? errors : errors.map((one) => ({ ...one, accountId, platform })),
+      warnings: all.slice(0, maxIssues),
+      ...content,
+    };
+  };
+  return [
+    ...planned.map(({ target, destination }) => {
+      const again = same.get(target.accountId);
+      const about = [
+        ...accountWarnings(statuses.get(target.accountId) ?? ''),
+        ...(again === undefined ? [] : [duplicate(again)]),
+      ];
+      return { ...shown(destination, target.accountId, about), ...timesOf(target, body) };
+    }),
+    ...unconnected.map((destination) => ({ ...shown(destination, null, [noAccount(destination)]), ...timeless(body) })),
+  ];
+};
+
+/** Networks that narrow a group and on which its client has no account. */
+const unconnectedOf = (body: PostBody, clientId: string, known: readonly Destination[]): readonly Destination[] =>
+  (body.targetSelection.platforms ?? [])
+    .filter((platform) => !known.some((one) => one.platform === platform))
+    .map((platform) => ({
+      accountId: '',
+      clientId,
+      platform,
+      accountTimezone: null,
+      clientTimezone: null,
+      scopes: [],
+    }));
+
+const noAccount = ({ platform }: Destination): PreviewWarning =>
+  warning('no_account', '/targets/platforms', `no account of the client is on ${platform}`);
+
+const duplicate = ({ postId, dueAt }: SameText): PreviewWarning =>
+  warning('duplicate_text', '/content', `another post with the same text is due on this account at ${dueAt}`, {
+    postId,
+  });
+
+/** The id of the post decides the jitter, so only its bounds are known. */
+const timesOf = ({ dueAt, jitterSeconds, scheduleMode, scheduleModeReason }: PlannedTarget, body: PostBody) => {
+  const before = Date.parse(dueAt) - jitterSeconds * 1_000;
+  const latest = before + (body.schedule.spreadMinutes ?? 0) * 60_000;
+  return {
+    scheduledAt: new Date(before).toISOString(),
+    latestAt: new Date(latest).toISOString(),
+    scheduleMode,
+    scheduleModeReason,
+  };
+};
+
+const timeless = ({ scheduleMode }: PostBody) => ({
+  scheduledAt: null,
+  latestAt: null,
+  scheduleMode,
+  scheduleModeReason: null,
+});
+
+interface Planned {
+  readonly target: PlannedTarget;
+  readonly destination: Destination;
+}
+
+/** By account. Each network has one text, so each takes one query. */
+const sameTextsOf = async (
+  call: Previewing,
+  body: PostBody,
+  planned: readonly Planned[],
+): Promise<ReadonlyMap<string, SameText>> => {
+  const { deps, workspaceId } = call;
+  await call.behind(['posts']);
+  const byNetwork = Map.groupBy(planned, ({ target }) => target.platform);
+  const found = await Promise.all(
+    [...byNetwork].map(([platform, some]) => {
+      const text = contentFor(body, platform).segments[0].content;
+      if (text === '') return [];
+      const asked = some.map(({ target }) => ({ accountId: target.accountId, dueAt: target.dueAt }));
+      return sameTexts(deps.knex, workspaceId, platform, text, sameTextHours, asked);
+    }),
+  );
+  return new Map(found.flat().map((one) => [one.accountId, one]));
+};

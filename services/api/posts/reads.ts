@@ -1,0 +1,126 @@
+import { account } from '#domain/account.ts';
+import { client } from '#domain/client.ts';
+import type { PostAsset, PostAssets } from '#domain/compose.ts';
+import { lazy } from '#domain/lazy.ts';
+import { mediaIdsOf } from '#domain/post-media.ts';
+import { accountsByIds, groupOf } from '#projections/accounts.ts';
+import { getClient } from '#projections/clients.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { PostBody } from '#schemas/post.ts';
+import type { Call } from '../operation.ts';
+import { assetsByIds } from './media.ts';
+
+/**
+ * What the checks of posts read. Sets come from the read models, after a wait for the caller's own writes; an id that
+ * the read models do not have yet is looked up in its stream, so that an account connected a moment ago is never
+ * "unknown".
+ */
+
+type Asking = Pick<Call, 'deps' | 'workspaceId'>;
+
+export interface SelectedClient {
+  readonly id: string;
+  readonly archived: boolean;
+  readonly approvalRequired: boolean;
+  readonly timezone: string | null;
+}
+
+export interface SelectedAccount {
+  readonly id: string;
+  readonly clientId: string;
+  readonly platform: Platform;
+  readonly status: string;
+  readonly timezone: string | null;
+  readonly scopes: readonly string[];
+}
+
+export const clientById = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedClient | null> => {
+  const row = await getClient(deps.knex, workspaceId, id);
+  if (row !== null) {
+    return { id, archived: row.archived_at !== null, approvalRequired: row.approval_required, timezone: row.timezone };
+  }
+  const { state, events } = await deps.store.load(client, id);
+  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
+  const { approvalRequired, timezone } = state.fields;
+  return { id, archived: state.status === 'archived', approvalRequired, timezone };
+};
+
+/** Null for an account that is unknown or another workspace's. */
+export const accountFromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedAccount | null> => {
+  const { state, events } = await deps.store.load(account, id);
+  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
+  const { clientId, platform, status, timezone, scopes } = state;
+  return { id, clientId, platform, status, timezone, scopes };
+};
+
+const accountsById = async (
+  call: Asking,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, SelectedAccount | null>> => {
+  const rows = await accountsByIds(call.deps.knex, call.workspaceId, ids);
+  const known = new Map(rows.map((row): [string, SelectedAccount] => [row.id, { ...row, clientId: row.client_id }]));
+  const found = ids.map(async (id) => [id, known.get(id) ?? (await accountFromStream(call, id))] as const);
+  return new Map(await Promise.all(found));
+};
+
+/** Reads what was not read before in one go, and answers the rest from memory. */
+const once = <Value>(read: (ids: readonly string[]) => Promise<ReadonlyMap<string, Value | null>>) => {
+  const asked = new Map<string, Promise<Value | null>>();
+  return (ids: readonly string[]): Promise<readonly (Value | null)[]> => {
+    const fresh = ids.filter((id) => !asked.has(id));
+    if (fresh.length > 0) {
+      const reading = read(fresh);
+      for (const id of fresh) {
+        const one = reading.then((found) => found.get(id) ?? null);
+        one.catch(() => undefined);
+        asked.set(id, one);
+      }
+    }
+    return Promise.all(ids.map(async (id) => (await asked.get(id)) ?? null));
+  };
+};
+
+const single = <Value>(read: (id: string) => Promise<Value>) => {
+  const asked = new Map<string, Promise<Value>>();
+  return (id: string): Promise<Value> => {
+    const known = asked.get(id) ?? read(id);
+    known.catch(() => undefined);
+    asked.set(id, known);
+    return known;
+  };
+};
+
+/** The reads of one call: each thing is read once, however many posts of the call name it. */
+export class Reads {
+  readonly client: (id: string) => Promise<SelectedClient | null>;
+  /** Every account of a client that is not disconnected. */
+  readonly group: (clientId: string) => Promise<readonly SelectedAccount[]>;
+  readonly accounts: (ids: readonly string[]) => Promise<readonly (SelectedAccount | null)[]>;
+  readonly #assets: (ids: readonly string[]) => Promise<readonly (PostAsset | null)[]>;
+
+  constructor(call: Asking & Pick<Call, 'behind'>) {
+    const ownWrites = lazy(() => call.behind(['workspace']));
+    this.client = single(async (id) => {
+      await ownWrites();
+      return clientById(call, id);
+    });
+    this.group = single(async (clientId) => {
+      await ownWrites();
+      const rows = await groupOf(call.deps.knex, call.workspaceId, clientId);
+      return rows.map((row) => ({ ...row, clientId: row.client_id }));
+    });
+    this.accounts = once(async (ids) => {
+      await ownWrites();
+      return accountsById(call, ids);
+    });
+    this.#assets = once((ids) => assetsByIds(call, ids));
+  }
+
+  /** The assets of the workspace that the body names. A body without assets makes no query. */
+  async assets(body: PostBody): Promise<PostAssets> {
+    const ids = mediaIdsOf(body);
+    if (ids.length === 0) return new Map();
+    const found = await this.#assets(ids);
+    return new Map(ids.flatMap((id, index) => (found[index] ? [[id, found[index]] as const] : [])));
+  }
+}

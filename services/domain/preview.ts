@@ -1,0 +1,125 @@
+import type { Issue } from '#schemas/issues.ts';
+import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
+import type { PostBody } from '#schemas/post.ts';
+import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer, ruleIssues } from './compose.ts';
+import { contentFor } from './content.ts';
+import { needKey } from './media.ts';
+import { lateErrors, rulesOf, sentText, takesCover, textLength, titleOf, useOf } from './platforms/index.ts';
+import { needsOfTarget } from './post-media.ts';
+import { reauthRequired } from './publish-failures.ts';
+import { planRenditions } from './renditions/index.ts';
+import type { Destination } from './scheduling.ts';
+
+/** What publishing a body would do on one account: what its network gets, and what its author should know before. */
+
+export interface PreviewWarning {
+  readonly code: string;
+  readonly path: string;
+  readonly message: string;
+  /** Whether the target fails when it is published. */
+  readonly willFail: boolean;
+  readonly mediaId: string | null;
+  readonly postId: string | null;
+}
+
+export interface PreviewedFile {
+  readonly mediaId: string;
+  readonly kind: MediaKind;
+  readonly use: MediaUse;
+  readonly status: 'ready' | 'not_needed' | 'preparing' | 'not_requested' | 'failed';
+  readonly failure: MediaFailure | null;
+}
+
+export interface PreviewedContent {
+  readonly text: string;
+  readonly title: string | null;
+  readonly length: { readonly used: number; readonly limit: number };
+  readonly media: readonly PreviewedFile[];
+  readonly errors: readonly Issue[];
+  readonly warnings: readonly PreviewWarning[];
+}
+
+export const warning = (
+  code: string,
+  path: string,
+  message: string,
+  more: Partial<Pick<PreviewWarning, 'willFail' | 'mediaId' | 'postId'>> = {},
+): PreviewWarning => ({ code, path, message, willFail: false, mediaId: null, postId: null, ...more });
+
+const ready = { fits: 'not_needed', ready: 'ready', wanted: 'preparing', planned: 'preparing' } as const;
+
+const stateOf = (asset: PostAsset, need: MediaNeed): Pick<PreviewedFile, 'status' | 'failure'> => {
+  const made = asset.needs.get(needKey(need));
+  if (made?.status === 'failed') return { status: 'failed', failure: made.failure };
+  if (made !== undefined) return { status: ready[made.status], failure: null };
+  if (asset.status === 'failed' || asset.status === 'quarantined') return { status: 'failed', failure: null };
+  if (asset.probe === null) return { status: 'preparing', failure: null };
+  const [plan] = planRenditions(asset.probe, [need]);
+  if (plan?.outcome === 'failed') return { status: 'failed', failure: plan.failure };
+  return { status: plan?.outcome === 'fits' ? 'not_needed' : 'not_requested', failure: null };
+};
+
+const filesOf = (body: PostBody, { platform }: Destination, assets: PostAssets): readonly PreviewedFile[] => {
+  const kindOf = (id: string): MediaKind => assets.get(id)?.kind ?? 'image';
+  return needsOfTarget(body, platform, kindOf).flatMap(({ mediaId, need }) => {
+    const asset = assets.get(mediaId);
+    return asset === undefined ? [] : [{ mediaId, kind: asset.kind, use: need.use, ...stateOf(asset, need) }];
+  });
+};
+
+/** The files of the first segment, and its cover. */
+const headOf = (body: PostBody, { platform }: Destination, files: readonly PreviewedFile[]) => {
+  const { segments, overrides } = contentFor(body, platform);
+  const { mediaIds } = segments[0];
+  const kinds = mediaIds.map((id) => files.find((one) => one.mediaId === id)?.kind ?? 'image');
+  const use = useOf(platform, overrides, kinds);
+  const shown = files.filter((one) => one.use === use && mediaIds.includes(one.mediaId));
+  return takesCover(platform, use, kinds) ? [...shown, ...files.filter((one) => one.use === 'cover')] : shown;
+};
+
+/** Accounts of one network that allow the same have the same content. */
+export const previewContent = (body: PostBody, destination: Destination, assets: PostAssets): PreviewedContent => {
+  const { platform } = destination;
+  const { segments, overrides } = contentFor(body, platform);
+  const { content } = segments[0];
+  const { text } = sentText(rulesOf(platform).text, content, overrides);
+  const { used, limit } = textLength(platform, text, overrides);
+  const files = filesOf(body, destination, assets);
+  const errors = [...ruleIssues(body, destination, assets)];
+  const unmade = files.flatMap(({ mediaId, status, failure }) => {
+    const isRefused = status !== 'failed' || errors.some((one) => one.mediaId === mediaId);
+    if (isRefused || failure === null) return [];
+    return [warning(failure.code, placeOf(body, destination, mediaId), failure.message, { willFail: true, mediaId })];
+  });
+  const late = inputsOf(body, destination, assets).flatMap((input, part) =>
+    lateErrors(input).map(({ code, path, message }) =>
+      warning(code, pointer(body, platform, part, path), message, { willFail: true }),
+    ),
+  );
+  return {
+    text,
+    title: titleOf(platform, content, overrides),
+    length: { used, limit },
+    media: headOf(body, destination, files),
+    errors,
+    warnings: [...unmade, ...late],
+  };
+};
+
+/** A target fails with the first of these. */
+export const accountWarnings = (status: string): readonly PreviewWarning[] =>
+  status === 'reauth_required'
+    ? [warning(reauthRequired.code, '/targets', reauthRequired.message, { willFail: true })]
+    : [];
+
+/** The rules that one target breaks: those that refused the body, and those that its network adds. Each once. */
+export const errorsOf = (
+  body: PostBody,
+  destination: Destination,
+  refused: readonly Issue[],
+  own: readonly Issue[],
+): readonly Issue[] => {
+  const errors = [...refused.filter((issue) => concerns(body, destination, issue)), ...own];
+  const key = ({ path, code, message, mediaId = '' }: Issue) => JSON.stringify([path, code, message, mediaId]);
+  return [...new Map(errors.map((one) => [key(one), one])).values()];
+};
