@@ -17,9 +17,10 @@ export interface SandboxOptions {
   readonly faultPoint?: (name: SandboxGap) => void;
 }
 
-/** Gaps between two durable effects of one publish, in their order. */
+/** Gaps between two durable effects of one publish, or of one undo, in their order. */
 export type SandboxGap =
   | 'sandbox.container_created'
   | 'sandbox.container_checkpointed'
   | 'sandbox.boundary_appended'
-  | 'sandbox.post_accepted';
+  | 'sandbox.post_accepted'
+  | 'sandbox.post_undone';

@@ -80,6 +80,7 @@ export const facebook: Imitation = {
   spreadMs: 20 * hourMs,
   accountId: (seed) => `1${digits(seed, 14)}`,
   postIds: ({ random, code, account }) => ({ id: `${account}_${digits(random, 15)}`, code }),
+  scheduler: { refusals: { outside_window: '100/1366046', too_late: '100/33' } },
   postInsights,
   pastDays: 'revised',
   accountInsights,

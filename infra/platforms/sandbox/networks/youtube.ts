@@ -81,6 +81,7 @@ export const youtube: Imitation = {
   accountId: (seed) => `UC${seed.toString('base64url').slice(0, 22)}`,
   handleId: (random) => random.toString('base64url'),
   postIds: ({ random, code }) => ({ id: random.toString('base64url').slice(0, 11), code }),
+  scheduler: { refusals: { outside_window: 'invalidPublishAt', too_late: 'forbidden' } },
   postInsights,
   pastDays: 'revised',
   accountInsights,
