@@ -36,6 +36,7 @@ interface Own {
   readonly external_id: string | null;
   readonly permalink: string | null;
   readonly failure: Failure | null;
+  /** When the next attempt starts, or the running one was to; null: at `due_at`. */
   readonly retry_at: string | null;
   /**
    * When a worker must act on the target next; null when none must. While publishing: the time of its last event.
@@ -48,8 +49,14 @@ interface Own {
 export type TargetRow = Row<Own>;
 
 const settled = { retry_at: null, next_action_at: null } as const;
-const pending = (dueAt: string) =>
-  ({ status: 'pending', due_at: dueAt, next_action_at: dueAt, retry_at: null, failure: null }) as const;
+const pending = (dueAt: string, retryAt: string | null = null) =>
+  ({
+    status: 'pending',
+    due_at: dueAt,
+    retry_at: retryAt,
+    next_action_at: retryAt ?? dueAt,
+    failure: null,
+  }) as const;
 /** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
 const due = (row: Own, dueAt: string): Partial<Own> =>
   row.status === 'awaiting_approval' ? { due_at: dueAt } : pending(dueAt);
@@ -155,7 +162,6 @@ export const postTargets = defineModel<Own, TargetEvent>({
       status: 'publishing',
       attempts: attempt,
       takeover,
-      retry_at: null,
       failure: null,
       next_action_at: event.metadata.occurredAt,
     })),
@@ -195,15 +201,20 @@ export const postTargets = defineModel<Own, TargetEvent>({
       next_action_at: retryAt,
       failure,
     })),
-    TargetPublishDeferred: change((row, { retryAt }) => ({ ...row, ...pending(retryAt) })),
+    TargetPublishDeferred: change((row, { retryAt, failure }) => ({
+      ...row,
+      ...pending(row.due_at, retryAt),
+      failure,
+    })),
     TargetOutcomeUnknown: change((row, { failure, reconcileAt }) => ({
       ...row,
       status: 'outcome_unknown',
       failure,
+      retry_at: null,
       next_action_at: reconcileAt,
     })),
     TargetOutcomeSettled: change((row, data, event) => {
-      if (data.outcome === 'absent') return { ...row, ...pending(row.due_at) };
+      if (data.outcome === 'absent') return { ...row, ...pending(row.due_at, event.metadata.occurredAt) };
       if (data.outcome === 'failed' && data.failure !== null) {
         return { ...row, ...settled, status: 'failed', failure: data.failure };
       }
@@ -217,7 +228,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
         failure: null,
       };
     }),
-    TargetRequeued: change((row, { dueAt }) => ({ ...row, ...pending(dueAt) })),
+    TargetRequeued: change((row, { dueAt: retryAt }) => ({ ...row, ...pending(row.due_at, retryAt) })),
     TargetFirstCommentPosted: change((row) => ({ ...row, first_comment_issue: null })),
     TargetFirstCommentFailed: change((row, { code, message, platformCode }, event) => ({
       ...row,
@@ -263,6 +274,9 @@ export const shownOfTarget = [
 ] as const satisfies readonly (keyof TargetRow)[];
 export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
 
+/** An attempt under way is not the next one. */
+const retryAtOf = ({ status, retry_at }: ShownTarget): string | null => (status === 'publishing' ? null : retry_at);
+
 export const renderTarget = (row: ShownTarget, body: TargetContent) => {
   const { segments, overrides } = contentFor(body, row.platform);
   return {
@@ -284,7 +298,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     externalId: row.external_id,
     permalink: row.permalink,
     failure: row.failure,
-    retryAt: row.retry_at,
+    retryAt: retryAtOf(row),
     firstComment: firstCommentOf(overrides),
     firstCommentIssue: row.first_comment_issue,
     // For a thread, the content of its head.

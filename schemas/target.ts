@@ -166,7 +166,11 @@ export const targetEvents = {
     failure: Nullable(Failure),
     by: Type.Enum(['reconcile', 'admin', 'policy']),
   }),
-  TargetRequeued: Type.Object({ by: Type.Enum(['schedule', 'retry']), dueAt: Instant }),
+  TargetRequeued: Type.Object({
+    by: Type.Enum(['schedule', 'retry']),
+    /** When the next attempt starts. The target's own `dueAt` stays as it was planned. */
+    dueAt: Instant,
+  }),
   TargetFirstCommentPosted: Type.Object({ externalId: Type.String({ maxLength: 500 }) }),
   TargetFirstCommentFailed: Type.Object({
     code: Type.String({ maxLength: 100 }),

@@ -38,7 +38,8 @@ export const PostTarget = Named(
       status: said(TargetStatus, 'Where it stands between its schedule and its end.'),
       scheduledAt: Type.String({
         format: 'date-time',
-        description: 'The instant at which it is due, jitter included.',
+        description:
+          'The instant at which it is due, jitter included. A retry, a rate limit or a deferral leaves it as it is; only a reschedule, a revise or a release moves it.',
         examples: ['2026-02-02T08:00:00.000Z'],
       }),
       scheduledLocal: said(
@@ -62,7 +63,10 @@ export const PostTarget = Named(
       externalId: said(Nullable(Type.String()), 'Its id on the network; null while unknown.'),
       permalink: said(Nullable(Type.String()), 'Its address on the network; null while unknown.'),
       failure: said(Nullable(Failure), 'Why the last attempt did not succeed; null where nothing is wrong.'),
-      retryAt: said(Nullable(Instant), 'When the next attempt starts; null where none is planned.'),
+      retryAt: said(
+        Nullable(Instant),
+        'When the next attempt starts after a rate limit, a deferral or a retry, or after an unknown outcome is settled; null before the first attempt and where none is planned.',
+      ),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
       firstCommentIssue: said(Nullable(CommentIssue), 'Why the first comment failed; null where it did not.'),
       content: Type.String({

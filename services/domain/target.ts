@@ -16,6 +16,7 @@ import { initial, type TargetState } from './target/state.ts';
 
 export type { RetryPolicy } from './target/outcome.ts';
 export {
+  attemptAt,
   isOpen,
   type NetworkPost,
   type ScheduledTarget,

@@ -1,6 +1,6 @@
 import { media } from '#domain/media.ts';
 import { mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
-import type { TargetIn } from '#domain/target.ts';
+import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { mediaReadiness, type WorkContext } from './context.ts';
@@ -42,7 +42,7 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
 /**
  * Requests missing renditions, and lets the target wait for them up to a limit. The asset's decider accepts each need
  * once, so if this worker dies between two requests, the next worker requests the rest. The limit counts from the
- * latest of due time, request and this publisher's start, so that an outage of the publishers does not shorten it.
+ * latest of the attempt's time, request and this publisher's start, so that an outage of the publishers does not shorten it.
  */
 const mediaFault = async (
   { tools, leased }: WorkContext,
@@ -57,7 +57,7 @@ const mediaFault = async (
   }
   if (readiness.missing.length > 0) return null;
   const { now, mediaLimitMs, startedAt } = tools;
-  const since = Math.max(Date.parse(target.common.dueAt), startedAt);
+  const since = Math.max(Date.parse(attemptAt(target)), startedAt);
   const late = readiness.waiting.find(({ askedAt }) => now() > Math.max(since, askedAt ?? since) + mediaLimitMs);
   return late === undefined ? null : { failure: mediaNotReady(late.mediaId), segmentIndex: late.segmentIndex };
 };

@@ -57,8 +57,8 @@ export interface PublisherDeps {
   /** Milliseconds of preparation without a moved byte and without a checkpoint, after which it ends. Default 60 s. */
   readonly preparationIdleMs?: number;
   /**
-   * Milliseconds that a target waits for a rendition, from the latest of its due time, this publisher's start and the
-   * request. Default 30 min.
+   * Milliseconds that a target waits for a rendition, from the latest of its attempt's time, this publisher's start and
+   * the request. Default 30 min.
    */
   readonly mediaLimitMs?: number;
 }

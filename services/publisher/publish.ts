@@ -1,6 +1,6 @@
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { mediaNotReady, noAdapter } from '#domain/publish-failures.ts';
-import type { TargetIn } from '#domain/target.ts';
+import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { adapterTimes } from './adapter-times.ts';
 import { callAdapter } from './call.ts';
@@ -35,7 +35,7 @@ export const publish = async (
   const segment = nextSegment(target, content);
   const steps = new Steps(leased, stop, boundaryDeadlineMs, segment);
   if (target.takeover === 0 && target.common.publishedSegments.length === 0) {
-    tools.lateness?.observe(Math.max(0, tools.now() - Date.parse(target.common.dueAt)) / 1_000);
+    tools.lateness?.observe(Math.max(0, tools.now() - Date.parse(attemptAt(target))) / 1_000);
   }
   const lent = tools.files.lend(filesOf(target, files), steps.signal);
   const request = requestOf(target, content, conditions.account.state, lent);

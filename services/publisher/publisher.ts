@@ -208,7 +208,7 @@ class Publisher {
 const latenessIn = (registry: NonNullable<PublisherDeps['registry']>): Histogram =>
   new Histogram({
     name: 'publish_start_lateness_seconds',
-    help: 'seconds from the due time of a target to the start of its publish call',
+    help: 'seconds from the time of an attempt to publish a target to the start of its call',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
     registers: [registry],
   });

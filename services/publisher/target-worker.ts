@@ -1,4 +1,4 @@
-import { type TargetState, target } from '#domain/target.ts';
+import { attemptAt, type TargetState, target } from '#domain/target.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import type { Tools } from './deps.ts';
 import type { DueRow } from './due-row.ts';
@@ -113,9 +113,8 @@ const takerOf = ({ workspaceId, network }: DueRow, { account: { state } }: Condi
 const nextInstant = (state: TargetState): number | null => {
   switch (state.status) {
     case 'pending':
-      return Date.parse(state.common.dueAt);
     case 'rate_limited':
-      return Date.parse(state.retryAt);
+      return Date.parse(attemptAt(state));
     case 'publishing':
     case 'outcome_unknown':
       return 0;

@@ -1,3 +1,4 @@
+import { attemptAt } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { claim } from './claim.ts';
 import type { Attempt, WorkContext } from './context.ts';
@@ -47,7 +48,7 @@ export class Work {
         return 'go on';
       case 'pending': {
         // The worker leased the target ahead of its time, and the clock may have been set since.
-        if (!this.#isDue(state.common.dueAt) || this.#context.tools.clock.fault() !== null) return null;
+        if (!this.#isDue(attemptAt(state)) || this.#context.tools.clock.fault() !== null) return null;
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
         if (claimed.kind === 'claimed') this.#keep({ kind: 'prepared', files: claimed.files });

@@ -7,7 +7,7 @@ import { contentFor } from '#domain/content.ts';
 import { normaliseName } from '#domain/ids.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { post, statusOf } from '#domain/post.ts';
-import { type TargetState, target } from '#domain/target.ts';
+import { attemptAt, type TargetState, target } from '#domain/target.ts';
 import type { LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { projections } from '#projections/index.ts';
 import { compareWithReplay } from '#projections/verify.ts';
@@ -84,7 +84,7 @@ const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | nul
     case 'none':
       return 'was never written';
     case 'pending':
-      return Date.parse(state.common.dueAt) > Date.now() + laterMs ? null : `is pending since ${state.common.dueAt}`;
+      return Date.parse(attemptAt(state)) > Date.now() + laterMs ? null : `is pending since ${attemptAt(state)}`;
     case 'publishing':
     case 'rate_limited':
       return `is ${state.status}`;
@@ -166,7 +166,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
 const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   const { rows } = await checked.pool.query(
     `select id::text as id from read.post_targets where status in ('publishing', 'rate_limited', 'outcome_unknown')
-       or (status = 'pending' and due_at < now() + interval '2 minutes') limit 200`,
+       or (status = 'pending' and next_action_at < now() + interval '2 minutes') limit 200`,
   );
   const found: string[] = [];
   for (const { id } of rows) {
@@ -261,13 +261,13 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   return { violations, events, rows, statuses, hooks, observations, runs, posts, targets: states.size };
 };
 
-/** By attempt: its due instant when it began. */
+/** By attempt: the instant from which it was allowed to start. */
 const dueTimes = (events: readonly DecodedEvent[]): ReadonlyMap<number, string> =>
   new Map(
     events.flatMap(({ type, data }, at) => {
       if (type !== 'TargetPublishStarted') return [];
-      const before = foldEvents(target, events.slice(0, at));
-      return before.status === 'none' ? [] : [[Number(data.attempt), before.common.dueAt] as const];
+      const begun = foldEvents(target, events.slice(0, at + 1));
+      return begun.status === 'publishing' ? [[Number(data.attempt), attemptAt(begun)] as const] : [];
     }),
   );
 

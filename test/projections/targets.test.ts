@@ -123,26 +123,42 @@ suite('read models: targets', (t) => {
       next_action_at: instant(5),
       failure: null,
     });
-    await sees([started, limited, target('TargetRequeued', { by: 'schedule', dueAt: instant(31) })], {
-      status: 'pending',
-      due_at: instant(31),
-      next_action_at: instant(31),
-      retry_at: null,
+    const requeued = target('TargetRequeued', { by: 'schedule', dueAt: instant(31) });
+    const again = { due_at: due, next_action_at: instant(31), retry_at: instant(31) };
+    await sees([started, limited, requeued], { ...again, status: 'pending', failure: null });
+    await sees([started, limited, requeued, target('TargetPublishStarted', { attempt: 2, takeover: 0 })], {
+      ...again,
+      status: 'publishing',
+      next_action_at: instant(5),
     });
-    await sees([started, target('TargetPublishDeferred', { ...claim, retryAt: instant(20), failure })], {
+    const deferred = target('TargetPublishDeferred', { ...claim, retryAt: instant(20), failure });
+    await sees([started, deferred], {
       status: 'pending',
-      due_at: instant(20),
+      due_at: due,
       next_action_at: instant(20),
+      retry_at: instant(20),
       attempts: 1,
+      failure,
     });
+    for (const event of [target('TargetRescheduled', moved), target('TargetRevised', { postRevision: 3, ...moved })]) {
+      await sees([started, deferred, event], {
+        status: 'pending',
+        due_at: instant(5),
+        next_action_at: instant(5),
+        retry_at: null,
+        failure: null,
+      });
+    }
 
     const unknown = target('TargetOutcomeUnknown', { ...claim, failure, reconcileAt: instant(12) });
-    await sees([started, unknown], { status: 'outcome_unknown', next_action_at: instant(12), failure });
+    await sees([started, unknown], { status: 'outcome_unknown', next_action_at: instant(12), retry_at: null, failure });
     const settled = { externalId: null, permalink: null, publishedAt: null, failure: null, by: 'reconcile' };
     const settle = (over: object) => target('TargetOutcomeSettled', { ...settled, ...over });
     await sees([started, unknown, settle({ outcome: 'absent' })], {
       status: 'pending',
-      next_action_at: due,
+      due_at: due,
+      retry_at: instant(4),
+      next_action_at: instant(4),
       failure: null,
     });
     await sees([started, unknown, settle({ outcome: 'failed', failure })], { status: 'failed', failure });

@@ -142,10 +142,11 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
     TargetRateLimited: [
       {
         type: 'target.rate_limited',
-        ofStream: ({ data }, { ids }) => ({
+        ofStream: ({ data }, { ids, dueAt }) => ({
           ...ids,
           attempts: data.attempt,
           failure: short(data.failure),
+          scheduledAt: dueAt,
           retryAt: data.retryAt,
         }),
       },
@@ -153,10 +154,11 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
     TargetPublishDeferred: [
       {
         type: 'target.deferred',
-        ofStream: ({ data }, { ids }) => ({
+        ofStream: ({ data }, { ids, dueAt }) => ({
           ...ids,
           attempts: data.attempt,
           failure: short(data.failure),
+          scheduledAt: dueAt,
           retryAt: data.retryAt,
         }),
       },
@@ -199,16 +201,23 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
       {
         type: 'target.requeued',
         when: ({ outcome }) => outcome === 'absent',
-        ofStream: (_, { ids, attempts, dueAt }) => ({ ...ids, attempts, scheduledAt: dueAt, reason: 'proven_absent' }),
+        ofStream: ({ occurredAt }, { ids, attempts, dueAt }) => ({
+          ...ids,
+          attempts,
+          scheduledAt: dueAt,
+          retryAt: occurredAt,
+          reason: 'proven_absent',
+        }),
       },
     ],
     TargetRequeued: [
       {
         type: 'target.requeued',
-        ofStream: ({ data }, { ids, attempts, unknown }) => ({
+        ofStream: ({ data }, { ids, attempts, dueAt, unknown }) => ({
           ...ids,
           attempts,
-          scheduledAt: data.dueAt,
+          scheduledAt: dueAt,
+          retryAt: data.dueAt,
           reason: reasonOf(data.by, unknown),
         }),
       },
@@ -255,10 +264,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
       case 'TargetReleased':
       case 'TargetRescheduled':
       case 'TargetRevised':
-      case 'TargetRequeued':
         return { ...subject, dueAt: event.data.dueAt, previousDueAt: subject.dueAt };
-      case 'TargetPublishDeferred':
-        return { ...subject, dueAt: event.data.retryAt, previousDueAt: subject.dueAt };
       case 'TargetPublishStarted':
       case 'TargetFailed':
         return { ...subject, attempts: event.data.attempt, unknown: false };

@@ -47,7 +47,7 @@ const CommentFailure = Named(
   ),
 );
 const attempted = { attempts: Attempts, failure: said(Failure, 'Why the attempt did not succeed.') };
-const RetryAt = said(Instant, 'When the next attempt is due.');
+const RetryAt = said(Instant, 'When the next attempt starts; `scheduledAt` stays as it was planned.');
 
 const time = {
   scheduledAt: ScheduledAt,
@@ -193,13 +193,13 @@ export const targetPublic = {
   ),
   'target.rate_limited': publicEvent(
     'The network accepts no more posts for now; the service tries again at `retryAt`.',
-    Type.Object({ ...targetIds, ...attempted, retryAt: RetryAt }),
-    { ...exampleTarget, attempts: 1, failure: tooMany, retryAt: instants.later },
+    Type.Object({ ...targetIds, ...attempted, scheduledAt: ScheduledAt, retryAt: RetryAt }),
+    { ...exampleTarget, attempts: 1, failure: tooMany, scheduledAt: instants.due, retryAt: instants.later },
   ),
   'target.deferred': publicEvent(
     'An attempt ended before the network was asked to publish; the service tries again at `retryAt`.',
-    Type.Object({ ...targetIds, ...attempted, retryAt: RetryAt }),
-    { ...exampleTarget, attempts: 1, failure: away, retryAt: instants.later },
+    Type.Object({ ...targetIds, ...attempted, scheduledAt: ScheduledAt, retryAt: RetryAt }),
+    { ...exampleTarget, attempts: 1, failure: away, scheduledAt: instants.due, retryAt: instants.later },
   ),
   'target.canceled': publicEvent(
     'A target was canceled: it is not published.',
@@ -221,9 +221,16 @@ export const targetPublic = {
       ...targetIds,
       attempts: Attempts,
       scheduledAt: ScheduledAt,
+      retryAt: RetryAt,
       reason: said(RequeueReason, 'Why it is tried again.'),
     }),
-    { ...exampleTarget, attempts: 1, scheduledAt: instants.later, reason: 'retry_requested' },
+    {
+      ...exampleTarget,
+      attempts: 1,
+      scheduledAt: instants.due,
+      retryAt: instants.later,
+      reason: 'retry_requested',
+    },
   ),
   'target.first_comment_posted': publicEvent(
     'The service posted the first comment under a published target.',

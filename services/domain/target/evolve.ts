@@ -7,31 +7,33 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
   if (state.status === 'none') return state;
   const { common } = state;
   /** A held target stays held when its time or its content changes. */
-  const status = state.status === 'awaiting_approval' ? 'awaiting_approval' : 'pending';
+  const due = (changed: TargetCommon): TargetState =>
+    state.status === 'awaiting_approval' ? { status: 'awaiting_approval', common: changed } : pending(changed);
   switch (event.type) {
     case 'TargetHeld':
       return { status: 'awaiting_approval', common: applied(common, event.data.postRevision) };
     case 'TargetReleased': {
       const { postRevision, dueAt } = event.data;
-      return { status: 'pending', common: { ...applied(common, postRevision), dueAt } };
+      return pending({ ...applied(common, postRevision), dueAt });
     }
     case 'TargetRescheduled':
-      return { status, common: { ...remember(common, fact), ...event.data } };
+      return due({ ...remember(common, fact), ...event.data });
     case 'TargetRevised':
-      return { status, common: { ...common, ...event.data, appliedRevision: event.data.postRevision } };
+      return due({ ...common, ...event.data, appliedRevision: event.data.postRevision });
     case 'TargetCanceled':
       return { status: 'canceled', common: applied(common, event.data.postRevision ?? 0) };
     case 'TargetRequeued': {
-      const { by, dueAt } = event.data;
+      const { by, dueAt: retryAt } = event.data;
       // A person's retry resets the counts. An automatic requeue does not, or no limit on automatic attempts would
       // hold.
       const counted = by === 'retry' ? { ...remember(common, fact), rateLimits: 0, defers: 0 } : common;
-      return { status: 'pending', common: { ...counted, dueAt } };
+      return pending(counted, retryAt);
     }
 
     case 'TargetPublishStarted':
       return {
         status: 'publishing',
+        retryAt: state.status === 'pending' ? state.retryAt : null,
         takeover: 0,
         progressAt: 0,
         boundary: null,
@@ -68,7 +70,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetPublishDeferred': {
       const { retryAt } = event.data;
-      return { status: 'pending', common: { ...common, dueAt: retryAt, defers: common.defers + 1 } };
+      return pending({ ...common, defers: common.defers + 1 }, retryAt);
     }
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing') return state;
@@ -77,7 +79,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetOutcomeSettled': {
       const { outcome, externalId, permalink, publishedAt, failure } = event.data;
-      if (outcome === 'absent') return { status: 'pending', common };
+      if (outcome === 'absent') return pending(common, fact.occurredAt);
       if (outcome === 'failed' && failure !== null) return { status: 'failed', failure, common };
       const post = { externalId: externalId ?? '', permalink, publishedAt: publishedAt ?? fact.occurredAt };
       return { status: 'published', ...post, removedAt: null, common };
@@ -91,9 +93,14 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
   }
 };
 
-const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data']): TargetState => ({
+const pending = (common: TargetCommon, retryAt: string | null = null): TargetState => ({
   status: 'pending',
-  common: {
+  retryAt,
+  common,
+});
+
+const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data']): TargetState =>
+  pending({
     ...data,
     appliedRevision: data.postRevision,
     attempts: 0,
@@ -102,8 +109,7 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
     checkpoints: [],
     publishedSegments: [],
     appliedCommands: [],
-  },
-});
+  });
 
 const applied = (common: TargetCommon, postRevision: number): TargetCommon => ({
   ...common,

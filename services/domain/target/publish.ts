@@ -1,6 +1,6 @@
 import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
-import { type Claim, claimOf, requireClaim, type TargetState } from './state.ts';
+import { attemptAt, type Claim, claimOf, requireClaim, type TargetState } from './state.ts';
 import { failureOfThread, requireNextSegment } from './thread.ts';
 
 /** A worker claims a target and records each step of its attempt before it takes the next. */
@@ -12,9 +12,9 @@ export interface Start {
 
 export const start = ({ now }: Start, state: TargetState): readonly TargetEvent[] => {
   if (state.status !== 'pending') throw new Rejection('not_claimable', `A ${state.status} target cannot be claimed.`);
-  const { dueAt, attempts } = state.common;
-  if (dueAt > now) throw new Rejection('not_due', `It is due at ${dueAt}.`);
-  return [{ type: 'TargetPublishStarted', data: { attempt: attempts + 1, takeover: 0 } }];
+  const at = attemptAt(state);
+  if (at > now) throw new Rejection('not_due', `It is due at ${at}.`);
+  return [{ type: 'TargetPublishStarted', data: { attempt: state.common.attempts + 1, takeover: 0 } }];
 };
 
 export interface RefuseAtClaim {

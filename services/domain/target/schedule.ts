@@ -27,11 +27,12 @@ export interface Reschedule {
 
 export const reschedule = (command: Reschedule, state: TargetState): readonly TargetEvent[] => {
   const target = requireScheduled(state);
-  const { common, status } = target;
+  const { common } = target;
   if (common.appliedCommands.includes(command.commandId)) return [];
   requireOpen(target, 'rescheduled');
   const { dueAt, scheduledLocal, jitterSeconds } = command;
-  if (status !== 'rate_limited' && common.dueAt === dueAt && common.jitterSeconds === jitterSeconds) return [];
+  const retryAt = target.status === 'pending' || target.status === 'rate_limited' ? target.retryAt : null;
+  if (retryAt === null && common.dueAt === dueAt && common.jitterSeconds === jitterSeconds) return [];
   return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }];
 };
 

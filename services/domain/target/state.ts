@@ -37,9 +37,15 @@ export interface TargetCommon extends PlannedTarget {
 
 type Situation =
   | { readonly status: 'awaiting_approval' }
-  | { readonly status: 'pending' }
+  | {
+      readonly status: 'pending';
+      /** When the next attempt starts; null: at `dueAt`. */
+      readonly retryAt: string | null;
+    }
   | {
       readonly status: 'publishing';
+      /** As it was when the attempt was claimed. */
+      readonly retryAt: string | null;
       readonly takeover: number;
       /** Takeover in which this attempt last published a segment; 0: it has published none. */
       readonly progressAt: number;
@@ -76,6 +82,13 @@ export const claimOf = ({ common, takeover }: TargetIn<'publishing' | 'outcome_u
   attempt: common.attempts,
   takeover,
 });
+
+/**
+ * The instant from which the attempt may be claimed. A retry, a rate limit and a deferral set `retryAt` alone, so that
+ * `dueAt` stays the time that was planned.
+ */
+export const attemptAt = ({ retryAt, common }: TargetIn<'pending' | 'publishing' | 'rate_limited'>): string =>
+  retryAt ?? common.dueAt;
 
 /** Whether a change of many targets may alter this one. A thread with a published segment cannot be taken back. */
 export const isOpen = (state: TargetState): boolean =>

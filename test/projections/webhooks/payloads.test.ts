@@ -92,10 +92,10 @@ suite('published: targets', (t) => {
       .gives({ 'target.failed': { ...whole, settledBy: null } });
     await given(scheduled, started)
       .when(target('TargetRateLimited', { ...second, retryAt: at(15) }))
-      .gives({ 'target.rate_limited': { ...whole, retryAt: at(15) } });
+      .gives({ 'target.rate_limited': { ...whole, scheduledAt: at(0), retryAt: at(15) } });
     await given(scheduled, started)
       .when(target('TargetPublishDeferred', { ...second, retryAt: at(15) }))
-      .gives({ 'target.deferred': { ...whole, retryAt: at(15) } });
+      .gives({ 'target.deferred': { ...whole, scheduledAt: at(0), retryAt: at(15) } });
     await given(scheduled, started)
       .when(target('TargetOutcomeUnknown', { ...second, reconcileAt: at(15) }))
       .gives({ 'target.outcome_unknown': { ...whole, reconcileAt: at(15) } });
@@ -125,9 +125,9 @@ suite('published: targets', (t) => {
       await history
         .when(settled({ outcome: 'failed', failure }))
         .gives({ 'target.failed': { ...ids, attempts: 1, failure, settledBy: by } });
-      await history
-        .when(settled({ outcome: 'absent' }))
-        .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), reason: 'proven_absent' } });
+      await history.when({ ...settled({ outcome: 'absent' }), at: at(50) }).gives({
+        'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(50), reason: 'proven_absent' },
+      });
     }
   });
 
@@ -139,20 +139,24 @@ suite('published: targets', (t) => {
     ]) {
       await given(scheduled, started, limited)
         .when(target('TargetRequeued', { by, dueAt: at(15) }))
-        .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(15), reason } });
+        .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(15), reason } });
     }
     const unknown = target('TargetOutcomeUnknown', { ...claim, failure, reconcileAt: at(3) });
     const segment = target('TargetSegmentPublished', { ...claim, ...there, segment: { index: 0, of: 2 } });
     await given(scheduled, started, unknown, segment)
       .when(target('TargetRequeued', { by: 'schedule', dueAt: at(15) }))
-      .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(15), reason: 'segment_found' } });
+      .gives({
+        'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(15), reason: 'segment_found' },
+      });
     // Refused before it was begun, an attempt counts.
     await given(scheduled, target('TargetFailed', { ...claim, failure }))
       .when(target('TargetRequeued', { by: 'retry', dueAt: at(15) }))
-      .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(15), reason: 'retry_requested' } });
+      .gives({
+        'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(15), reason: 'retry_requested' },
+      });
     await given(scheduled, started, target('TargetPublishDeferred', { ...claim, retryAt: at(12), failure }))
       .when(target('TargetRescheduled', moved))
-      .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(12) } });
+      .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(0) } });
   });
 
   t('events after the publication', async () => {

@@ -355,6 +355,7 @@ suite('webhooks and state agree', (t) => {
           deepEqual([data.targetId, data.postId, data.accountId], [targetId, postId, accountId]);
           if (data.attempts !== undefined) equal(data.attempts, after.common.attempts);
           if (data.scheduledAt !== undefined) equal(data.scheduledAt, after.common.dueAt);
+          if (data.retryAt !== undefined) equal('retryAt' in after && after.retryAt, data.retryAt);
           if (data.previousScheduledAt !== undefined) {
             equal(data.previousScheduledAt, before.status === 'none' ? null : before.common.dueAt);
           }

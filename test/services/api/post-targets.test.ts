@@ -158,14 +158,15 @@ suite('post targets over HTTP', (t) => {
   });
 
   t('retry: from failed and rate_limited, due at once; the refused call leaves its key free', async () => {
-    const { id, postId } = await made();
+    const { id, postId, scheduledAt } = await made();
     const key = randomUUID();
     refused(await act(id, 'retry', undefined, { key }), 409, 'target_not_retryable');
     await tell(postId, id, started, failed);
     const retried = await act(id, 'retry', undefined, { key });
     assert.equal(retried.status, 200, retried.text);
     assert.deepEqual([retried.data.status, retried.data.attempts, retried.data.failure], ['pending', 1, null]);
-    assert.ok(Math.abs(Date.parse(String(retried.data.scheduledAt)) - Date.now()) < 5_000);
+    assert.equal(retried.data.scheduledAt, scheduledAt);
+    assert.ok(Math.abs(Date.parse(String(retried.data.retryAt)) - Date.now()) < 5_000);
     const limited = await made();
     const policy = { deferDelaysMs: [], jitter: 0, maxRateLimits: 10 };
     const retryAt = tomorrow();
@@ -174,6 +175,33 @@ suite('post targets over HTTP', (t) => {
     const shown = await tester.get(`/post-targets/${limited.id}`);
     assert.deepEqual([shown.data.status, shown.data.retryAt], ['rate_limited', retryAt]);
     assert.equal((await act(limited.id, 'retry')).data.status, 'pending');
+  });
+
+  t('a deferral and a retry move neither the planned time nor the place in a list', async () => {
+    const { id, postId, scheduledAt } = await made({ schedule: { type: 'at', scheduledAt: tomorrow() } });
+    const planned = `postId=${postId}&from=${scheduledAt}&to=${new Date(Date.parse(scheduledAt) + 1).toISOString()}`;
+    const shown = async () => {
+      await world.settled();
+      const [row] = (await tester.get(`/post-targets?${planned}`)).rows;
+      const { data } = await tester.get(`/post-targets/${id}`);
+      assert.deepEqual(row, data);
+      const post = await tester.get(`/posts/${postId}`);
+      assert.deepEqual([data.scheduledAt, post.data.scheduledAt], [scheduledAt, scheduledAt]);
+      return [data.status, data.retryAt, data.failure];
+    };
+    const policy = { deferDelaysMs: [30_000], jitter: 0, maxRateLimits: 10 };
+    const now = '2099-01-01T00:00:00.000Z';
+    await tell(postId, id, started, { type: 'RecordDeferred', ...claim, now, failure, policy });
+    assert.deepEqual(await shown(), ['pending', '2099-01-01T00:00:30.000Z', failure]);
+    const next = { attempt: 2, takeover: 0 };
+    await tell(postId, id, { type: 'Start', now: '2099-01-01T00:00:30.000Z' });
+    assert.deepEqual(await shown(), ['publishing', null, null]);
+    await tell(postId, id, { ...failed, ...next });
+    const retried = await act(id, 'retry');
+    assert.deepEqual(await shown(), ['pending', retried.data.retryAt, null]);
+    assert.notEqual(retried.data.retryAt, null);
+    const back = await act(id, 'reschedule', { shiftMinutes: 0 });
+    assert.deepEqual([back.data.scheduledAt, back.data.retryAt], [scheduledAt, null]);
   });
 
   t('lists in the order they are due, by keyset, with every filter', async () => {

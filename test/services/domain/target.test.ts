@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
-import { isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { attemptAt, isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';
@@ -86,6 +86,7 @@ suite('target', (t) => {
     }
     deepEqual(state([scheduled]), {
       status: 'pending',
+      retryAt: null,
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0 },
@@ -278,7 +279,7 @@ suite('target', (t) => {
     refusedIn(except('failed', 'rate_limited'), retry, 'target_not_retryable');
     given([]).when(retry).refused('not_found');
     const again = state([...claimed, deferred, started, limited(), requeued('retry', at(150))]);
-    deepEqual(again.status === 'pending' && [again.common.rateLimits, again.common.defers, again.common.dueAt], [
+    deepEqual(again.status === 'pending' && [again.common.rateLimits, again.common.defers, again.retryAt], [
       0,
       0,
       at(150),
@@ -295,6 +296,52 @@ suite('target', (t) => {
     ])
       .when(retry)
       .then([]);
+  });
+
+  t('keeps its planned time through every attempt; the next attempt has a time of its own', () => {
+    const second: TargetEvent = { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } };
+    const settled: Given<TargetEvent> = { ...absent, at: at(140) };
+    const waits: readonly (readonly [readonly Given<TargetEvent>[], string])[] = [
+      [[...claimed, deferred], at(131)],
+      [[...claimed, limited(at(200)), requeued('schedule', at(201))], at(201)],
+      [[...claimed, failed, requeued('retry', at(150))], at(150)],
+      [[...open, settled], at(140)],
+    ];
+    for (const [events, retryAt] of waits) {
+      const waiting = state(events);
+      deepEqual(waiting.status === 'pending' && [waiting.common.dueAt, waiting.retryAt, attemptAt(waiting)], [
+        at(100),
+        retryAt,
+        retryAt,
+      ]);
+      const early = new Date(Date.parse(retryAt) - 1).toISOString();
+      given(events).when({ type: 'Start', now: early }).refused('not_due', retryAt);
+      given(events).when({ type: 'Start', now: retryAt }).then([second], { again: 'not_claimable' });
+      const begun = state([...events, second]);
+      deepEqual(begun.status === 'publishing' && [begun.common.dueAt, attemptAt(begun)], [at(100), retryAt]);
+      // Another time, or other content, takes the place of the next attempt's time.
+      const moved: TargetEvent = {
+        type: 'TargetRescheduled',
+        data: { dueAt: at(100), scheduledLocal: null, jitterSeconds: 0 },
+      };
+      given(events)
+        .when({ ...moved.data, type: 'Reschedule', commandId: 'back' })
+        .then([moved]);
+      const revised: TargetEvent = { type: 'TargetRevised', data: { ...moved.data, postRevision: 7 } };
+      for (const one of [moved, revised]) {
+        const back = state([...events, one]);
+        deepEqual(back.status === 'pending' && [back.common.dueAt, back.retryAt], [at(100), null]);
+      }
+    }
+    const first = state(claimed);
+    deepEqual(first.status === 'publishing' && [first.retryAt, attemptAt(first)], [null, at(100)]);
+    const stopped = state([...claimed, limited(at(200))]);
+    deepEqual(stopped.status === 'rate_limited' && [stopped.common.dueAt, attemptAt(stopped)], [at(100), at(200)]);
+    // A claim of a target that was not waiting, which only an older backup of the store can show.
+    for (const events of except('pending')) {
+      const begun = state([...events, second]);
+      equal(begun.status === 'publishing' && begun.retryAt, null);
+    }
   });
 
   t('is rescheduled while it is open, once per command', () => {

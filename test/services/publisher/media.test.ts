@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { MediaCommand } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
+import { target as decider } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { readyAsset } from '#test/support/assets.ts';
@@ -147,6 +148,17 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     await until('it was looked at since', () => looksAt(second));
     assert.deepEqual(await world.story(`target-${second}`), ['TargetScheduled']);
     clock.behindMs = -31 * minuteMs;
+    const [state] = await world.all([second], 'failed');
+    assert.equal(state?.status === 'failed' && state.failure.code, 'media_not_ready');
+
+    // A retry begins a wait of its own; its planned time has passed long ago.
+    const retry = { type: 'Retry', commandId: 'again', now: new Date(clock.now()).toISOString() } as const;
+    const partitionKey = state?.status === 'failed' ? state.common.postId : '';
+    await execute(world.store, decider, second, retry, world.context(), { partitionKey });
+    rests.delete(second);
+    await until('it was looked at since', () => looksAt(second));
+    assert.deepEqual(await world.story(`target-${second}`), ['TargetScheduled', 'TargetFailed', 'TargetRequeued']);
+    clock.behindMs = -62 * minuteMs;
     assert.equal((await failureOf(second))?.code, 'media_not_ready');
 
     // Asked for long ago, due long ago: a publisher that has just come still waits for it.

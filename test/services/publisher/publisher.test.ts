@@ -5,6 +5,7 @@ import { Rejection } from '#domain/decider.ts';
 import { target } from '#domain/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { Registry } from '#runtime/process/metrics.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Variant } from '#schemas/post.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -149,6 +150,22 @@ suite('publisher', (t) => {
     assert.equal(deferred(await world.story(`target-${twice[0]}`)), 2);
     assert.equal(deferred(await world.story(`target-${always[0]}`)), 3);
     assert.equal(failed?.status === 'failed' && failed.failure.category, 'platform_down');
+    await publisher.stop();
+  });
+
+  t('a repeated attempt is late by its own time, and the planned time stays', async () => {
+    const registry = new Registry();
+    const publisher = world.publisher({}, { registry });
+    const one = await world.connect(clientId, 'x');
+    const dueAt = Date.now() - 3_600_000;
+    const { targetIds } = await world.schedule([one], { dueAt, text: 'late [[sandbox:down 2x]]' });
+    const [state] = await world.all(targetIds, 'published');
+    assert.equal(state?.status === 'published' && Date.parse(state.common.dueAt), dueAt);
+    const shown = await registry.metrics();
+    const figure = (name: string) =>
+      Number(new RegExp(`^publish_start_lateness_seconds_${name} (.*)$`, 'm').exec(shown)?.[1]);
+    assert.equal(figure('count'), 3);
+    assert.ok(figure('sum') >= 3_600 && figure('sum') < 7_200, shown);
     await publisher.stop();
   });
 
