@@ -1,10 +1,16 @@
 import type { ClientBase, Pool } from 'pg';
+import { undoClosesMs } from '#domain/native-window.ts';
 
 /** Open work of archived clients: targets that are not under way, and invites that a guest could still accept. */
 
-/** NOTE: a target with an external id has published a part of its thread; the publisher ends it at its claim. */
+/**
+ * NOTE: a target with an external id has published a part of its thread; the publisher ends it at its claim. One that its
+ * network has is open until the network publishes it too soon to take it back.
+ */
 const isOpenTarget = (t: string): string =>
-  `${t}.status in ('awaiting_approval', 'pending', 'rate_limited') and ${t}.external_id is null`;
+  `(${t}.status in ('awaiting_approval', 'pending', 'rate_limited') and ${t}.external_id is null
+    or ${t}.status = 'handed_to_platform' and ${t}.undo is distinct from 'pending'
+      and ${t}.due_at >= now() + ${undoClosesMs} * interval '1 millisecond')`;
 const isOpenInvite = (i: string): string => `${i}.revoked_at is null and ${i}.expires_at > now()`;
 
 /** Clients archived since then that have open work. */

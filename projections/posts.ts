@@ -195,10 +195,10 @@ export const posts = defineModel<Own, PostEvent>({
 });
 
 /**
- * Statuses that a many-target change may still alter, as in the target decider's `isOpen`; a partly published thread is
- * skipped.
+ * Statuses that a many-target change may still alter, as in the target decider's `isOpen`, and those that it takes back
+ * from the network; a partly published thread is skipped.
  */
-const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
+const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited', 'handed_to_platform'];
 
 const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>
   row.intents.some((intent) =>

@@ -53,7 +53,7 @@ const intentLags = (targets: string): string => `
     from jsonb_array_elements(o.intents) i
     join ${targets} t on t.post_id = o.id and t.post_revision >= o.plan_revision
       and i -> 'targetIds' ? t.id::text and not i -> 'skipped' ? t.id::text
-    where t.status in ('awaiting_approval', 'pending', 'rate_limited') and t.applied_revision < (i ->> 'revision')::int)`;
+    where t.status in ('awaiting_approval', 'pending', 'rate_limited', 'handed_to_platform') and t.applied_revision < (i ->> 'revision')::int)`;
 
 /**
  * A post's targets of the plan in force. The same in TypeScript: `withTargets` in posts.ts. NOTE: post by post

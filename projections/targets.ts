@@ -4,6 +4,8 @@ import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
+import * as fold from './target-folds.ts';
+import { atOnce, due, pending, settled } from './target-folds.ts';
 
 /**
  * Targets of posts and their progress. The content is the post's and is joined when a target is read. The file is long
@@ -43,23 +45,12 @@ interface Own {
    */
   readonly next_action_at: string | null;
   readonly first_comment_issue: FirstCommentIssue | null;
+  /** How far the network has deleted a post that its own scheduler has; null: nobody asked for it. */
+  readonly undo: fold.UndoStatus | null;
   readonly post_revision: number;
   readonly applied_revision: number;
 }
 export type TargetRow = Row<Own>;
-
-const settled = { retry_at: null, next_action_at: null } as const;
-const pending = (dueAt: string, retryAt: string | null = null) =>
-  ({
-    status: 'pending',
-    due_at: dueAt,
-    retry_at: retryAt,
-    next_action_at: retryAt ?? dueAt,
-    failure: null,
-  }) as const;
-/** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
-const due = (row: Own, dueAt: string): Partial<Own> =>
-  row.status === 'awaiting_approval' ? { due_at: dueAt } : pending(dueAt);
 
 export const postTargets = defineModel<Own, TargetEvent>({
   name: 'post_targets',
@@ -85,6 +76,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     retry_at: 'timestamptz',
     next_action_at: 'timestamptz',
     first_comment_issue: 'jsonb',
+    undo: 'text',
     post_revision: 'int4',
     applied_revision: 'int4',
   },
@@ -106,12 +98,13 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: "(next_action_at, id) where next_action_at is not null and status = 'outcome_unknown'" },
   ],
   on: {
-    TargetScheduled: (_row, data) => ({
+    TargetScheduled: (_row, data, event) => ({
       post_id: data.postId,
       client_id: data.clientId,
       account_id: data.accountId,
       platform: data.platform,
       ...pending(data.dueAt),
+      ...atOnce(data.scheduleMode, event),
       scheduled_local: data.scheduledLocal,
       timezone: data.timezone,
       jitter_seconds: data.jitterSeconds,
@@ -123,6 +116,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       external_id: null,
       permalink: null,
       first_comment_issue: null,
+      undo: null,
       post_revision: data.postRevision,
       applied_revision: data.postRevision,
     }),
@@ -132,20 +126,22 @@ export const postTargets = defineModel<Own, TargetEvent>({
       status: 'awaiting_approval',
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
-    TargetReleased: change((row, { postRevision, dueAt }) => ({
+    TargetReleased: change((row, { postRevision, dueAt }, event) => ({
       ...row,
       ...pending(dueAt),
+      ...atOnce(row.schedule_mode, event),
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
-    TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }) => ({
+    TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }, event) => ({
       ...row,
-      ...due(row, dueAt),
+      ...due(row, dueAt, event),
+      ...fold.undone(row),
       scheduled_local: scheduledLocal,
       jitter_seconds: jitterSeconds,
     })),
-    TargetRevised: change((row, { postRevision, dueAt, scheduledLocal, jitterSeconds }) => ({
+    TargetRevised: change((row, { postRevision, dueAt, scheduledLocal, jitterSeconds }, event) => ({
       ...row,
-      ...due(row, dueAt),
+      ...due(row, dueAt, event),
       scheduled_local: scheduledLocal,
       jitter_seconds: jitterSeconds,
       post_revision: postRevision,
@@ -154,6 +150,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetCanceled: change((row, { postRevision }) => ({
       ...row,
       ...settled,
+      ...fold.undone(row),
       status: 'canceled',
       applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
     })),
@@ -177,7 +174,10 @@ export const postTargets = defineModel<Own, TargetEvent>({
       takeover,
       next_action_at: event.metadata.occurredAt,
     })),
-    TargetHandedToPlatform: unchanged,
+    TargetHandedToPlatform: change(fold.handedOver),
+    TargetUndoRequested: change(fold.undoRequested),
+    TargetUndoFailed: change(fold.undoFailed),
+    TargetScheduleModeChanged: change(fold.modeChanged),
     TargetPublished: change((row, { externalId, permalink, publishedAt }) => ({
       ...row,
       ...settled,
@@ -270,6 +270,7 @@ export const shownOfTarget = [
   'failure',
   'retry_at',
   'first_comment_issue',
+  'undo',
   'post_revision',
 ] as const satisfies readonly (keyof TargetRow)[];
 export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
@@ -301,6 +302,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     retryAt: retryAtOf(row),
     firstComment: firstCommentOf(overrides),
     firstCommentIssue: row.first_comment_issue,
+    undo: row.undo,
     // For a thread, the content of its head.
     content: segments[0].content,
     mediaIds: segments[0].mediaIds,

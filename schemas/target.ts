@@ -98,6 +98,14 @@ export const Segment = Type.Object({
 });
 export type Segment = Static<typeof Segment>;
 
+const CancelReason = Type.Enum([
+  'requested',
+  'client_archived',
+  'approval_rejected',
+  'post_canceled',
+  'account_disconnected',
+]);
+
 const claim = { attempt: Type.Integer({ minimum: 1 }), takeover: Type.Integer({ minimum: 0 }) };
 
 export const targetEvents = {
@@ -121,7 +129,7 @@ export const targetEvents = {
     jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
   }),
   TargetCanceled: Type.Object({
-    reason: Type.Enum(['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected']),
+    reason: CancelReason,
     /** Revision of the post's intent that this carries out; null when the target was canceled on its own. */
     postRevision: Nullable(Type.Integer({ minimum: 0 })),
   }),
@@ -147,7 +155,31 @@ export const targetEvents = {
     publishedAt: Instant,
   }),
   TargetPublishTakenOver: Type.Object({ ...claim }),
-  TargetHandedToPlatform: Type.Object({ ...claim, externalId: Type.String({ maxLength: 500 }) }),
+  /** The network's own scheduler has the post. */
+  TargetHandedToPlatform: Type.Object({
+    ...claim,
+    /** Id of the scheduled post on the network. */
+    nativeId: Type.String({ minLength: 1, maxLength: 500 }),
+    /** When the network publishes it. */
+    dueAt: Instant,
+  }),
+  /** The scheduled post is to be deleted on the network, and then the target is canceled or due at another time. */
+  TargetUndoRequested: Type.Object({
+    then: Type.Enum(['cancel', 'reschedule']),
+    /** Those of TargetCanceled; null with `reschedule`. */
+    reason: Nullable(CancelReason),
+    postRevision: Nullable(Type.Integer({ minimum: 0 })),
+    /** Those of TargetRescheduled; null with `cancel`. */
+    dueAt: Nullable(Instant),
+    scheduledLocal: Nullable(LocalDateTime),
+    jitterSeconds: Nullable(Type.Integer({ minimum: 0, maximum: 43_200 })),
+  }),
+  /** The network did not delete the scheduled post. */
+  TargetUndoFailed: Type.Object({ then: Type.Enum(['cancel', 'reschedule']), failure: Failure }),
+  TargetScheduleModeChanged: Type.Object({
+    scheduleMode: ScheduleMode,
+    scheduleModeReason: Nullable(Type.String({ maxLength: 200 })),
+  }),
   TargetPublished: Type.Object({
     ...claim,
     externalId: Type.String({ minLength: 1, maxLength: 500 }),
@@ -187,6 +219,8 @@ export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has `by: policy`. */
   TargetOutcomeSettled: [sameData],
 };
+
+export const undoStatuses = ['pending', 'done', 'failed'] as const;
 
 export const targetStatuses = [
   'awaiting_approval',

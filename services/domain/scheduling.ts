@@ -6,7 +6,7 @@ import { maxTargets } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { Rejection } from './decider.ts';
 import { targetIdOf } from './ids.ts';
-import { capabilities } from './platforms/registry.ts';
+import { scheduleModeOf } from './native-window.ts';
 import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from './zones.ts';
 
 /** Turns a selection of accounts and a schedule into a plan: the due time of each target, and the reason for it. */
@@ -27,6 +27,7 @@ export interface PlanInput {
   readonly schedule: Schedule;
   readonly timezone: string;
   readonly scheduleMode: PostBody['scheduleMode'];
+  readonly variants: PostBody['variants'];
   /** Instant of the call, ISO 8601. */
   readonly now: string;
 }
@@ -110,12 +111,6 @@ const wishedAt = (input: PlanInput, destination: Destination, index: number, cou
   return new Date(Math.round(from + step)).toISOString();
 };
 
-/** Native hand-over is not supported yet. The target shows why it is managed instead. */
-const modeReason = (input: PlanInput, platform: Platform): string | null => {
-  if (input.scheduleMode === 'managed') return null;
-  return capabilities(platform).native ? 'native_not_available' : 'platform_has_no_scheduler';
-};
-
 /**
  * @throws Rejection `no_targets`, `validation_failed` (too many), `schedule_in_past`, `schedule_too_far`; the latter two
  *   name each account.
@@ -144,17 +139,24 @@ export const planOf = (input: PlanInput): Plan => {
     if (wished < earliest) past.push({ path: '/schedule', ...inPast(wished), accountId, platform });
     if (wished > latest) far.push({ path: '/schedule', ...tooFar(wished), accountId, platform });
     const jitterSeconds = jitterOf(input.postId, accountId, input.schedule.spreadMinutes ?? 0);
+    const dueAt = new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString();
     return {
       targetId: targetIdOf(input.postId, accountId, input.number),
       accountId,
       clientId: destination.clientId,
       platform,
-      dueAt: new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString(),
+      dueAt,
       scheduledLocal: input.schedule.type === 'at' ? input.schedule.scheduledLocal : null,
       timezone: zoneOf(destination, input.timezone),
       jitterSeconds,
-      scheduleMode: 'managed',
-      scheduleModeReason: modeReason(input, platform),
+      ...scheduleModeOf({
+        scheduleMode: input.scheduleMode,
+        platform,
+        overrides: input.variants.find((variant) => variant.platform === platform)?.overrides ?? {},
+        isNow: input.schedule.type === 'now',
+        dueAt,
+        now: input.now,
+      }),
     };
   });
   if (past.length > 0) throw new Rejection('schedule_in_past', 'A target would be due in the past.', { errors: past });

@@ -1,6 +1,7 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider } from './decider.ts';
 import { evolve } from './target/evolve.ts';
+import * as native from './target/native.ts';
 import * as outcome from './target/outcome.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
@@ -14,6 +15,7 @@ import { initial, type TargetState } from './target/state.ts';
  * out through every later attempt.
  */
 
+export { modeChange } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export {
   attemptAt,
@@ -41,6 +43,12 @@ export type TargetCommand =
   | outcome.RecordDeferred
   | outcome.RecordUnknown
   | outcome.RecordRemoved
+  | native.FallBack
+  | native.RecordOutsideWindow
+  | native.RecordHandedOver
+  | native.RecordNativeUnknown
+  | native.RecordUndone
+  | native.RecordUndoFailed
   | Settle;
 
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
@@ -75,6 +83,18 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return outcome.recordUnknown(command, state);
     case 'RecordRemoved':
       return outcome.recordRemoved(command, state);
+    case 'FallBack':
+      return native.fallBack(command, state);
+    case 'RecordOutsideWindow':
+      return native.recordOutsideWindow(command, state);
+    case 'RecordHandedOver':
+      return native.recordHandedOver(command, state);
+    case 'RecordNativeUnknown':
+      return native.recordNativeUnknown(command, state);
+    case 'RecordUndone':
+      return native.recordUndone(command, state);
+    case 'RecordUndoFailed':
+      return native.recordUndoFailed(command, state);
     case 'Settle':
       return settle(command, state);
   }

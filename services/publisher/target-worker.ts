@@ -118,6 +118,8 @@ const nextInstant = (state: TargetState): number | null => {
     case 'publishing':
     case 'outcome_unknown':
       return 0;
+    case 'handed_to_platform':
+      return state.undo === null ? Date.parse(state.common.dueAt) : 0;
     default:
       return null;
   }

@@ -107,6 +107,7 @@ const applyIntent = async (
           type: 'Cancel',
           reason: intent.reason === 'client_archived' ? 'client_archived' : 'requested',
           postRevision: intent.revision,
+          now: context.now,
         },
         { ...context, causeEventId: intent.eventId, causationId: intent.eventId },
         { partitionKey: postId, loaded: before, ...given },
@@ -135,7 +136,8 @@ const applyIntent = async (
       type: 'RecordSkipped',
       intentRevision: intent.revision,
       targetIds,
-      reason: 'The target was publishing or settled, or a segment of its thread was published.',
+      reason:
+        'The target was publishing or settled, a segment of its thread was published, or its network publishes it soon.',
     },
     { ...context, causationId: intent.eventId },
     { partitionKey: postId, ...given },

@@ -5,7 +5,6 @@ export const plannedEvents: readonly string[] = [
   'TargetHeld',
   'TargetReleased',
   'TargetRevised',
-  'TargetHandedToPlatform',
   'TargetFirstCommentPosted',
   'TargetFirstCommentFailed',
 ];
@@ -13,7 +12,7 @@ export const plannedEvents: readonly string[] = [
 export const plannedPublicTypes: readonly string[] = [
   ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.revised', 'post.recycled'],
   ...['post.recycle_changed', 'post.campaign_changed'],
-  ...['target.held', 'target.released', 'target.revised', 'target.handed_to_platform'],
+  ...['target.held', 'target.released', 'target.revised'],
   ...['target.first_comment_posted', 'target.first_comment_failed'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   'approval.withdrawn',

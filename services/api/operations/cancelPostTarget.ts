@@ -22,7 +22,8 @@ export const cancelPostTarget = operation({
   example: { data: { ...targetExample, status: 'canceled', revision: 1 } },
   handle: (call) =>
     actOnTarget(call, {
-      command: () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
+      accept: () => ({ now: call.now }),
+      command: ({ now }) => ({ type: 'Cancel', reason: 'requested', postRevision: null, now }),
       optional: false,
     }),
 });

@@ -42,7 +42,7 @@ export const reschedulePostTarget = operation({
             ? { dueAt: shifted(state.common.dueAt, shiftMinutes ?? 0), jitterSeconds: state.common.jitterSeconds }
             : { dueAt: new Date(scheduledAt).toISOString(), jitterSeconds: 0 };
         checkDue(moved.dueAt, call.now, scheduledAt === undefined ? '/shiftMinutes' : '/scheduledAt');
-        return moved;
+        return { ...moved, now: call.now };
       },
       command: (moved, commandId) => ({ type: 'Reschedule', commandId, scheduledLocal: null, ...moved }),
       optional: true,

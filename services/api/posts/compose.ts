@@ -88,6 +88,7 @@ export const planPost = async (
     schedule: body.schedule,
     timezone: body.timezone,
     scheduleMode: body.scheduleMode,
+    variants: body.variants,
     now: call.now,
   });
   const bytes = refuseTooLarge({ body, plan });

@@ -56,6 +56,7 @@ const absent: TargetEvent = {
   data: { outcome: 'absent', externalId: null, permalink: null, publishedAt: null, failure: null, by: 'reconcile' },
 };
 const held: TargetEvent = { type: 'TargetHeld', data: { postRevision: 3 } };
+const handed: TargetEvent = { type: 'TargetHandedToPlatform', data: { ...claim, nativeId: 'n1', dueAt: at(100) } };
 const claimed = [scheduled, started];
 const crossed = [...claimed, boundary];
 const open = [...crossed, unknown];
@@ -66,6 +67,7 @@ const situations: Readonly<Record<Exclude<TargetState['status'], 'none'>, readon
   publishing: claimed,
   rate_limited: [...claimed, limited()],
   outcome_unknown: open,
+  handed_to_platform: [...crossed, handed],
   published: [...crossed, published],
   failed: [...claimed, failed],
   canceled: [scheduled, canceled],
@@ -99,7 +101,7 @@ suite('target', (t) => {
     for (const [name, events] of Object.entries(situations)) equal(state(events).status, name);
     deepEqual(
       except().map((events) => isOpen(state(events))),
-      [true, true, false, true, false, false, false, false],
+      [true, true, false, true, false, false, false, false, false],
     );
   });
 
@@ -184,7 +186,7 @@ suite('target', (t) => {
 
   t('an event of an attempt that is over changes nothing', () => {
     const tooLate: readonly TargetEvent[] = [boundary, takenOver, unknown];
-    for (const events of [[], ...except('publishing')]) {
+    for (const events of [[], ...except('publishing', 'handed_to_platform')]) {
       for (const late of tooLate) deepEqual(state([...events, late]), state(events));
     }
     const segment: TargetEvent = {
@@ -194,9 +196,8 @@ suite('target', (t) => {
     for (const events of except('publishing', 'outcome_unknown')) deepEqual(state([...events, segment]), state(events));
   });
 
-  t('a first comment and a hand-over do not change the state', () => {
+  t('a first comment does not change the state', () => {
     const beside: readonly TargetEvent[] = [
-      { type: 'TargetHandedToPlatform', data: { ...claim, externalId: 's1' } },
       { type: 'TargetFirstCommentPosted', data: { externalId: 'c1' } },
       { type: 'TargetFirstCommentFailed', data: { code: 'gone', message: 'It is gone.', platformCode: null } },
     ];
@@ -325,7 +326,7 @@ suite('target', (t) => {
         data: { dueAt: at(100), scheduledLocal: null, jitterSeconds: 0 },
       };
       given(events)
-        .when({ ...moved.data, type: 'Reschedule', commandId: 'back' })
+        .when({ ...moved.data, type: 'Reschedule', now: '2026-01-01T00:00:00.000Z', commandId: 'back' })
         .then([moved]);
       const revised: TargetEvent = { type: 'TargetRevised', data: { ...moved.data, postRevision: 7 } };
       for (const one of [moved, revised]) {
@@ -347,6 +348,7 @@ suite('target', (t) => {
   t('is rescheduled while it is open, once per command', () => {
     const command = {
       type: 'Reschedule',
+      now: '2026-01-01T00:00:00.000Z',
       commandId: 'm1',
       dueAt: at(500),
       scheduledLocal: null,
@@ -363,7 +365,7 @@ suite('target', (t) => {
     given([scheduled, held]).when(command).then([moved]);
     equal(state([scheduled, held, moved]).status, 'awaiting_approval');
     equal(state([...claimed, limited(), moved]).status, 'pending');
-    const closed = except('pending', 'rate_limited', 'awaiting_approval');
+    const closed = except('pending', 'rate_limited', 'awaiting_approval', 'handed_to_platform');
     refusedIn(closed, command, 'target_not_pending', 'target cannot be rescheduled.');
     // At the time it has, nothing happens; one that waits for a rate limit is due then nevertheless.
     const same = { ...command, dueAt: at(100), jitterSeconds: 0 };
@@ -386,14 +388,19 @@ suite('target', (t) => {
   });
 
   t('is canceled while it is open, and not while it is publishing or when it is settled', () => {
-    const command = { type: 'Cancel', reason: 'requested', postRevision: null } as const;
+    const command = {
+      type: 'Cancel',
+      reason: 'requested',
+      postRevision: null,
+      now: '2026-01-01T00:00:00.000Z',
+    } as const;
     given([scheduled]).when(command).then([canceled]);
     given([...claimed, limited()])
       .when(command)
       .then([canceled]);
     given([scheduled, held]).when(command).then([canceled]);
     given([scheduled, canceled]).when(command).then([]);
-    const closed = except('pending', 'rate_limited', 'awaiting_approval', 'canceled');
+    const closed = except('pending', 'rate_limited', 'awaiting_approval', 'canceled', 'handed_to_platform');
     refusedIn(closed, command, 'target_not_pending', 'target cannot be canceled.');
     const byIntent = state([
       scheduled,
@@ -449,7 +456,11 @@ suite('target', (t) => {
     given(open)
       .when(settle({ kind: 'absent', proof: true }))
       .then([absent], { again: 'target_not_unknown' });
-    refusedIn(except('outcome_unknown'), settle({ kind: 'absent', proof: true }), 'target_not_unknown');
+    refusedIn(
+      except('outcome_unknown', 'handed_to_platform'),
+      settle({ kind: 'absent', proof: true }),
+      'target_not_unknown',
+    );
     const settled = (data: Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data']) =>
       state([...open, { type: 'TargetOutcomeSettled', data }]);
     const bad = settled({ ...none, failure, outcome: 'failed' });
@@ -518,7 +529,12 @@ suite('target', (t) => {
     const commands: fc.Arbitrary<TargetCommand> = fc.oneof(
       fc.constant<TargetCommand>({ type: 'Schedule', planned, postId: 'p1', postRevision: 3 }),
       number.map((n): TargetCommand => ({ type: 'Start', now: at(99 + n) })),
-      fc.constant<TargetCommand>({ type: 'Cancel', reason: 'requested', postRevision: null }),
+      fc.constant<TargetCommand>({
+        type: 'Cancel',
+        reason: 'requested',
+        postRevision: null,
+        now: '2026-01-01T00:00:00.000Z',
+      }),
       fc.constant<TargetCommand>({ type: 'Requeue', now: at(200) }),
       fc.uuid().map((commandId): TargetCommand => ({ type: 'Retry', commandId, now: at(100) })),
       fc.tuple(number, number, fc.integer({ min: 0, max: 6 })).map(([attempt, takeover, which]): TargetCommand => {

@@ -195,7 +195,7 @@ suite('intents', (t) => {
       failure,
       policy: { deferDelaysMs: [], maxRateLimits: 1, jitter: 0 },
     });
-    await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null });
+    await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' });
     await cancel(ids);
     await fanOut(store, postId, commandContext());
     deepEqual(await statuses(), ['publishing', 'published', 'canceled', 'canceled']);
