@@ -35,6 +35,8 @@ export type NativeFault =
 export interface NativeHarness extends Omit<Harness, 'scripted'> {
   /** A text that makes the fault strike once for its target. */
   scripted(fault: NativeFault, ms?: number): string;
+  /** By the network's clock, milliseconds since the epoch. */
+  now(): Promise<number>;
   /** Moves the network's clock ahead. */
   pass(ms: number): Promise<void>;
 }
@@ -63,6 +65,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     assert.ok(scheduler, `${platform} has a scheduler`);
     return scheduler;
   };
+  const ahead = async (ms: number): Promise<string> => new Date((await harness.now()) + ms).toISOString();
   const request = async (platform: Platform, over: Partial<HandOverRequest> = {}): Promise<HandOverRequest> => ({
     targetId: randomUUID(),
     attempt: 1,
@@ -76,7 +79,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     coverFrameMs: null,
     thread: null,
     checkpoints: [],
-    dueAt: new Date(Date.now() + windowOf(platform).minMs + spareMs).toISOString(),
+    dueAt: await ahead(windowOf(platform).minMs + spareMs),
     ...over,
   });
   const kind = <K extends Outcome['kind']>(outcome: Outcome, wanted: K) => {
@@ -97,7 +100,8 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     schedulerOf(asked.platform, by).verify(asked, handed);
   const undo = (asked: HandOverRequest, { nativeId }: { readonly nativeId: string }) =>
     schedulerOf(asked.platform).undo(asked, nativeId);
-  const untilDue = ({ dueAt }: HandOverRequest) => harness.pass(Math.max(1, Date.parse(dueAt) - Date.now() + 1));
+  const until = async ({ dueAt }: HandOverRequest, beforeMs = 0) =>
+    harness.pass(Math.max(1, Math.ceil(Date.parse(dueAt) - beforeMs - (await harness.now()) + 1)));
 
   const natives = () => harness.platforms.filter((platform) => adapter.nativeScheduler?.(platform));
   /** On every network with a scheduler, one after the other, because they share the network's clock. */
@@ -127,7 +131,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
       const asked = await request(platform);
       const handed = await handOver(asked);
       assert.equal(kind(await verify(asked, handed), 'scheduled').nativeId, handed.nativeId);
-      await untilDue(asked);
+      await until(asked);
       const { externalId, permalink, publishedAt } = kind(await verify(asked, handed), 'published');
       assert.deepEqual(await harness.posts(asked.targetId), [externalId]);
       assert.ok(permalink === null || URL.canParse(permalink));
@@ -140,7 +144,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     each(async (platform) => {
       const { minMs, maxMs } = windowOf(platform);
       for (const aheadMs of [minMs - 5_000, maxMs + spareMs]) {
-        const asked = await request(platform, { dueAt: new Date(Date.now() + aheadMs).toISOString() });
+        const asked = await request(platform, { dueAt: await ahead(aheadMs) });
         const { outcome } = await attempt(asked);
         assert.equal(kind(outcome, 'outside_window').failure.code, 'outside_native_window');
         assert.deepEqual(await harness.posts(asked.targetId), []);
@@ -197,9 +201,9 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
       kind(second.outcome, 'unknown');
       const look = () => verify(late, { boundary: second.steps.crossed, nativeId: null });
       kind(await look(), 'absent');
-      const until = performance.now() + 10_000;
+      const limit = performance.now() + 10_000;
       let seen = await look();
-      while (seen.kind === 'absent' && performance.now() < until) {
+      while (seen.kind === 'absent' && performance.now() < limit) {
         await new Promise((resolve) => setTimeout(resolve, 50));
         seen = await look();
       }
@@ -233,7 +237,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
       kind(await undo(asked, handed), 'undone');
       kind(await verify(asked, handed), 'absent');
       kind(await undo(asked, handed), 'unknown');
-      await untilDue(asked);
+      await until(asked);
       kind(await verify(asked, handed), 'absent');
     }),
   );
@@ -258,7 +262,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     each(async (platform) => {
       const asked = await request(platform);
       const handed = await handOver(asked);
-      await harness.pass(Math.max(1, Date.parse(asked.dueAt) - Date.now() - 5_000));
+      await until(asked, 5_000);
       assert.equal(kind(await undo(asked, handed), 'too_late').failure.code, 'undo_too_late');
       kind(await verify(asked, handed), 'scheduled');
       await harness.pass(6_000);
@@ -280,7 +284,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
       const failed = await request(platform, { content: harness.scripted('native_failed') });
       const third = await handOver(failed);
       kind(await verify(failed, third), 'scheduled');
-      await untilDue(failed);
+      await until(failed);
       kind(await verify(never, second), 'scheduled');
       assert.equal(kind(await verify(failed, third), 'failed').failure.code, 'native_publish_failed');
     }),

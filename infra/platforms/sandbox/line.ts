@@ -46,16 +46,15 @@ from number
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
-/** Makes nothing where the time lies outside of the window, by the network's clock. */
+/** Makes nothing where the time lies outside of the window. All times are those of the network's clock. */
 const schedule = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
   overrides, call_started_at, media, segment, reply_to, outcome, post_id, permalink, duplicate_of, clock_offset_ms,
-  known_at, scheduled_for, visible_at)
+  known_at, scheduled_for, visible_at, native_fails)
 select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created', $14, $15, ${firstPost},
-  (select offset_ms from sandbox.clock), clock_timestamp() + $16 * interval '1 millisecond', $17::timestamptz,
-  $18::timestamptz
-where $17::timestamptz between clock_timestamp() + $19 * interval '1 millisecond'
-  and clock_timestamp() + $20 * interval '1 millisecond'
+  0, clock_timestamp() + $16 * interval '1 millisecond', $17::timestamptz, $18::timestamptz, $21
+from (select clock_timestamp() + offset_ms * interval '1 millisecond' as now from sandbox.clock) network
+where $17::timestamptz between now + $19 * interval '1 millisecond' and now + $20 * interval '1 millisecond'
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
@@ -78,6 +77,8 @@ export interface NativePlan {
   readonly visibleAt: string;
   /** Milliseconds until the network knows of it. */
   readonly knownAfterMs: number;
+  /** The network cannot publish it at its time. */
+  readonly fails: boolean;
 }
 
 /** One open connection to the network, so that a create is sent at once and waits for no other call. */
@@ -134,11 +135,11 @@ export async function openLine(pool: pg.Pool): Promise<Line> {
     return { id, permalink: permalinkOf(call.platform, { id, code, username: call.account.username, account }) };
   };
   return {
-    schedule: async (call, { dueAt, visibleAt, knownAfterMs }) => {
+    schedule: async (call, { dueAt, visibleAt, knownAfterMs, fails }) => {
       const { id, permalink } = addressed(call);
       const { minMs = 0, maxMs = 0 } = rulesOf(call.platform).nativeWindow ?? {};
       const own = values(call);
-      const native = [id, permalink, knownAfterMs, dueAt, visibleAt, minMs, maxMs];
+      const native = [id, permalink, knownAfterMs, dueAt, visibleAt, minMs, maxMs, fails];
       const [made] = await ask<CreatedPost & pg.QueryResultRow>('schedule', schedule, [...own, ...native]);
       if (made !== undefined) return made;
       const [first] = await ask<CreatedPost & pg.QueryResultRow>('repeat', repeat, own);

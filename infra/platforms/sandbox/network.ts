@@ -30,13 +30,11 @@ export interface MeasuredPost {
 
 /** A post that was handed to the network's own scheduler. */
 export interface ScheduledPost extends CreatedPost {
-  readonly state: 'scheduled' | 'published';
-  /** Whether its time has come, by the network's clock. */
-  readonly isDue: boolean;
+  readonly state: 'scheduled' | 'published' | 'failed';
 }
 
-/** The network's present time as a scheduled post meets it: the moves of its clock since the call count. */
-const nativeNow = `clock_timestamp() + ((select offset_ms from sandbox.clock) - l.clock_offset_ms) * interval '1 millisecond'`;
+/** By the network's clock. */
+const networkNow = "(clock_timestamp() + (select offset_ms from sandbox.clock) * interval '1 millisecond')";
 const isUndone = 'exists (select from sandbox.undone u where u.platform = l.platform and u.post_id = l.post_id)';
 /** Milliseconds before its time from which a scheduled post can no longer be deleted. */
 const undoClosesMs = 20_000;
@@ -131,8 +129,9 @@ export class Network {
     key: string,
   ): Promise<ScheduledPost | null> {
     const [row] = await this.#query<ScheduledPost & pg.QueryResultRow>(
-      `select l.post_id as "externalId", l.permalink, l.visible_at as "visibleAt", l.scheduled_for <= ${nativeNow} as "isDue",
-         case when l.visible_at <= ${nativeNow} then 'published' else 'scheduled' end as state
+      `select l.post_id as "externalId", l.permalink, l.visible_at as "visibleAt",
+         case when l.visible_at <= ${networkNow} then 'published'
+           when l.native_fails and l.scheduled_for <= ${networkNow} then 'failed' else 'scheduled' end as state
        from sandbox.ledger l where l.target_id = $2 and l.platform = $1 and l.outcome = 'created' and not ${isUndone}
          and l.known_at <= clock_timestamp() and case when $3::text is null then l.client_key = $4 else l.post_id = $3 end
        order by l.seq limit 1`,
@@ -147,7 +146,7 @@ export class Network {
       `insert into sandbox.undone (platform, post_id)
        select l.platform, l.post_id from sandbox.ledger l
        where l.target_id = $2 and l.platform = $1 and l.post_id = $3 and l.outcome = 'created'
-         and l.visible_at > ${nativeNow} + ${undoClosesMs} * interval '1 millisecond'
+         and l.visible_at > ${networkNow} + ${undoClosesMs} * interval '1 millisecond'
        on conflict do nothing returning post_id`,
       [platform, targetId, nativeId],
     );
@@ -203,7 +202,7 @@ export class Network {
          greatest(0, extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms) as "ageMs"
        from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
        where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
-         and l.visible_at <= case when l.scheduled_for is null then clock_timestamp() else ${nativeNow} end
+         and l.visible_at <= case when l.scheduled_for is null then clock_timestamp() else ${networkNow} end
          and not ${isUndone}`,
       [platform, accountId, targetIds, now],
     );
@@ -222,7 +221,7 @@ export class Network {
   async duplicates(): Promise<{ targetId: string; posts: string[] }[]> {
     return this.#query<{ targetId: string; posts: string[] }>(
       `select target_id as "targetId", array_agg(post_id order by seq) as posts from sandbox.ledger l
-       where outcome = 'created' and not ${isUndone} group by target_id, segment having count(*) > 1 order by min(seq)`,
+       where outcome = 'created' and not native_fails and not ${isUndone} group by target_id, segment having count(*) > 1 order by min(seq)`,
       [],
     );
   }

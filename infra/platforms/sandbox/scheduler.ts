@@ -32,12 +32,14 @@ export const nativePlan = async (
 ): Promise<NativePlan> => {
   const struck = (name: FaultName) => firing(network, request, faults, name);
   const early = await struck('native_early');
-  const never = (await struck('native_never')) ?? (await struck('native_failed'));
-  const at = early === null ? Date.parse(dueAt) : Date.now() + (early.durationMs ?? 1_000);
+  const failed = await struck('native_failed');
+  const never = failed ?? (await struck('native_never'));
+  const at = early === null ? Date.parse(dueAt) : (await network.now()).getTime() + (early.durationMs ?? 1_000);
   return {
     dueAt,
     visibleAt: new Date(never === null ? at : at + neverMs).toISOString(),
     knownAfterMs: answer === 'late' ? lateMs : 0,
+    fails: failed !== null,
   };
 };
 
@@ -74,12 +76,12 @@ export class SandboxScheduler implements NativeScheduler {
       }
       const post = await this.#network.scheduled(platform, targetId, nativeId, key);
       if (post === null) return { kind: 'absent' };
-      const { externalId, permalink, visibleAt, state, isDue } = post;
+      const { externalId, permalink, visibleAt, state } = post;
       if (state === 'published') {
         return { kind: 'published', externalId, permalink, publishedAt: visibleAt.toISOString() };
       }
-      const hasFailed = isDue && faults.some(({ name }) => name === 'native_failed');
-      return hasFailed ? { kind: 'failed', failure: schedulerFailed() } : { kind: 'scheduled', nativeId: externalId };
+      if (state === 'failed') return { kind: 'failed', failure: schedulerFailed() };
+      return { kind: 'scheduled', nativeId: externalId };
     } catch (error) {
       if (error instanceof NetworkUnavailable) return { kind: 'undecided' };
       throw error;

@@ -6,8 +6,8 @@
  * the network found in them; `reply_to` names the post that was replied to. `clock` has one row: how far the network's
  * clock is ahead of ours. `clock_offset_ms` is that offset at the call, so that a later move of the clock adds to the
  * age of the post. `scheduled_for` is the time of a post that was handed to the network's own scheduler: such a post
- * becomes visible at `visible_at` by the network's clock, which counts from the call, and the network knows of it from
- * `known_at` on. `undone` names the scheduled posts that were deleted before their time.
+ * becomes visible at `visible_at` by the network's clock, its offset counts as 0, and the network knows of it from
+ * `known_at` on. One that `native_fails` never becomes visible, and its time shows that it will not. `undone` names the scheduled posts that were deleted before their time.
  */
 export const schema = `
 create schema if not exists sandbox;
@@ -58,7 +58,8 @@ do $$ begin
   end if;
   if not exists (select from information_schema.columns
     where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'scheduled_for') then
-    alter table sandbox.ledger add column scheduled_for timestamptz, add column known_at timestamptz;
+    alter table sandbox.ledger add column scheduled_for timestamptz, add column known_at timestamptz,
+      add column native_fails boolean not null default false;
   end if;
 end $$;
 create table if not exists sandbox.clock (

@@ -61,6 +61,7 @@ const harness = async () => {
     account: (platform: Platform) => account(platform),
     overrides: required,
     media: needed,
+    now: async () => (await reader.now()).getTime(),
     pass: (ms: number) => reader.advance(ms),
   };
 };
