@@ -2,12 +2,13 @@
  * A publisher alone in a process, to be killed or stopped: `node publisher-process.ts <database url>`. Prints `ready`.
  */
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { drainSignal } from './drain-signal.ts';
 import { openPublishing, quick } from './publishing.ts';
 
-const parts = await openPublishing(process.argv[2] ?? '');
+const parts = await openPublishing(process.argv[2] ?? '', { faultPoint });
 const draining = drainSignal();
 const logger = createLogger('child', process.env.LOG_LEVEL ?? 'silent');
 const clock = await DatabaseClock.open({ pool: parts.pool, logger });

@@ -31,6 +31,7 @@ export const targetExample = {
   retryAt: null,
   firstComment: null,
   firstCommentIssue: null,
+  undo: null,
   content: 'Our winter menu is here.',
   mediaIds: [],
   overrides: {},
