@@ -53,7 +53,8 @@ const intentLags = (targets: string): string => `
     from jsonb_array_elements(o.intents) i
     join ${targets} t on t.post_id = o.id and t.post_revision >= o.plan_revision
       and i -> 'targetIds' ? t.id::text and not i -> 'skipped' ? t.id::text
-    where t.status in ('awaiting_approval', 'pending', case i ->> 'kind' when 'revise' then 'failed' else 'rate_limited' end)
+    where t.status in ('awaiting_approval', 'pending', case i ->> 'kind' when 'revise' then 'failed' else 'rate_limited' end,
+        case i ->> 'kind' when 'revise' then 'failed' else 'handed_to_platform' end)
       and t.applied_revision < (i ->> 'revision')::int)`;
 
 /**

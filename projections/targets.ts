@@ -6,6 +6,8 @@ import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas
 import { change, defineModel, type Row, unchanged } from './model.ts';
 import { bodyAtSql } from './post-bodies.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
+import * as fold from './target-folds.ts';
+import { atOnce, due, pending, settled } from './target-folds.ts';
 import { addSegment, renderSegments, type SegmentsOut } from './target-segments.ts';
 
 /**
@@ -52,19 +54,12 @@ interface Own {
   readonly first_comment_issue: FirstCommentIssue | null;
   /** Id of the comment on the network. */
   readonly first_comment_id: string | null;
+  /** How far the network has deleted a post that its own scheduler has; null: nobody asked for it. */
+  readonly undo: fold.UndoStatus | null;
   readonly post_revision: number;
   readonly applied_revision: number;
 }
 export type TargetRow = Row<Own>;
-
-const settled = { retry_at: null, next_action_at: null } as const;
-const pending = (dueAt: string, retryAt: string | null = null) => {
-  const times = { due_at: dueAt, retry_at: retryAt, next_action_at: retryAt ?? dueAt };
-  return { ...times, status: 'pending', failure: null } as const;
-};
-/** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
-const due = (row: Own, dueAt: string): Partial<Own> =>
-  row.status === 'awaiting_approval' ? { due_at: dueAt } : pending(dueAt);
 
 export const postTargets = defineModel<Own, TargetEvent>({
   name: 'post_targets',
@@ -92,6 +87,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     next_action_at: 'timestamptz',
     first_comment_issue: 'jsonb',
     first_comment_id: 'text',
+    undo: 'text',
     post_revision: 'int4',
     applied_revision: 'int4',
   },
@@ -113,12 +109,13 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: "(next_action_at, id) where next_action_at is not null and status = 'outcome_unknown'" },
   ],
   on: {
-    TargetScheduled: (_row, data) => ({
+    TargetScheduled: (_row, data, event) => ({
       post_id: data.postId,
       client_id: data.clientId,
       account_id: data.accountId,
       platform: data.platform,
       ...pending(data.dueAt),
+      ...atOnce(data.scheduleMode, event),
       scheduled_local: data.scheduledLocal,
       timezone: data.timezone,
       jitter_seconds: data.jitterSeconds,
@@ -132,6 +129,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       segments: null,
       first_comment_issue: null,
       first_comment_id: null,
+      undo: null,
       post_revision: data.postRevision,
       applied_revision: data.postRevision,
     }),
@@ -141,32 +139,37 @@ export const postTargets = defineModel<Own, TargetEvent>({
       status: 'awaiting_approval',
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
-    TargetReleased: change((row, { postRevision, dueAt }) => ({
+    TargetReleased: change((row, { postRevision, dueAt }, event) => ({
       ...row,
       ...pending(dueAt),
+      ...atOnce(row.schedule_mode, event),
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
-    TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }) => ({
+    TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }, event) => ({
       ...row,
-      ...due(row, dueAt),
+      ...due(row, dueAt, event),
+      ...fold.undone(row),
       scheduled_local: scheduledLocal,
       jitter_seconds: jitterSeconds,
     })),
-    TargetRevised: change((row, data) => ({
+    TargetRevised: change((row, data, event) => ({
       ...row,
+      schedule_mode: data.scheduleMode,
+      schedule_mode_reason: data.scheduleModeReason,
       // A failed target stays failed until it is requeued.
-      ...(row.status === 'failed' ? { due_at: data.dueAt } : due(row, data.dueAt)),
+      ...(row.status === 'failed'
+        ? { due_at: data.dueAt }
+        : due({ ...row, schedule_mode: data.scheduleMode }, data.dueAt, event)),
       scheduled_local: data.scheduledLocal,
       timezone: data.timezone,
       jitter_seconds: data.jitterSeconds,
-      schedule_mode: data.scheduleMode,
-      schedule_mode_reason: data.scheduleModeReason,
       post_revision: data.postRevision,
       applied_revision: data.postRevision,
     })),
     TargetCanceled: change((row, { postRevision }) => ({
       ...row,
       ...settled,
+      ...fold.undone(row),
       status: 'canceled',
       applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
     })),
@@ -191,7 +194,10 @@ export const postTargets = defineModel<Own, TargetEvent>({
       takeover,
       next_action_at: event.metadata.occurredAt,
     })),
-    TargetHandedToPlatform: unchanged,
+    TargetHandedToPlatform: change(fold.handedOver),
+    TargetUndoRequested: change(fold.undoRequested),
+    TargetUndoFailed: change(fold.undoFailed),
+    TargetScheduleModeChanged: change(fold.modeChanged),
     TargetPublished: change((row, { externalId, permalink, publishedAt }) => ({
       ...row,
       ...settled,
@@ -293,9 +299,13 @@ export const shownOfTarget = [
   'retry_at',
   'first_comment_issue',
   'first_comment_id',
+  'undo',
   'post_revision',
 ] as const satisfies readonly (keyof TargetRow)[];
 export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
+
+/** An attempt under way is not the next one. */
+const retryAtOf = ({ status, retry_at }: ShownTarget): string | null => (status === 'publishing' ? null : retry_at);
 
 export const renderTarget = (row: ShownTarget, body: TargetContent) => {
   const { segments, overrides } = contentFor(body, row.platform);
@@ -320,11 +330,11 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     permalink: row.permalink,
     segments: renderSegments(row.status, row.segments, segments.length),
     failure: row.failure,
-    // An attempt under way is not the next one.
-    retryAt: row.status === 'publishing' ? null : row.retry_at,
+    retryAt: retryAtOf(row),
     firstComment: firstCommentOf(row.platform, overrides),
     firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,
+    undo: row.undo,
     // For a thread, the content of its head.
     title: titleFor(row.platform, head.content, overrides),
     content: head.content,

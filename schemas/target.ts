@@ -120,6 +120,13 @@ export type FirstCommentIssue = Static<typeof FirstCommentIssue>;
 
 /** Counts the tries of one comment, from 1. */
 const CommentTry = Type.Integer({ minimum: 1 });
+const CancelReason = Type.Enum([
+  'requested',
+  'client_archived',
+  'approval_rejected',
+  'post_canceled',
+  'account_disconnected',
+]);
 
 const claim = { attempt: Type.Integer({ minimum: 1 }), takeover: Type.Integer({ minimum: 0 }) };
 
@@ -140,7 +147,7 @@ export const targetEvents = {
   /** The target goes out with the content of this revision of its post. A failed one stays failed until it is requeued. */
   TargetRevised: Type.Object({ postRevision: Type.Integer({ minimum: 0 }), ...TargetTime.properties }),
   TargetCanceled: Type.Object({
-    reason: Type.Enum(['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected']),
+    reason: CancelReason,
     /** Revision of the post's intent that this carries out; null when the target was canceled on its own. */
     postRevision: Nullable(Type.Integer({ minimum: 0 })),
   }),
@@ -166,7 +173,31 @@ export const targetEvents = {
     publishedAt: Instant,
   }),
   TargetPublishTakenOver: Type.Object({ ...claim }),
-  TargetHandedToPlatform: Type.Object({ ...claim, externalId: Type.String({ maxLength: 500 }) }),
+  /** The network's own scheduler has the post. */
+  TargetHandedToPlatform: Type.Object({
+    ...claim,
+    /** Id of the scheduled post on the network. */
+    nativeId: Type.String({ minLength: 1, maxLength: 500 }),
+    /** When the network publishes it. */
+    dueAt: Instant,
+  }),
+  /** The scheduled post is to be deleted on the network, and then the target is canceled or due at another time. */
+  TargetUndoRequested: Type.Object({
+    then: Type.Enum(['cancel', 'reschedule']),
+    /** Those of TargetCanceled; null with `reschedule`. */
+    reason: Nullable(CancelReason),
+    postRevision: Nullable(Type.Integer({ minimum: 0 })),
+    /** Those of TargetRescheduled; null with `cancel`. */
+    dueAt: Nullable(Instant),
+    scheduledLocal: Nullable(LocalDateTime),
+    jitterSeconds: Nullable(Type.Integer({ minimum: 0, maximum: 43_200 })),
+  }),
+  /** The network did not delete the scheduled post. */
+  TargetUndoFailed: Type.Object({ then: Type.Enum(['cancel', 'reschedule']), failure: Failure }),
+  TargetScheduleModeChanged: Type.Object({
+    scheduleMode: ScheduleMode,
+    scheduleModeReason: Nullable(Type.String({ maxLength: 200 })),
+  }),
   TargetPublished: Type.Object({
     ...claim,
     externalId: Type.String({ minLength: 1, maxLength: 500 }),
@@ -208,6 +239,8 @@ export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has `by: revise`. */
   TargetRequeued: [sameData],
 };
+
+export const undoStatuses = ['pending', 'done', 'failed'] as const;
 
 export const targetStatuses = [
   'awaiting_approval',

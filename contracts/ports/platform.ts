@@ -155,4 +155,58 @@ export interface PlatformAdapter {
    * aborted the call.
    */
   comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome>;
+  /** The network's own scheduler; null or absent: the network has none, or the adapter does not use it. */
+  nativeScheduler?(platform: Platform): NativeScheduler | null;
+}
+
+/** A post for the network's own scheduler. */
+export interface HandOverRequest extends PublishRequest {
+  /** The instant at which the network publishes the post, ISO 8601. */
+  readonly dueAt: string;
+}
+
+export type HandOverOutcome =
+  /** `nativeId`: the scheduled post's id on the network. */
+  | { readonly kind: 'handed_over'; readonly nativeId: string }
+  /** The network refused the time: it lies outside of its window. It made nothing. */
+  | { readonly kind: 'outside_window'; readonly failure: Failure }
+  | Exclude<PublishOutcome, { readonly kind: 'published' }>;
+
+/** A hand-over whose call was made. */
+export interface HandedOver {
+  readonly boundary: Checkpoint;
+  /** Null: the answer to the call was lost. */
+  readonly nativeId: string | null;
+}
+
+export type VerifyOutcome =
+  | { readonly kind: 'scheduled'; readonly nativeId: string }
+  | {
+      readonly kind: 'published';
+      readonly externalId: string;
+      readonly permalink: string | null;
+      readonly publishedAt: string;
+    }
+  /** The network could not publish the post at its time, and will not. */
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  /** The network has neither a scheduled nor a published post. */
+  | { readonly kind: 'absent' }
+  /** The network gave no answer to this: ask again later. */
+  | { readonly kind: 'undecided' };
+
+export type UndoOutcome =
+  | { readonly kind: 'undone' }
+  /** The network refused: it has published the post, or is about to. */
+  | { readonly kind: 'too_late'; readonly failure: Failure }
+  /** The effect is unknown; `verify` finds it out. A second call does no harm. */
+  | { readonly kind: 'unknown'; readonly failure: Failure };
+
+/** An adapter has all three or none. */
+export interface NativeScheduler {
+  /** Like `publish`: the call that makes the network's scheduled post is the boundary. */
+  handOver(request: HandOverRequest, steps: PublishSteps): Promise<HandOverOutcome>;
+  /** Asks what the network has of a hand-over. Changes nothing. */
+  verify(request: HandOverRequest, handed: HandedOver): Promise<VerifyOutcome>;
+  /** Deletes the scheduled post, as long as it is not published. */
+  undo(request: HandOverRequest, nativeId: string): Promise<UndoOutcome>;
 }

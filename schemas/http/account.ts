@@ -39,8 +39,7 @@ const Capabilities = Named(
           'The network takes a `firstComment` under a published post. On instagram, facebook and youtube the connection needs the permission to comment.',
       }),
       native: Type.Boolean({
-        description:
-          'The network has a scheduler of its own. The service does not hand posts to it yet: such targets stay managed.',
+        description: 'The network has a scheduler of its own, which takes posts with `scheduleMode: native`.',
       }),
       textOnly: Type.Boolean({ description: 'A post without media is possible.' }),
       altText: Type.Boolean({ description: 'It takes texts for people who do not see a picture.' }),

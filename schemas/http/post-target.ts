@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { ExternalRef } from '#schemas/externalref.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Attempts, Failure, ScheduleMode, segmentStatuses, targetStatuses } from '#schemas/target.ts';
+import { Attempts, Failure, ScheduleMode, segmentStatuses, targetStatuses, undoStatuses } from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
@@ -10,6 +10,11 @@ import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from
 const statusWords =
   'awaiting_approval: held until the post is approved; pending: waits until it is due; handed_to_platform: the network’s own scheduler has it; publishing: an attempt is under way; published, failed, canceled: settled; rate_limited: the network takes no more posts for now, and the next attempt is at `retryAt`; outcome_unknown: the network did not answer, and is asked before any other attempt.';
 const TargetStatus = OpenEnum('TargetStatus', targetStatuses, statusWords);
+const UndoStatus = OpenEnum(
+  'UndoStatus',
+  undoStatuses,
+  'pending: the network is asked to delete the scheduled post; done: it has, and the target is canceled or has its new time; failed: it has not, because it published the post or is about to.',
+);
 const TargetStatusInput = ClosedEnum('TargetStatusInput', targetStatuses, statusWords);
 
 const CommentIssue = Named(
@@ -79,7 +84,11 @@ export const PostTarget = Named(
         description: 'Seconds of delay in `scheduledAt` that `schedule.spreadMinutes` caused.',
       }),
       scheduleMode: said(ScheduleMode, 'The mode in use.'),
-      scheduleModeReason: said(Nullable(Type.String()), 'Why the requested mode is not in use; null where it is.'),
+      scheduleModeReason: said(
+        Nullable(Type.String()),
+        'Why the requested mode is not in use, as a code; null where it is. platform_has_no_scheduler: the network has none; setting_not_schedulable: an override, such as a story or a video that is not public, cannot be scheduled there; due_now: the post was to go out at once; outside_native_window: the network takes no post of that time (facebook: 10 minutes to 29 days ahead; youtube: 15 minutes to 548 days); network_unavailable: the network did not take the post, and this service publishes it at its time.',
+        { examples: ['outside_native_window'] },
+      ),
       attempts: Attempts,
       publishedAt: said(Nullable(Instant), 'When the network published it; null before.'),
       externalId: said(Nullable(Type.String()), 'Its id on the network; null while unknown.'),
@@ -92,6 +101,10 @@ export const PostTarget = Named(
       retryAt: said(
         Nullable(Instant),
         'When the next attempt starts after a rate limit, a deferral or a retry, or after an unknown outcome is settled; null before the first attempt and where none is planned.',
+      ),
+      undo: said(
+        Nullable(UndoStatus),
+        'What became of the last cancel or reschedule that was asked for while the network’s own scheduler had the target; null: none was.',
       ),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
       firstCommentExternalId: said(

@@ -125,7 +125,7 @@ const composed = {
   scheduleMode: Defaulted(
     said(
       ClosedEnum('ScheduleModeInput', scheduleModes, 'Who publishes at the due instant.'),
-      'native hands facebook and youtube targets to the scheduler of the network where that is possible; all others stay managed, and say why in `scheduleModeReason`.',
+      'native hands facebook and youtube targets to the network’s own scheduler at once, where the network takes a post of that time (facebook: 10 minutes to 29 days ahead; youtube: 15 minutes to 548 days) and of those settings. All others stay managed, and say why in `scheduleModeReason`.',
     ),
     'managed',
   ),

@@ -69,4 +69,5 @@ export type WorkerCode =
   | 'not_due'
   | 'segment_id_required'
   | 'segment_out_of_turn'
-  | 'target_not_unknown';
+  | 'target_not_unknown'
+  | 'too_late_to_hand_over';

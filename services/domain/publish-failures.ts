@@ -101,6 +101,29 @@ export const outcomeUnreadable = failure(
   'service',
 );
 
+/** Of an undo: the post is out, or is about to be. */
+export const undoTooLate = failure(
+  'permission',
+  'undo_too_late',
+  'The network has published the scheduled post, or is about to, and no longer deletes it.',
+  false,
+  'platform',
+);
+export const nativePostGone = failure(
+  'unknown',
+  'native_post_gone',
+  'The network no longer has the scheduled post: somebody deleted it there.',
+  true,
+  'user',
+);
+export const nativePostLate = failure(
+  'unknown',
+  'native_post_late',
+  'The due time has passed, and the network has not published the scheduled post.',
+  false,
+  'platform',
+);
+
 /** Failures of a file. The API serves their codes with the codes of media. */
 const aboutMedia = (
   mediaId: string,
@@ -130,4 +153,7 @@ export const publishFailures: readonly Failure[] = [
   firstCommentPostUnknown,
   firstCommentInterrupted,
   outcomeUnreadable,
+  undoTooLate,
+  nativePostGone,
+  nativePostLate,
 ];

@@ -6,7 +6,7 @@ import { maxTargets } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { Rejection } from './decider.ts';
 import { targetIdOf } from './ids.ts';
-import { capabilities } from './platforms/registry.ts';
+import { scheduleModeOf } from './native-window.ts';
 import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from './zones.ts';
 
 /** Turns a selection of accounts and a schedule into a plan: the due time of each target, and the reason for it. */
@@ -29,6 +29,7 @@ export interface PlanInput {
   readonly schedule: Schedule;
   readonly timezone: string;
   readonly scheduleMode: PostBody['scheduleMode'];
+  readonly variants: PostBody['variants'];
   /** Instant of the call, ISO 8601. */
   readonly now: string;
 }
@@ -112,12 +113,6 @@ const wishedAt = (input: PlanInput, destination: Destination, index: number, cou
   return new Date(Math.round(from + step)).toISOString();
 };
 
-/** Native hand-over is not supported yet. The target shows why it is managed instead. */
-const modeReason = (input: PlanInput, platform: Platform): string | null => {
-  if (input.scheduleMode === 'managed') return null;
-  return capabilities(platform).native ? 'native_not_available' : 'platform_has_no_scheduler';
-};
-
 /** A plan, and every reason for which it is refused. */
 export interface ConsideredPlan {
   readonly plan: Plan;
@@ -147,17 +142,24 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
     if (wished < earliest) past.push({ path: '/schedule', ...inPast(wished), accountId, platform });
     if (wished > latest) far.push({ path: '/schedule', ...tooFar(wished), accountId, platform });
     const jitterSeconds = jitterOf(input.postId, accountId, input.schedule.spreadMinutes ?? 0);
+    const dueAt = new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString();
     return {
       targetId: targetIdOf(input.postId, accountId, input.number),
       accountId,
       clientId: destination.clientId,
       platform,
-      dueAt: new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString(),
+      dueAt,
       scheduledLocal: input.schedule.type === 'at' ? input.schedule.scheduledLocal : null,
       timezone: zoneOf(destination, input.timezone),
       jitterSeconds,
-      scheduleMode: 'managed',
-      scheduleModeReason: modeReason(input, platform),
+      ...scheduleModeOf({
+        scheduleMode: input.scheduleMode,
+        platform,
+        overrides: input.variants.find((variant) => variant.platform === platform)?.overrides ?? {},
+        isNow: input.schedule.type === 'now',
+        dueAt,
+        now: input.now,
+      }),
     };
   });
   if (past.length > 0) {

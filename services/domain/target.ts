@@ -2,6 +2,7 @@ import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider } from './decider.ts';
 import { evolve } from './target/evolve.ts';
 import * as firstComment from './target/first-comment.ts';
+import * as native from './target/native.ts';
 import * as outcome from './target/outcome.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
@@ -15,6 +16,7 @@ import { initial, type TargetState } from './target/state.ts';
  * out through every later attempt.
  */
 
+export { modeChange } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export {
   attemptAt,
@@ -53,6 +55,12 @@ export type TargetCommand =
   | firstComment.RefuseFirstComment
   | firstComment.EndFirstComment
   | firstComment.LapseFirstComment
+  | native.FallBack
+  | native.RecordOutsideWindow
+  | native.RecordHandedOver
+  | native.RecordNativeUnknown
+  | native.RecordUndone
+  | native.RecordUndoFailed
   | Settle;
 
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
@@ -97,6 +105,18 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return firstComment.endFirstComment(command, state);
     case 'LapseFirstComment':
       return firstComment.lapseFirstComment(command, state);
+    case 'FallBack':
+      return native.fallBack(command, state);
+    case 'RecordOutsideWindow':
+      return native.recordOutsideWindow(command, state);
+    case 'RecordHandedOver':
+      return native.recordHandedOver(command, state);
+    case 'RecordNativeUnknown':
+      return native.recordNativeUnknown(command, state);
+    case 'RecordUndone':
+      return native.recordUndone(command, state);
+    case 'RecordUndoFailed':
+      return native.recordUndoFailed(command, state);
     case 'Settle':
       return settle(command, state);
   }

@@ -1,4 +1,4 @@
-import type { PlatformAdapter, PublishOutcome, PublishRequest } from '#contracts/ports/platform.ts';
+import type { HandOverOutcome, PublishOutcome } from '#contracts/ports/platform.ts';
 import { adapterFailed, interrupted, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { WorkContext } from './context.ts';
 import type { Lent } from './files.ts';
@@ -6,11 +6,14 @@ import { ClaimLost } from './leased-target.ts';
 import { BoundaryMissed, type Steps } from './steps.ts';
 import { pause } from './time.ts';
 
+/** The outcome of a boundary call: of a publish, or of a hand-over to the network's own scheduler. */
+export type CallOutcome = PublishOutcome | HandOverOutcome;
+
 /** Milliseconds that an adapter has to end by itself after its deadline, or after a stop before the boundary. */
 export const graceMs = 500;
 
 export type CallResult =
-  | PublishOutcome
+  | CallOutcome
   /** The process drained before the call. The next worker continues this attempt from its checkpoints. */
   | { readonly kind: 'drained' };
 
@@ -20,18 +23,17 @@ export type CallResult =
  */
 export const callAdapter = async (
   { tools, leased, draining }: WorkContext,
-  adapter: PlatformAdapter,
-  request: PublishRequest,
+  targetId: string,
+  call: () => Promise<CallOutcome>,
   steps: Steps,
   lent: Lent,
 ): Promise<CallResult> => {
-  const { targetId } = request;
   const ended = new AbortController();
   try {
-    const call = adapter.publish(request, steps);
+    const called = call();
     // The adapter uses the files until its call ends, possibly after this function has stopped waiting.
-    void call.then(lent.close, lent.close);
-    const outcome = await Promise.race([call, limit(tools, steps, lent, ended.signal)]);
+    void called.then(lent.close, lent.close);
+    const outcome = await Promise.race([called, limit(tools, steps, lent, ended.signal)]);
     const { crossed } = steps;
     if (outcome.kind === 'unknown' && !crossed) return { kind: 'deferred', failure: outcome.failure };
     if (outcome.kind === 'deferred' && crossed) return { kind: 'unknown', failure: outcome.failure };

@@ -21,7 +21,7 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
   if (client.state.status !== 'live') {
     await leased.record(
       target.common.publishedSegments.length === 0
-        ? { type: 'Cancel', reason: 'client_archived', postRevision: null }
+        ? { type: 'Cancel', reason: 'client_archived', postRevision: null, now: leased.now() }
         : { type: 'RefuseAtClaim', failure: threadInterrupted },
     );
     return { kind: 'refused' };
@@ -42,7 +42,8 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
 /**
  * Requests missing renditions, and lets the target wait for them up to a limit. The asset's decider accepts each need
  * once, so if this worker dies between two requests, the next worker requests the rest. The limit counts from the
- * latest of the attempt's time, request and this publisher's start, so that an outage of the publishers does not shorten it.
+ * latest of the attempt's time, the target's, the request and this publisher's start, so that an outage of the publishers
+ * does not shorten it.
  */
 const mediaFault = async (
   { tools, leased }: WorkContext,
@@ -57,7 +58,7 @@ const mediaFault = async (
   }
   if (readiness.missing.length > 0) return null;
   const { now, mediaLimitMs, startedAt } = tools;
-  const since = Math.max(Date.parse(attemptAt(target)), startedAt);
+  const since = Math.max(Date.parse(attemptAt(target)), Date.parse(target.common.dueAt), startedAt);
   const late = readiness.waiting.find(({ askedAt }) => now() > Math.max(since, askedAt ?? since) + mediaLimitMs);
   return late === undefined ? null : { failure: mediaNotReady(late.mediaId), segmentIndex: late.segmentIndex };
 };

@@ -1,4 +1,4 @@
-import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { NativeScheduler, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
 import type { Tools } from './deps.ts';
 import type { LeasedTarget } from './leased-target.ts';
@@ -44,3 +44,10 @@ export const adapterOf = (
   target: ScheduledTarget,
   { account: { state } }: Conditions,
 ): PlatformAdapter | null => (state.status === 'none' ? null : tools.adapterOf(state.network, target.common.platform));
+
+/** Null: the target is not for the network's own scheduler. `missing`: it is, and the adapter has none. */
+export const schedulerOf = (
+  adapter: PlatformAdapter,
+  { common }: ScheduledTarget,
+): NativeScheduler | null | 'missing' =>
+  common.scheduleMode === 'native' ? (adapter.nativeScheduler?.(common.platform) ?? 'missing') : null;

@@ -1,4 +1,3 @@
-import type { PublishOutcome } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { outcomeUnreadable } from '#domain/publish-failures.ts';
 import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
@@ -7,6 +6,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
+import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
@@ -39,11 +39,11 @@ export const recordOutcome = async (
   target: TargetIn<'publishing'>,
   content: Content,
   segment: Segment | null,
-  outcome: PublishOutcome,
+  outcome: CallOutcome,
 ): Promise<void> => {
   const { leased, tools } = context;
   const { signal } = leased.lease;
-  const commandFor = (said: PublishOutcome) => commandOf(context, target, content, segment, said);
+  const commandFor = (said: CallOutcome) => commandOf(context, target, content, segment, said);
   try {
     await leased.recordUntilStored(commandFor(outcome), signal);
   } catch (error) {
@@ -67,7 +67,7 @@ const commandOf = (
   target: TargetIn<'publishing'>,
   content: Content,
   segment: Segment | null,
-  outcome: PublishOutcome,
+  outcome: CallOutcome,
 ): TargetCommand => {
   const claim = { attempt: target.common.attempts, takeover: target.takeover };
   const now = context.leased.now();
@@ -87,6 +87,14 @@ const commandOf = (
         ...{ ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment },
         commentDueAt: commentDueAt(target, content, now),
       };
+    case 'handed_over':
+      // Nobody could ask for or take back a scheduled post without a usable id.
+      if (!isId(outcome.nativeId)) {
+        return commandOf(context, target, content, segment, { kind: 'unknown', failure: outcomeUnreadable });
+      }
+      return { ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId };
+    case 'outside_window':
+      return { ...claim, type: 'RecordOutsideWindow', now, failure: cleanFailure(outcome.failure) };
     case 'failed':
       return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
     case 'rate_limited': {

@@ -1,10 +1,10 @@
-import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { NativeScheduler, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { mediaNotReady, noAdapter } from '#domain/publish-failures.ts';
 import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { adapterTimes } from './adapter-times.ts';
-import { callAdapter } from './call.ts';
-import { adapterOf, mediaReadiness, type OwnAttempt, type WorkContext } from './context.ts';
+import { type CallOutcome, callAdapter } from './call.ts';
+import { adapterOf, mediaReadiness, type OwnAttempt, schedulerOf, type WorkContext } from './context.ts';
 import { accountFault, contentFault, type Fault, interruption } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 import { failBeforeCall, recordOutcome } from './outcome.ts';
@@ -12,7 +12,10 @@ import type { Conditions, Content } from './related-streams.ts';
 import { filesOf, nextSegment, requestOf } from './request.ts';
 import { Steps } from './steps.ts';
 
-/** Publishes the next segment of a claimed target; a target that is no thread has one segment. */
+/**
+ * Publishes the next segment of a claimed target; a target that is no thread has one segment. A native target is handed to
+ * the network's own scheduler instead, by a boundary call of the same kind.
+ */
 export const publish = async (
   context: WorkContext,
   target: TargetIn<'publishing'>,
@@ -29,26 +32,38 @@ export const publish = async (
     await failBeforeCall(context, target, prepared.fault);
     return attempt;
   }
-  const { adapter, files } = prepared;
+  const { adapter, scheduler, files } = prepared;
   const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, tools.config);
   const stop = AbortSignal.any([leased.lease.signal, context.draining]);
   const segment = nextSegment(target, content);
   const steps = new Steps(leased, stop, boundaryDeadlineMs, segment);
-  if (target.takeover === 0 && target.common.publishedSegments.length === 0) {
+  const isNative = target.common.scheduleMode === 'native';
+  if (!isNative && target.takeover === 0 && target.common.publishedSegments.length === 0) {
     tools.lateness?.observe(Math.max(0, tools.now() - Date.parse(attemptAt(target))) / 1_000);
   }
   const lent = tools.files.lend(filesOf(target, files), steps.signal);
   const request = requestOf(target, content, conditions.account.state, lent);
-  const result = await callAdapter(context, adapter, request, steps, lent);
+  const { targetId, dueAt } = target.common;
+  const call = (): Promise<CallOutcome> =>
+    scheduler === null ? adapter.publish(request, steps) : scheduler.handOver({ ...request, dueAt }, steps);
+  const result = await callAdapter(context, targetId, call, steps, lent);
   if (result.kind !== 'drained') {
     faultPoint('publisher:after-call');
+    if (result.kind === 'handed_over') faultPoint('publisher:after-hand-over');
     await recordOutcome(context, target, content, segment, result);
+    if (result.kind === 'handed_over') faultPoint('publisher:after-handed-over');
   }
   return { kind: 'prepared', files };
 };
 
 type Preparation =
-  | { readonly kind: 'ready'; readonly adapter: PlatformAdapter; readonly files: TargetFiles }
+  | {
+      readonly kind: 'ready';
+      readonly adapter: PlatformAdapter;
+      /** Null: the adapter publishes the post itself. */
+      readonly scheduler: NativeScheduler | null;
+      readonly files: TargetFiles;
+    }
   | { readonly kind: 'faulty'; readonly fault: Fault };
 
 interface Readings {
@@ -76,5 +91,7 @@ const prepare = (
   const refused = contentFault(target, content, files);
   if (refused !== null) return faulty(refused);
   const adapter = adapterOf(context, target, conditions);
-  return adapter === null ? faulty({ failure: noAdapter }) : { kind: 'ready', adapter, files };
+  if (adapter === null) return faulty({ failure: noAdapter });
+  const scheduler = schedulerOf(adapter, target);
+  return scheduler === 'missing' ? faulty({ failure: noAdapter }) : { kind: 'ready', adapter, scheduler, files };
 };

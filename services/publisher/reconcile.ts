@@ -1,11 +1,12 @@
-import type { PublishOutcome, ReconcileOutcome } from '#contracts/ports/platform.ts';
-import { outcomeUnknown } from '#domain/publish-failures.ts';
+import type { Json, ReconcileOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
+import { nativePostGone, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { TargetCheckpoint, TargetCommand, TargetIn } from '#domain/target.ts';
 import { within } from '#runtime/process/within.ts';
 import { adapterTimes } from './adapter-times.ts';
+import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
-import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';
+import { adapterOf, mediaReadiness, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
 import { recordOutcome, reportLapsedAccount } from './outcome.ts';
 import { nextQuestionMs, provableAt, restMs } from './reconcile-schedule.ts';
@@ -14,8 +15,11 @@ import { filesOf, requestOf } from './request.ts';
 /** Milliseconds that an adapter has to answer; afterwards the answer counts as `undecided`. */
 const answerLimitMs = 30_000;
 
+/** What the network has: the post, or the scheduled post of a hand-over. */
+type Found = ReconcileOutcome | Extract<VerifyOutcome, { readonly kind: 'scheduled' }>;
+
 interface Answer {
-  readonly outcome: ReconcileOutcome;
+  readonly outcome: Found;
   /** Milliseconds since the epoch at which the question was asked. */
   readonly askedAt: number;
   /** Milliseconds since the epoch from which `absent` is proof; null: it never is. */
@@ -37,8 +41,9 @@ export const settleInterrupted = async (
 ): Promise<void> => {
   const content = await context.streams.content(target);
   const { outcome } = await ask(context, target, boundary);
-  const record = (said: PublishOutcome) => recordOutcome(context, target, content, boundary.segment, said);
+  const record = (said: CallOutcome) => recordOutcome(context, target, content, boundary.segment, said);
   if (outcome.kind === 'present') await record({ ...outcome, kind: 'published' });
+  else if (outcome.kind === 'scheduled') await record({ ...outcome, kind: 'handed_over' });
   else if (outcome.kind === 'failed') await record(outcome);
   else await record({ kind: 'unknown', failure: outcomeUnknown });
 };
@@ -78,6 +83,10 @@ export const settleUnknown = async (
   } else if (outcome.kind === 'failed') {
     await settle({ kind: 'failed', failure: cleanFailure(outcome.failure) });
     await reportLapsedAccount(context, target);
+  } else if (outcome.kind === 'scheduled' && target.nativeId === null && isId(outcome.nativeId)) {
+    await settle({ kind: 'handed_over', nativeId: outcome.nativeId });
+  } else if (outcome.kind === 'absent' && target.nativeId !== null) {
+    await settle({ kind: 'failed', failure: nativePostGone });
   } else if (isProvenAbsent(answer)) {
     await settle({ kind: 'absent', proof: true });
   } else return nextQuestionMs(tools.now(), since, delays, answer.provableAt) ?? restMs;
@@ -87,9 +96,9 @@ export const settleUnknown = async (
 /**
  * Asks the network about the call of this boundary. If the adapter fails or does not answer, the answer is `undecided`.
  */
-const ask = async (
+export const ask = async (
   context: WorkContext,
-  target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'>,
+  target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'> | TargetIn<'handed_to_platform'>,
   boundary: TargetCheckpoint,
 ): Promise<Answer> => {
   const { tools, leased } = context;
@@ -98,19 +107,26 @@ const ask = async (
     context.streams.content(target),
     mediaReadiness(context, target),
   ]);
-  const undecided = (): ReconcileOutcome => ({ kind: 'undecided' });
+  const undecided = (): Found => ({ kind: 'undecided' });
   const adapter = adapterOf(context, target, conditions);
-  if (adapter === null) return { outcome: undecided(), askedAt: tools.now(), provableAt: null };
+  const scheduler = adapter === null ? null : schedulerOf(adapter, target);
+  if (adapter === null || scheduler === 'missing')
+    return { outcome: undecided(), askedAt: tools.now(), provableAt: null };
   const { settleWindowMs } = adapterTimes(adapter, target.common.platform, tools.config);
   const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.common.platform));
   const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
   const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
   const request = requestOf(target, content, conditions.account.state, lent);
-  const crossed = request.checkpoints.findLast((one) => one.step === 'boundary' && one.attempt === boundary.attempt);
   const askedAt = tools.now();
-  if (crossed === undefined) return { outcome: undecided(), askedAt, provableAt: provable };
-  const answered = adapter
-    .reconcile(request, crossed)
+  const { attempt, step, data, deadline } = boundary;
+  const crossed = { attempt, step, data: data as Json, deadline };
+  const { dueAt } = target.common;
+  const nativeId = target.status === 'publishing' ? null : target.nativeId;
+  const asked: Promise<Found> =
+    scheduler === null
+      ? adapter.reconcile(request, crossed)
+      : scheduler.verify({ ...request, dueAt }, { boundary: crossed, nativeId }).then(presentAs);
+  const answered = asked
     .catch((error: unknown) => {
       tools.logger.error(
         { err: error, targetId: target.common.targetId },
@@ -121,3 +137,6 @@ const ask = async (
     .finally(lent.close);
   return { outcome: await within(answerLimitMs, answered, undecided), askedAt, provableAt: provable };
 };
+
+const presentAs = (outcome: VerifyOutcome): Found =>
+  outcome.kind === 'published' ? { ...outcome, kind: 'present' } : outcome;

@@ -4,6 +4,7 @@ import { claim } from './claim.ts';
 import { commentInstant } from './comment-due.ts';
 import type { Attempt, WorkContext } from './context.ts';
 import { commentOn } from './first-comment.ts';
+import { followHandedOver } from './native.ts';
 import { publish } from './publish.ts';
 import { settleUnknown } from './reconcile.ts';
 import { takeOver } from './take-over.ts';
@@ -51,6 +52,7 @@ export class Work {
       case 'pending': {
         // The worker leased the target ahead of its time, and the clock may have been set since.
         if (!this.#isDue(attemptAt(state)) || this.#context.tools.clock.fault() !== null) return null;
+        if (await this.#fellBack()) return 'go on';
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
         if (claimed.kind === 'claimed') this.#keep({ kind: 'prepared', files: claimed.files });
@@ -78,6 +80,11 @@ export class Work {
         await commentOn(this.#context, state, firstComment);
         return 'go on';
       }
+      case 'handed_to_platform': {
+        const rest = await followHandedOver(this.#context, state);
+        if (rest !== 'settled') return rest;
+        return leased.state.status === 'pending' ? 'next turn' : 'go on';
+      }
       default:
         return null;
     }
@@ -86,6 +93,15 @@ export class Work {
   #hasComment(): boolean {
     const { state } = this.#context.leased;
     return state.status === 'published' && state.firstComment !== null;
+  }
+
+  /** Too little time is left to hand the target over: it becomes managed. */
+  async #fellBack(): Promise<boolean> {
+    const { leased } = this.#context;
+    const mode = (): string | null => (leased.state.status === 'pending' ? leased.state.common.scheduleMode : null);
+    if (mode() !== 'native') return false;
+    await leased.record({ type: 'FallBack', now: leased.now() });
+    return mode() === 'managed';
   }
 
   #isDue(instant: string): boolean {

@@ -6,11 +6,13 @@ import type { Screen } from './screen.ts';
 import { type NetworkClock, showAnalytics } from './tour-analytics.ts';
 import { TourClient } from './tour-client.ts';
 import { prepareMedia } from './tour-media.ts';
+import { showHandOver } from './tour-native.ts';
 
 /**
  * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo,
  * one post with ten targets, and every event of the post at the webhook. One account's network rate-limits the first
- * try, one accepts and does not answer; one account lives in another zone.
+ * try, one accepts and does not answer; one account lives in another zone. Then a post is handed to a network's own
+ * scheduler, and taken back.
  */
 
 export interface TourOptions {
@@ -162,10 +164,11 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
     passed,
     `${published} of ${done.targets.length} targets published; the post is ${done.status}; ${events}`,
   );
+  const handedOver = await showHandOver({ http, clientId: client.id, clip, screen, signal });
   const member = new TourClient(baseUrl, session, signal);
   const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
-  return passed && analysed;
+  return passed && handedOver && analysed;
 };
 
 const isLast = ({ type }: Received): boolean => type === 'post.published';

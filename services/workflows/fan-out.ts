@@ -99,9 +99,9 @@ const schedule = (
   );
 
 /** The command that carries out an intent on one of its targets. */
-const commandOf = (intent: Intent, index: number): TargetCommand => {
+const commandOf = (intent: Intent, index: number, now: string): TargetCommand => {
   const { revision: postRevision } = intent;
-  if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision };
+  if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision, now };
   return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: intent.decidedAt };
 };
 
@@ -134,7 +134,7 @@ const applyIntent = async (
         store,
         target,
         targetId,
-        commandOf(intent, index),
+        commandOf(intent, index, context.now),
         { ...context, causeEventId: intent.eventId, causationId: intent.eventId },
         { partitionKey: postId, loaded: before, ...given },
       );

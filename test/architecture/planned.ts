@@ -1,17 +1,12 @@
 /** Names that are promised already and that nothing appends or mints yet: the one place that calls a type planned. */
 
-export const plannedEvents: readonly string[] = [
-  'AccountProfileChanged',
-  'TargetHeld',
-  'TargetReleased',
-  'TargetHandedToPlatform',
-];
+export const plannedEvents: readonly string[] = ['AccountProfileChanged', 'TargetHeld', 'TargetReleased'];
 
 export const plannedPublicTypes: readonly string[] = [
   'account.updated',
   ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.recycled'],
   ...['post.recycle_changed', 'post.campaign_changed'],
-  ...['target.held', 'target.released', 'target.handed_to_platform'],
+  ...['target.held', 'target.released'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted'],

@@ -31,6 +31,9 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     for (const event of [/linkedin rate_limited/, /facebook published .*found by asking/, /pinterest is due later/]) {
       assert.match(output, event);
     }
+    assert.match(output, /youtube handed_to_platform .*publishes it at \d{4}-/);
+    assert.match(output, /taken back .*undo pending/);
+    assert.match(output, /youtube canceled .*undo done/);
     const heard = output
       .split('\n')
       .slice(output.split('\n').findIndex((line) => line.startsWith('event at the webhook ')) + 1);

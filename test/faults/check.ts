@@ -89,6 +89,8 @@ const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | nul
     case 'publishing':
     case 'rate_limited':
       return `is ${state.status}`;
+    case 'handed_to_platform':
+      return state.undo === null ? null : 'is being taken back';
     case 'outcome_unknown': {
       const { absenceIsProof, readsBack } = rulesOf(state.common.platform).publish;
       if (made.length > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
@@ -169,6 +171,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
 const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   const { rows } = await checked.pool.query(
     `select id::text as id from read.post_targets where status in ('publishing', 'rate_limited', 'outcome_unknown')
+       or (status = 'handed_to_platform' and undo = 'pending')
        or (status = 'pending' and next_action_at < now() + interval '2 minutes')
        or (status = 'published' and next_action_at is not null) limit 200`,
   );
@@ -182,7 +185,9 @@ const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   return [...found, ...behind.rows.map(({ id }) => `post ${id} has targets that are behind its plan`)];
 };
 
-const createdIn = (rows: readonly LedgerRow[]): readonly LedgerRow[] => rows.filter((one) => one.outcome === 'created');
+/** The posts that the network still has. */
+const createdIn = (rows: readonly LedgerRow[]): readonly LedgerRow[] =>
+  rows.filter((one) => one.outcome === 'created' && one.undoneAt === null);
 const story = (events: readonly DecodedEvent[]): string =>
   events
     .map(({ type, data }) => (data.step === 'boundary' ? 'boundary' : type.replace(/^(Target|Post)/, '')))
@@ -291,7 +296,8 @@ const ofTarget = (
   const due = dueTimes(events);
   const wrong = made
     .filter(
-      ({ attempt, callStartedAt }) => callStartedAt.getTime() < Date.parse(due.get(attempt) ?? state.common.dueAt),
+      ({ attempt, callStartedAt, scheduledFor }) =>
+        scheduledFor === null && callStartedAt.getTime() < Date.parse(due.get(attempt) ?? state.common.dueAt),
     )
     .map(({ attempt, callStartedAt }) => `was due ${due.get(attempt)} and published ${callStartedAt.toISOString()}`);
   const composed = foldEvents(
@@ -313,13 +319,20 @@ const ofTarget = (
       );
     }
   }
+  if (state.status === 'handed_to_platform') {
+    return first?.postId === state.nativeId
+      ? wrong
+      : [...wrong, `is handed over as ${state.nativeId}, and the network has ${first?.postId}`];
+  }
   if (state.status !== 'published') {
     const more = made[segments.length];
     return more === undefined ? wrong : [...wrong, `is ${state.status}, and the network has it as ${more.postId}`];
   }
   if (first === undefined) return [...wrong, 'is published, and the network has nothing'];
   if (first.postId !== state.externalId) wrong.push(`is ${state.externalId}, and the network has ${first.postId}`);
-  if (first.visibleAt === null || first.visibleAt.getTime() > Date.now()) wrong.push('is published, and does not show');
+  // A scheduled post becomes visible by the network's clock, which the load moves.
+  const isOut = first.scheduledFor !== null || (first.visibleAt !== null && first.visibleAt.getTime() <= Date.now());
+  if (!isOut) wrong.push('is published, and does not show');
   return wrong;
 };
 
@@ -339,16 +352,21 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
   let takeover = 0;
   let under = false;
   let crossed = false;
+  let handed = false;
   // Segments that reconcile finds are recorded after the attempt, in the same append as the requeue.
   const found = (at: number): boolean => /^Target(Requeued|OutcomeSettled)$/.test(events[at + 1]?.type ?? '') && !under;
   for (const [at, { type, data }] of events.entries()) {
     if (type === 'TargetPublishStarted') {
       if (under) wrong.push('was claimed while an attempt was under way');
       if (data.attempt !== attempt + 1) wrong.push(`began attempt ${data.attempt} after ${attempt}`);
-      [attempt, takeover, under, crossed] = [Number(data.attempt), 0, true, false];
+      [attempt, takeover, under, crossed, handed] = [Number(data.attempt), 0, true, false, false];
     } else if (type === 'TargetPublishTakenOver') {
       if (!under || data.takeover !== takeover + 1) wrong.push('was taken over out of turn');
       takeover = Number(data.takeover);
+    } else if (type === 'TargetHandedToPlatform' || (handed && type === 'TargetOutcomeUnknown')) {
+      // Reconcile finds a hand-over after its attempt, and the network may say nothing at its time.
+      if (data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
+      [under, handed] = [false, true];
     } else if (ofClaim.has(type) && !(type === 'TargetSegmentPublished' && found(at))) {
       if (!under || data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
       if (data.step === 'boundary') {

@@ -57,6 +57,7 @@ export const actionNames = [
   'commented',
   'orphan',
   'lapse',
+  'native',
   'archive',
   'disconnect',
   'race',
@@ -100,6 +101,14 @@ const ofComments = [
   'down once',
   'reject once',
 ];
+
+/** Of a post for the network's own scheduler; none leaves its outcome open. */
+const nativeDirectives = [
+  '',
+  '[[sandbox:timeout_after once]]',
+  '[[sandbox:undo_timeout_after once]]',
+  '[[sandbox:undo_timeout_before once]]',
+];
 const contained = ['instagram', 'threads', 'youtube', 'tiktok', 'facebook'];
 
 const required: Readonly<Record<string, Json>> = {
@@ -118,6 +127,8 @@ export interface LoadOptions {
   readonly session: () => Promise<string>;
   /** Advances the network's clock by some hours. */
   readonly passHours: () => Promise<void>;
+  /** By the network's clock, milliseconds since the epoch. */
+  readonly networkNow: () => Promise<number>;
   /** Makes a report about the subject: now, or by a schedule that is due. */
   readonly report: (about: Subject, planned: boolean) => Promise<void>;
   readonly random: Random;
@@ -310,6 +321,20 @@ export class Load {
       await this.#connect(this.#clientId, [{ platform: 'linkedin', username }]);
       await this.#keyed(`/post-targets/${target}/retry`, undefined);
     },
+    // Handed to the network's own scheduler, then taken back: to cancel it, or to publish it soon.
+    native: async () => {
+      // Inside the windows of both networks.
+      const dueAt = (await insist(() => this.#options.networkNow())) + this.#options.random.int(17, 20) * 60_000;
+      const accounts = this.#accounts.filter(({ platform }) => platform === 'facebook' || platform === 'youtube');
+      const directive = this.#options.random.pick(nativeDirectives);
+      const schedule = { type: 'at', scheduledAt: new Date(dueAt).toISOString() };
+      const post = await this.#post(schedule, accounts, directive, this.#clientId, { scheduleMode: 'native' });
+      const [first, second] = this.#targetsOf(post);
+      for (const id of [first, second]) if (id !== undefined) await this.#status(id, 'handed_to_platform');
+      if (first !== undefined) await this.#keyed(`/post-targets/${first}/cancel`, undefined);
+      if (second !== undefined)
+        await this.#keyed(`/post-targets/${second}/reschedule`, { scheduledAt: this.#in(600, 1_500) });
+    },
     archive: async () => {
       const id = await this.#client(this.#name('leaving'));
       const accounts = await this.#connect(id, [
@@ -487,8 +512,9 @@ export class Load {
     accounts: readonly Account[],
     directive: string | null = null,
     clientId = this.#clientId,
+    more: Json = {},
   ): Promise<Json | null> {
-    const body = { clientId, ...this.#body(schedule, accounts, this.#text(directive)) };
+    const body = { clientId, ...this.#body(schedule, accounts, this.#text(directive)), ...more };
     const made = await this.#keyed('/posts', body);
     if (made !== null) this.#remember(made);
     return made;

@@ -389,6 +389,7 @@ export class FaultWorld {
       token,
       session,
       passHours,
+      networkNow: async () => (await this.sandbox.now()).getTime(),
       report,
       random,
       tag,

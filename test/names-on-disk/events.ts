@@ -103,7 +103,11 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetPublishCheckpointed: '1: attempt takeover step data deadline:null segment?:Segment',
     TargetSegmentPublished: '1: attempt takeover segment:Segment externalId permalink:null publishedAt',
     TargetPublishTakenOver: '1: attempt takeover',
-    TargetHandedToPlatform: '1: attempt takeover externalId',
+    TargetHandedToPlatform: '1: attempt takeover nativeId dueAt',
+    TargetUndoRequested:
+      '1: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
+    TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
+    TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',
     TargetFailed: '1: attempt takeover failure:Failure',
     TargetRateLimited: '1: attempt takeover retryAt failure:Failure',

@@ -59,7 +59,8 @@ suite('read models: targets', (t) => {
     await sees([revised], {
       status: 'pending',
       due_at: instant(5),
-      next_action_at: instant(5),
+      // It is handed over at once.
+      next_action_at: instant(2),
       scheduled_local: '2026-03-01T00:05',
       timezone: 'Europe/Berlin',
       jitter_seconds: 60,
@@ -111,7 +112,6 @@ suite('read models: targets', (t) => {
       segments: both,
       status: 'failed',
     });
-    await sees([started, target('TargetHandedToPlatform', { ...claim, externalId: 'n' })], { status: 'publishing' });
 
     const published = {
       status: 'published',
@@ -182,7 +182,8 @@ suite('read models: targets', (t) => {
       attempts: 1,
       failure,
     });
-    for (const event of [target('TargetRescheduled', moved), revised]) {
+    const revisedManaged = target('TargetRevised', { postRevision: 3, ...moved, ...mode, scheduleMode: 'managed' });
+    for (const event of [target('TargetRescheduled', moved), revisedManaged]) {
       await sees([started, deferred, event], {
         status: 'pending',
         due_at: instant(5),
@@ -208,6 +209,69 @@ suite('read models: targets', (t) => {
       ...published,
       permalink: null,
     });
+  });
+
+  t('a target for the network’s own scheduler has work at once, at its time, and when it is taken back', async () => {
+    const world = scheduled();
+    const { a, plan, targetA: target } = world;
+    const [first] = world.fanOut;
+    assert.ok(first !== undefined);
+    const due = '2026-03-02T09:00:00.000Z';
+    const native = { ...first, data: { ...(first.data as object), scheduleMode: 'native' } };
+    const sees = async (events: readonly Given[], row: object) =>
+      given(plan, native, ...events)
+        .project(pool, postTargets)
+        .sees([{ id: a, ...row }]);
+    await sees([], { status: 'pending', due_at: due, next_action_at: instant(1), schedule_mode: 'native', undo: null });
+    const started = target('TargetPublishStarted', claim);
+    const retry = target('TargetPublishDeferred', { ...claim, retryAt: instant(20), failure });
+    await sees([started, retry], { status: 'pending', due_at: due, next_action_at: instant(20) });
+    const reason = 'outside_native_window';
+    const managed = target('TargetScheduleModeChanged', { scheduleMode: 'managed', scheduleModeReason: reason });
+    const byUs = { schedule_mode: 'managed', schedule_mode_reason: reason };
+    await sees([managed], { ...byUs, status: 'pending', next_action_at: due });
+    await sees([started, retry, managed], { ...byUs, status: 'pending', due_at: due, next_action_at: instant(20) });
+    const again = target('TargetScheduleModeChanged', { scheduleMode: 'native', scheduleModeReason: null });
+    await sees([managed, again], { schedule_mode: 'native', schedule_mode_reason: null, next_action_at: instant(3) });
+    await sees([target('TargetHeld', { postRevision: 1 }), managed], { ...byUs, next_action_at: null });
+    await sees([target('TargetReleased', { postRevision: 2, dueAt: instant(7) })], {
+      due_at: instant(7),
+      next_action_at: instant(2),
+    });
+
+    const handed = target('TargetHandedToPlatform', { ...claim, nativeId: 'n', dueAt: due });
+    const over = [started, handed];
+    await sees(over, {
+      status: 'handed_to_platform',
+      next_action_at: due,
+      undo: null,
+      external_id: null,
+      failure: null,
+    });
+    const none = { reason: null, postRevision: null, dueAt: null, scheduledLocal: null, jitterSeconds: null };
+    const cancel = target('TargetUndoRequested', { ...none, then: 'cancel', reason: 'requested', postRevision: 4 });
+    await sees([...over, cancel], {
+      status: 'handed_to_platform',
+      undo: 'pending',
+      next_action_at: instant(4),
+      applied_revision: 4,
+    });
+    const move = target('TargetUndoRequested', { ...none, then: 'reschedule', dueAt: instant(9), jitterSeconds: 0 });
+    await sees([...over, move], { undo: 'pending', applied_revision: 0, due_at: due });
+    const failedUndo = target('TargetUndoFailed', { then: 'cancel', failure });
+    await sees([...over, cancel, failedUndo], { status: 'handed_to_platform', undo: 'failed', next_action_at: due });
+    const canceled = target('TargetCanceled', { reason: 'requested', postRevision: null });
+    await sees([...over, cancel, canceled], { status: 'canceled', undo: 'done', next_action_at: null });
+    await sees([canceled], { status: 'canceled', undo: null });
+    const moved = target('TargetRescheduled', { dueAt: instant(9), scheduledLocal: null, jitterSeconds: 0 });
+    await sees([...over, move, moved], {
+      status: 'pending',
+      undo: 'done',
+      due_at: instant(9),
+      next_action_at: instant(5),
+    });
+    await sees([...over, move, moved, managed], { ...byUs, undo: 'done', next_action_at: instant(9) });
+    await sees([moved], { status: 'pending', undo: null });
   });
 
   t('every event of the model was projected above', () => {

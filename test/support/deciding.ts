@@ -50,7 +50,6 @@ export const deciding = <State, Command, Event extends { readonly type: string; 
     state: folded,
     given: (events: readonly Given<Event>[]) => ({
       when: (command: Command): Then<Event> => ({
-        // biome-ignore lint/suspicious/noThenProperty: given, when, then; nobody awaits this.
         then: (expected, { again = [] } = {}) => {
           const decided = decider.decide(command, folded(events));
           assert.deepEqual(decided, expected);

@@ -298,7 +298,6 @@ export interface GivenEvent {
 export const given = (world: World, history: readonly GivenEvent[], by: Caller = world.owner) => ({
   request: (method: string, path: string, ask?: Ask) => ({
     /** The status, and the types of the events that the request stored, in order. */
-    // biome-ignore lint/suspicious/noThenProperty: the word of the test language; it is never awaited by itself
     then: async (status: number, types: readonly string[]): Promise<Answered> => {
       const workspaceId = by === world.tester ? testTwinIdOf(world.workspaceId) : world.workspaceId;
       for (const { stream, events } of history) {

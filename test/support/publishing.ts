@@ -27,7 +27,7 @@ import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import { type CommandContext, DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { wallClock } from '#runtime/postgres/database-clock.ts';
+import { type Clock, wallClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -53,6 +53,17 @@ export const quick: PublisherConfig = {
   publishConcurrency: 64,
 };
 export const quickNetwork = { boundaryDeadlineMs: 600, settleWindowMs: 800, pollMs: 20 };
+
+/** A clock that a test moves ahead. */
+export class MovedClock implements Clock {
+  #aheadMs = 0;
+  readonly now = (): number => Date.now() + this.#aheadMs;
+  readonly fault = (): null => null;
+
+  pass(ms: number): void {
+    this.#aheadMs += ms;
+  }
+}
 
 /** Keys that several processes of one test derive without a table. */
 class DerivedKeys implements DataKeys {
@@ -291,10 +302,11 @@ export class PublishingWorld {
       readonly variants?: readonly Variant[];
       /** Members of the body that differ. */
       readonly body?: Partial<PostBody>;
+      readonly scheduleMode?: 'native';
       readonly fan?: boolean;
     } = {},
   ): Promise<{ readonly postId: string; readonly targetIds: readonly string[] }> {
-    const { text = 'hello', dueAt = Date.now(), variants = [], fan = true } = options;
+    const { text = 'hello', dueAt = Date.now(), variants = [], scheduleMode = 'managed', fan = true } = options;
     // A network without text-only posts gets the clip.
     const bare = accounts.some(({ platform }) => !capabilities(platform).textOnly);
     const mediaIds = bare ? [(await this.clip()).id] : [];
@@ -303,6 +315,7 @@ export class PublishingWorld {
     const targets = accounts.map(({ id: accountId, ...one }, at) =>
       planned({
         ...one,
+        scheduleMode,
         accountId,
         targetId: targetIdOf(postId, accountId, 1),
         dueAt: new Date(typeof dueAt === 'number' ? dueAt : dueAt(at)).toISOString(),

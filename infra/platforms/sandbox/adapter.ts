@@ -5,6 +5,8 @@ import type {
   Checkpoint,
   CommentOutcome,
   CommentRequest,
+  HandOverOutcome,
+  NativeScheduler,
   PlatformAdapter,
   PublishOutcome,
   PublishRequest,
@@ -15,18 +17,20 @@ import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
-import { down, unknown } from './answers.ts';
+import { down, schedulerRefused, unknown } from './answers.ts';
 import { comment } from './comment.ts';
 import { faultsOf } from './faults.ts';
 import { segmentHash } from './ids.ts';
+import { imitations } from './imitations.ts';
 import { SandboxInsights } from './insights.ts';
 import type { LedgerFilter } from './ledger.ts';
-import type { CreateCall, CreatedPost, Line } from './line.ts';
+import type { CreateCall, CreatedPost, Line, NativePlan } from './line.ts';
 import { type GivenMedia, type Looked, Looker } from './media.ts';
 import { Network } from './network.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
 import type { SandboxOptions } from './options.ts';
 import { member, prepare } from './prepare.ts';
+import { nativePlan, SandboxScheduler } from './scheduler.ts';
 import { firing, type Script, said, scriptOf, untilAborted } from './script.ts';
 
 const nothing: Looked = { given: [], refusal: null };
@@ -37,6 +41,20 @@ const published = ({ externalId, permalink, visibleAt }: CreatedPost) => ({
   publishedAt: visibleAt.toISOString(),
 });
 
+type Made = PublishOutcome | Extract<HandOverOutcome, { readonly kind: 'outside_window' }>;
+
+/** One prepared call that creates a post. */
+interface Crossing {
+  readonly request: PublishRequest;
+  readonly steps: PublishSteps;
+  readonly script: Script;
+  readonly key: string;
+  readonly media: readonly GivenMedia[];
+  readonly line: Line;
+  /** Null: the post becomes visible at once. */
+  readonly native: NativePlan | null;
+}
+
 export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   readonly boundaryDeadlineMs: number;
   readonly #network: Network;
@@ -44,6 +62,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   readonly #ownPool: pg.Pool | null;
   readonly #looker: Looker;
   readonly #insights: SandboxInsights;
+  readonly #scheduler: SandboxScheduler;
   readonly insightsVersion: string;
   readonly minIntervalMs: number;
   readonly maxAheadMs: null;
@@ -66,6 +85,9 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     this.#ownPool = 'pool' in database ? null : pool;
     this.#network = new Network(pool);
     this.#insights = new SandboxInsights(this.#network);
+    this.#scheduler = new SandboxScheduler(this.#network, options, (request, steps) =>
+      this.#create(request, steps, request.dueAt),
+    );
     this.insightsVersion = this.#insights.insightsVersion;
     this.minIntervalMs = this.#insights.minIntervalMs;
     this.maxAheadMs = this.#insights.maxAheadMs;
@@ -139,17 +161,28 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return comment(this.#network, this.#options, request, signal);
   }
 
+  nativeScheduler(platform: Platform): NativeScheduler | null {
+    return imitations[platform].scheduler === undefined ? null : this.#scheduler;
+  }
+
   async publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome> {
+    const made = await this.#create(request, steps, null);
+    return made.kind === 'outside_window' ? { kind: 'failed', failure: made.failure } : made;
+  }
+
+  /** @param dueAt the time of a post for the network's own scheduler */
+  async #create(request: PublishRequest, steps: PublishSteps, dueAt: string | null): Promise<Made> {
     const faults = faultsOf(request.content, request.account.username);
     try {
       const looked = request.media.length === 0 ? nothing : await this.#looker.look(request, steps.signal);
       const prepared = await prepare(this.#network, this.#options, request, steps, faults, looked);
       if ('kind' in prepared) return prepared;
       const script = await scriptOf(this.#network, request, faults, looked, prepared.admitted);
+      const native = dueAt === null ? null : await nativePlan(this.#network, request, faults, dueAt, script);
       const line = await this.#network.open();
       try {
         steps.signal.throwIfAborted();
-        return await this.#cross(request, steps, script, prepared.key, looked.given, line);
+        return await this.#cross({ request, steps, script, key: prepared.key, media: looked.given, line, native });
       } catch (error) {
         // If the claim was lost there is no call, and no other code closes the line.
         line.close();
@@ -162,14 +195,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     }
   }
 
-  async #cross(
-    request: PublishRequest,
-    steps: PublishSteps,
-    script: Script,
-    key: string,
-    media: readonly GivenMedia[],
-    line: Line,
-  ): Promise<PublishOutcome> {
+  async #cross(crossing: Crossing): Promise<Made> {
+    const { request, steps, script, key, media, line } = crossing;
     const signal = await steps.boundary({ key, contentHash: segmentHash(request) });
     this.#options.faultPoint?.('sandbox.boundary_appended');
     if (script.hangMs > 0) await delay(script.hangMs);
@@ -178,7 +205,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
       line.close();
       return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
     }
-    const reply = this.#call({ ...request, media, key, callStartedAt: new Date() }, script, line, signal);
+    const reply = this.#call({ ...request, media, key, callStartedAt: new Date() }, crossing, signal);
     // At the deadline the adapter stops waiting for the call, which may still take effect, as on any network.
     const silence = untilAborted(signal).then(
       () => ({ kind: 'unknown', failure: unknown(said.timeout_after) }) as const,
@@ -187,13 +214,20 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   }
 
   /** Makes the boundary call, once. A failure from here on leaves its effect unknown. */
-  async #call(call: CreateCall, script: Script, line: Line, signal: AbortSignal): Promise<PublishOutcome> {
+  async #call(call: CreateCall, { script, line, native }: Crossing, signal: AbortSignal): Promise<Made> {
     const { refusal, answer, lateMs } = script;
     let post: CreatedPost | null = null;
     try {
       if (refusal !== null) await line.refuse(call, 'failure' in refusal ? refusal.failure.code : refusal.kind);
       else if (answer === 'timeout_before' || answer === 'error_before') await line.refuse(call, answer);
-      else post = await line.create(call, answer === 'late' ? lateMs : 0);
+      else if (native === null) post = await line.create(call, answer === 'late' ? lateMs : 0);
+      else {
+        post = await line.schedule(call, native);
+        if (post === null) {
+          await line.refuse(call, 'outside_window');
+          return { kind: 'outside_window', failure: schedulerRefused(call.platform, 'outside_window') };
+        }
+      }
     } catch (error) {
       if (error instanceof NetworkUnavailable) return { kind: 'unknown', failure: unknown(error.message) };
       throw error;

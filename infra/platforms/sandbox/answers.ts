@@ -59,6 +59,18 @@ const plain = (
   mediaId: null,
 });
 
+/** The network's own scheduler refuses: a time outside of its window, or to delete a post that is (nearly) published. */
+export const schedulerRefused = (platform: Platform, name: 'outside_window' | 'too_late'): Failure => ({
+  ...(name === 'outside_window'
+    ? plain('invalid_content', 'outside_native_window', true, 'platform', 'The scheduled time is invalid')
+    : plain('permission', 'undo_too_late', false, 'platform', 'The post can no longer be deleted')),
+  platformCode: imitations[platform].scheduler?.refusals[name] ?? null,
+});
+
+/** The network's own scheduler could not publish a post at its time. */
+export const schedulerFailed = () =>
+  plain('unknown', 'native_publish_failed', true, 'platform', 'The scheduled post could not be published');
+
 export const down = (said: string) => plain('platform_down', 'network_down', true, 'platform', said);
 export const stillProcessing = () => plain('transient', 'processing_timeout', true, 'platform', null);
 export const contentChanged = () => plain('invalid_content', 'content_changed', false, 'user', null);

@@ -30,6 +30,17 @@
  * | `metrics_rate_limit`  | refuses, and names a time by the caller's clock (default 2 s ahead)                |
  * | `metrics_token_death` | no longer accepts the connection; `token_death` of an account does the same        |
  *
+ * Faults of a post that was handed to the network's own scheduler; the faults of a call strike at the hand-over too, and
+ * after `late` the network has the scheduled post that much later:
+ *
+ * | fault                 | what the network does                                                              |
+ * |-----------------------|------------------------------------------------------------------------------------|
+ * | `native_early`        | publishes the post the given time after the hand-over (default 1 s)                |
+ * | `native_never`        | keeps the post scheduled for ever                                                  |
+ * | `native_failed`       | cannot publish the post at its time                                                |
+ * | `undo_timeout_before` | takes the call that deletes the post, does nothing, never answers                  |
+ * | `undo_timeout_after`  | deletes the post, never answers                                                    |
+ *
  * `once` = the first time for a target or a segment of its thread, `3x` = the first three times, neither = always. The
  * network keeps the count, so the count survives the worker. A duration without a count on `down`, `unreadable` and
  * `metrics_down` = from the first time on, for that long. An account's fault takes no duration. The directive stays in the
@@ -58,6 +69,11 @@ export const faultNames = [
   'metrics_down',
   'metrics_rate_limit',
   'metrics_token_death',
+  'native_early',
+  'native_never',
+  'native_failed',
+  'undo_timeout_before',
+  'undo_timeout_after',
 ] as const;
 export type FaultName = (typeof faultNames)[number];
 

@@ -46,6 +46,12 @@ export interface Comments {
   readonly id?: (random: Buffer, postId: string) => string;
 }
 
+/** The network's own scheduler. */
+export interface Scheduler {
+  /** The network's code for a time outside of its window, and for a scheduled post that can no longer be deleted. */
+  readonly refusals: Readonly<Record<'outside_window' | 'too_late', string>>;
+}
+
 /** The differences between the sandboxes of networks. */
 export interface Imitation {
   /** The network's own code for each refusal. */
@@ -70,6 +76,8 @@ export interface Imitation {
   }) => PostIds;
   /** Null: the network takes no comment from its callers. */
   readonly comments: Comments | null;
+  /** Absent: the network has no scheduler. */
+  readonly scheduler?: Scheduler;
   /** Figures of a post in the network's own members; its `insights.ts` in the domain reads them. */
   readonly postInsights: (shown: Shown, of: Counting) => Members;
   /** Whether the network also reports days before yesterday, and whether it still revises their figures. */

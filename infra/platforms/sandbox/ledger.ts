@@ -21,6 +21,10 @@ export interface LedgerRow {
   readonly seenAt: Date;
   readonly outcome: 'created' | 'repeated' | 'refused';
   readonly visibleAt: Date | null;
+  /** The time of a post that was handed to the network's own scheduler. */
+  readonly scheduledFor: Date | null;
+  /** When the scheduled post was deleted before its time. */
+  readonly undoneAt: Date | null;
   readonly postId: string | null;
   /** Its place in a thread; 0 for a post without a thread. */
   readonly segment: number;
@@ -42,7 +46,8 @@ export interface LedgerFilter {
 
 const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
   content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
-  visible_at as "visibleAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
+  visible_at as "visibleAt", scheduled_for as "scheduledFor", (select u.undone_at from sandbox.undone u
+    where u.platform = ledger.platform and u.post_id = ledger.post_id) as "undoneAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
 
 /** Its parameters: after, targetIds, accountIds, platform, limit. */
 export const selectLedger = `select ${columns} from sandbox.ledger

@@ -27,6 +27,12 @@ export interface CreatedPost {
   readonly visibleAt: Date;
 }
 
+/** The post that a target, or one segment of its thread, already has. */
+const firstPost = `(select l.post_id from sandbox.ledger l
+    where l.target_id = $3 and l.segment = $12 and l.outcome = 'created' and not exists (
+      select from sandbox.undone u where u.platform = l.platform and u.post_id = l.post_id)
+    order by l.seq limit 1)`;
+
 const create = `
 with number as (select nextval('sandbox.post_number')::text as n)
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
@@ -34,9 +40,21 @@ insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key
   clock_offset_ms)
 select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created',
   clock_timestamp() + $14 * interval '1 millisecond', replace($15, '#', n), replace($16, '#', n),
-  (select post_id from sandbox.ledger where target_id = $3 and segment = $12 and outcome = 'created' order by seq limit 1),
+  ${firstPost},
   (select offset_ms from sandbox.clock)
 from number
+on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
+returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
+
+/** Makes nothing where the time lies outside of the window. All times are those of the network's clock. */
+const schedule = `
+insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
+  overrides, call_started_at, media, segment, reply_to, outcome, post_id, permalink, duplicate_of, clock_offset_ms,
+  known_at, scheduled_for, visible_at, native_fails)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created', $14, $15, ${firstPost},
+  0, clock_timestamp() + $16 * interval '1 millisecond', $17::timestamptz, $18::timestamptz, $21
+from (select clock_timestamp() + offset_ms * interval '1 millisecond' as now from sandbox.clock) network
+where $17::timestamptz between now + $19 * interval '1 millisecond' and now + $20 * interval '1 millisecond'
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
@@ -52,9 +70,22 @@ insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key
   overrides, call_started_at, media, segment, reply_to, outcome, refusal)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
 
+/** When the network's own scheduler publishes a post, instants in ISO 8601. */
+export interface NativePlan {
+  readonly dueAt: string;
+  /** The instant at which the network really publishes it. */
+  readonly visibleAt: string;
+  /** Milliseconds until the network knows of it. */
+  readonly knownAfterMs: number;
+  /** The network cannot publish it at its time. */
+  readonly fails: boolean;
+}
+
 /** One open connection to the network, so that a create is sent at once and waits for no other call. */
 export interface Line {
   create(call: CreateCall, visibleAfterMs: number): Promise<CreatedPost>;
+  /** Null: the time lies outside of the window of the network's own scheduler. */
+  schedule(call: CreateCall, plan: NativePlan): Promise<CreatedPost | null>;
   refuse(call: CreateCall, refusal: string): Promise<void>;
   /** Gives the connection back. Closing twice does nothing. */
   close(): void;
@@ -98,11 +129,24 @@ export async function openLine(pool: pg.Pool): Promise<Line> {
       throw new NetworkUnavailable('the sandbox network broke off', { cause });
     }
   };
+  const addressed = (call: CreateCall) => {
+    const { id, code } = postIds(call.platform, call.account.externalId, call.key, Date.now());
+    const account = call.account.externalId.replace(/^-100/, '');
+    return { id, permalink: permalinkOf(call.platform, { id, code, username: call.account.username, account }) };
+  };
   return {
+    schedule: async (call, { dueAt, visibleAt, knownAfterMs, fails }) => {
+      const { id, permalink } = addressed(call);
+      const { minMs = 0, maxMs = 0 } = rulesOf(call.platform).nativeWindow ?? {};
+      const own = values(call);
+      const native = [id, permalink, knownAfterMs, dueAt, visibleAt, minMs, maxMs, fails];
+      const [made] = await ask<CreatedPost & pg.QueryResultRow>('schedule', schedule, [...own, ...native]);
+      if (made !== undefined) return made;
+      const [first] = await ask<CreatedPost & pg.QueryResultRow>('repeat', repeat, own);
+      return first ?? null;
+    },
     create: async (call, visibleAfterMs) => {
-      const { id, code } = postIds(call.platform, call.account.externalId, call.key, Date.now());
-      const account = call.account.externalId.replace(/^-100/, '');
-      const permalink = permalinkOf(call.platform, { id, code, username: call.account.username, account });
+      const { id, permalink } = addressed(call);
       const own = values(call);
       const [made] = await ask<CreatedPost & pg.QueryResultRow>('create', create, [
         ...own,

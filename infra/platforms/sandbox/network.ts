@@ -28,6 +28,17 @@ export interface MeasuredPost {
   readonly ageMs: number;
 }
 
+/** A post that was handed to the network's own scheduler. */
+export interface ScheduledPost extends CreatedPost {
+  readonly state: 'scheduled' | 'published' | 'failed';
+}
+
+/** By the network's clock. */
+const networkNow = "(clock_timestamp() + (select offset_ms from sandbox.clock) * interval '1 millisecond')";
+const isUndone = 'exists (select from sandbox.undone u where u.platform = l.platform and u.post_id = l.post_id)';
+/** Milliseconds before its time from which a scheduled post can no longer be deleted. */
+const undoClosesMs = 20_000;
+
 /** Any constant: one process at a time makes the network's schema. */
 const schemaLock = 7_236_001;
 
@@ -107,6 +118,41 @@ export class Network {
     return row ?? null;
   }
 
+  /**
+   * The post that the network's own scheduler has for a target; null where it has none.
+   * @param nativeId its id; null: the post of the key
+   */
+  async scheduled(
+    platform: Platform,
+    targetId: string,
+    nativeId: string | null,
+    key: string,
+  ): Promise<ScheduledPost | null> {
+    const [row] = await this.#query<ScheduledPost & pg.QueryResultRow>(
+      `select l.post_id as "externalId", l.permalink, l.visible_at as "visibleAt",
+         case when l.visible_at <= ${networkNow} then 'published'
+           when l.native_fails and l.scheduled_for <= ${networkNow} then 'failed' else 'scheduled' end as state
+       from sandbox.ledger l where l.target_id = $2 and l.platform = $1 and l.outcome = 'created' and not ${isUndone}
+         and l.known_at <= clock_timestamp() and case when $3::text is null then l.client_key = $4 else l.post_id = $3 end
+       order by l.seq limit 1`,
+      [platform, targetId, nativeId, key],
+    );
+    return row ?? null;
+  }
+
+  /** Deletes a scheduled post. False: the network has it no longer, or publishes it too soon. */
+  async undo(platform: Platform, targetId: string, nativeId: string): Promise<boolean> {
+    const rows = await this.#query(
+      `insert into sandbox.undone (platform, post_id)
+       select l.platform, l.post_id from sandbox.ledger l
+       where l.target_id = $2 and l.platform = $1 and l.post_id = $3 and l.outcome = 'created'
+         and l.visible_at > ${networkNow} + ${undoClosesMs} * interval '1 millisecond'
+       on conflict do nothing returning post_id`,
+      [platform, targetId, nativeId],
+    );
+    return rows.length > 0;
+  }
+
   /** Whether this post of the account is visible, so that a reply can name it. */
   async shows(platform: Platform, accountId: string, postId: string): Promise<boolean> {
     const rows = await this.#query(
@@ -156,7 +202,8 @@ export class Network {
          greatest(0, extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms) as "ageMs"
        from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
        where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
-         and l.visible_at <= clock_timestamp()`,
+         and l.visible_at <= case when l.scheduled_for is null then clock_timestamp() else ${networkNow} end
+         and not ${isUndone}`,
       [platform, accountId, targetIds, now],
     );
     return { now, found };
@@ -207,11 +254,13 @@ export class Network {
     );
   }
 
-  /** Targets with more than one post of the same segment, hidden posts included. There must never be any. */
+  /**
+   * Targets with more than one post of the same segment, hidden and scheduled posts included. There must never be any.
+   */
   async duplicates(): Promise<{ targetId: string; posts: string[] }[]> {
     return this.#query<{ targetId: string; posts: string[] }>(
-      `select target_id as "targetId", array_agg(post_id order by seq) as posts from sandbox.ledger
-       where outcome = 'created' group by target_id, segment having count(*) > 1 order by min(seq)`,
+      `select target_id as "targetId", array_agg(post_id order by seq) as posts from sandbox.ledger l
+       where outcome = 'created' and not native_fails and not ${isUndone} group by target_id, segment having count(*) > 1 order by min(seq)`,
       [],
     );
   }

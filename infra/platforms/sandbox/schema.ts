@@ -5,7 +5,10 @@
  * makes a second post, and its row names the first one in `duplicate_of`. `media` holds the files with the values that
  * the network found in them; `reply_to` names the post that was replied to. `clock` has one row: how far the network's
  * clock is ahead of ours. `clock_offset_ms` is that offset at the call, so that a later move of the clock adds to the
- * age of the post. `comments` has one row for every comment call, and never changes either.
+ * age of the post. `scheduled_for` is the time of a post that was handed to the network's own scheduler: such a post
+ * becomes visible at `visible_at` by the network's clock, its offset counts as 0, and the network knows of it from
+ * `known_at` on. One that `native_fails` never becomes visible, and its time shows that it will not. `undone` names the scheduled posts that were deleted before their time. `comments` has one row for every
+ * comment call, and never changes either.
  */
 export const schema = `
 create schema if not exists sandbox;
@@ -54,6 +57,11 @@ do $$ begin
     where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'clock_offset_ms') then
     alter table sandbox.ledger add column clock_offset_ms bigint not null default 0;
   end if;
+  if not exists (select from information_schema.columns
+    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'scheduled_for') then
+    alter table sandbox.ledger add column scheduled_for timestamptz, add column known_at timestamptz,
+      add column native_fails boolean not null default false;
+  end if;
 end $$;
 create table if not exists sandbox.clock (
   one       boolean primary key default true check (one),
@@ -64,6 +72,12 @@ create table if not exists sandbox.removed (
   platform   text not null,
   post_id    text not null,
   removed_at timestamptz not null,
+  primary key (platform, post_id)
+);
+create table if not exists sandbox.undone (
+  platform  text not null,
+  post_id   text not null,
+  undone_at timestamptz not null default clock_timestamp(),
   primary key (platform, post_id)
 );
 create unique index if not exists ledger_one_post_a_key on sandbox.ledger (platform, client_key) where keyed and outcome = 'created';

@@ -106,10 +106,39 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
     TargetHandedToPlatform: [
       {
         type: 'target.handed_to_platform',
-        ofStream: ({ data }, { ids, dueAt }) => ({
+        ofStream: ({ data }, { ids }) => ({
           ...ids,
           attempts: data.attempt,
-          externalId: data.externalId,
+          nativeId: data.nativeId,
+          scheduledAt: data.dueAt,
+        }),
+      },
+    ],
+    TargetUndoRequested: [
+      {
+        type: 'target.undo_requested',
+        ofStream: ({ data }, { ids, dueAt }) => ({
+          ...ids,
+          then: data.then,
+          reason: data.reason,
+          scheduledAt: dueAt,
+          newScheduledAt: data.dueAt,
+        }),
+      },
+    ],
+    TargetUndoFailed: [
+      {
+        type: 'target.undo_failed',
+        ofStream: ({ data }, { ids }) => ({ ...ids, then: data.then, failure: short(data.failure) }),
+      },
+    ],
+    TargetScheduleModeChanged: [
+      {
+        type: 'target.schedule_mode_changed',
+        ofStream: ({ data }, { ids, dueAt }) => ({
+          ...ids,
+          scheduleMode: data.scheduleMode,
+          scheduleModeReason: data.scheduleModeReason,
           scheduledAt: dueAt,
         }),
       },
@@ -271,7 +300,6 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         return { ...subject, attempts: event.data.attempt, unknown: false };
       case 'TargetOutcomeUnknown':
         return { ...subject, unknown: true };
-      case 'TargetHandedToPlatform':
       case 'TargetPublished':
         return { ...subject, externalId: event.data.externalId };
       case 'TargetOutcomeSettled':

@@ -101,6 +101,24 @@ const away: Failure = {
   retryable: true,
 };
 
+const tooLate: Failure = {
+  ...noAnswer,
+  category: 'permission',
+  code: 'undo_too_late',
+  message: 'The network has published the scheduled post, or is about to, and no longer deletes it.',
+};
+const UndoThen = said(
+  OpenEnum(
+    'TargetUndoThen',
+    ['cancel', 'reschedule'],
+    'cancel: the target is canceled; reschedule: it is due at another time.',
+  ),
+  'What happens once the network has deleted the scheduled post.',
+);
+/** A network with a scheduler. */
+const onNative = { ...exampleTarget, platform: 'facebook' } as const;
+const exampleNativeId = '104857600000001_122093716334567';
+
 export const targetPublic = {
   'target.scheduled': publicEvent(
     'The service made a target of a post and gave it its due time.',
@@ -161,8 +179,48 @@ export const targetPublic = {
   ),
   'target.handed_to_platform': publicEvent(
     'The network’s own scheduler has the target and publishes it when it is due.',
-    Type.Object({ ...targetIds, attempts: Attempts, externalId: ExternalId, scheduledAt: ScheduledAt }),
-    { ...exampleTarget, attempts: 1, externalId: exampleNetworkId, scheduledAt: instants.due },
+    Type.Object({
+      ...targetIds,
+      attempts: Attempts,
+      nativeId: Type.String({ maxLength: 500, description: 'Id of the scheduled post on the network.' }),
+      scheduledAt: ScheduledAt,
+    }),
+    { ...onNative, attempts: 1, nativeId: exampleNativeId, scheduledAt: instants.due },
+  ),
+  'target.undo_requested': publicEvent(
+    'A target that the network’s own scheduler has is to be taken back: the network is asked to delete it.',
+    Type.Object({
+      ...targetIds,
+      then: UndoThen,
+      reason: said(Nullable(CancelReason), 'Why it is canceled; null where it is rescheduled.'),
+      scheduledAt: ScheduledAt,
+      newScheduledAt: said(Nullable(Instant), 'Its new time; null where it is canceled.'),
+    }),
+    { ...onNative, then: 'cancel', reason: 'requested', scheduledAt: instants.due, newScheduledAt: null },
+  ),
+  'target.undo_failed': publicEvent(
+    'The network did not delete a scheduled post: it has published the post, or publishes it at its time.',
+    Type.Object({ ...targetIds, then: UndoThen, failure: said(Failure, 'Why the post was not taken back.') }),
+    { ...onNative, then: 'cancel', failure: tooLate },
+  ),
+  'target.schedule_mode_changed': publicEvent(
+    'Another scheduler publishes the target: the network’s own one did not take it, or takes it now.',
+    Type.Object({
+      ...targetIds,
+      scheduleMode: said(planned.scheduleMode, 'The mode in use.'),
+      scheduleModeReason: said(
+        planned.scheduleModeReason,
+        'Why the requested mode is not in use, as a code; null where it is.',
+        { examples: ['outside_native_window'] },
+      ),
+      scheduledAt: ScheduledAt,
+    }),
+    {
+      ...onNative,
+      scheduleMode: 'managed',
+      scheduleModeReason: 'outside_native_window',
+      scheduledAt: instants.due,
+    },
   ),
   'target.published': publicEvent(
     'The network published a target.',

@@ -12,7 +12,7 @@ export const reschedulePostTarget = operation({
   tag: 'post-targets',
   summary: 'Move a target to another time',
   description:
-    'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. The next attempt starts at the new time, whatever `retryAt` was. Possible while the target is pending, rate_limited or awaiting_approval.',
+    'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. The next attempt starts at the new time, whatever `retryAt` was. Possible while the target is pending, rate_limited or awaiting_approval, and while the network’s own scheduler has it (`handed_to_platform`): then the answer says `undo: pending` and has the old time, until the network has deleted the post. A native target is handed over again at its new time where the network takes it, else it becomes managed; a managed target stays managed. A target that the network publishes within a minute, or that is about to be canceled: 409 `target_not_pending`.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

@@ -116,6 +116,7 @@ export async function* checksOf(
     // A schedule that was refused above gives no times.
     ...(isTimed ? { schedule, timezone } : { schedule: { ...schedule, type: 'now' }, timezone: 'UTC' }),
     scheduleMode,
+    variants: body.variants,
     now: call.now,
   });
   yield* refusals;

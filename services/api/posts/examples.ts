@@ -34,6 +34,7 @@ export const targetExample = {
   firstCommentExternalId: null,
   firstCommentIssue: null,
   title: null,
+  undo: null,
   content: 'Our winter menu is here.',
   mediaIds: [],
   overrides: {},

@@ -18,6 +18,7 @@ interface Wanted {
 }
 
 export interface Moved {
+  readonly now: string;
   readonly dueAt: string;
   readonly jitterSeconds: number;
 }
@@ -34,7 +35,7 @@ export const rescheduling = ({ scheduledAt, shiftMinutes }: Wanted): TargetActio
           ? { dueAt: shifted(state.common.dueAt, shiftMinutes ?? 0), jitterSeconds: state.common.jitterSeconds }
           : { dueAt: new Date(scheduledAt).toISOString(), jitterSeconds: 0 };
       checkDue(moved.dueAt, now, scheduledAt === undefined ? '/shiftMinutes' : '/scheduledAt');
-      return moved;
+      return { ...moved, now };
     },
     command: (moved, commandId) => ({ type: 'Reschedule', commandId, scheduledLocal: null, ...moved }),
     optional: true,
@@ -50,8 +51,8 @@ export const retrying: TargetAction<{ readonly now: string }> = {
   optional: true,
 };
 
-export const canceling: TargetAction<null> = {
-  accept: () => null,
-  command: () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
+export const canceling: TargetAction<{ readonly now: string }> = {
+  accept: (_loaded, now) => ({ now }),
+  command: ({ now }) => ({ type: 'Cancel', reason: 'requested', postRevision: null, now }),
   optional: false,
 };

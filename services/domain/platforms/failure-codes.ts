@@ -17,6 +17,9 @@ export const failureCodes = {
   processing_timeout: 'The network is still processing the post; nothing is visible yet.',
   content_changed:
     'The text changed after a call that may already have published the earlier text: compose a new post.',
+  outside_native_window: 'The network’s own scheduler takes no post for that time.',
+  native_publish_failed: 'The network’s own scheduler had the post and could not publish it at its time.',
+  undo_too_late: 'The network has published the scheduled post, or is about to, and no longer deletes it.',
   outcome_unknown: 'The network was called to publish, and the service does not know whether it published.',
 } as const;
 

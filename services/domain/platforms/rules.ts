@@ -58,6 +58,8 @@ export interface Capabilities {
 export interface NativeWindow {
   readonly minMs: number;
   readonly maxMs: number;
+  /** Override key → values with which the network's own scheduler takes no post. */
+  readonly refuses: Readonly<Record<string, readonly string[]>>;
 }
 
 /** What the adapter holds before the boundary call and can ask about after it. */

@@ -1,6 +1,14 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Fact } from '../decider.ts';
-import type { FirstComment, NetworkPost, TargetCommon, TargetState } from './state.ts';
+import { evolveNative } from './native.ts';
+import {
+  applied,
+  type FirstComment,
+  type NetworkPost,
+  remember,
+  type TargetCommon,
+  type TargetState,
+} from './state.ts';
 
 export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState => {
   if (event.type === 'TargetScheduled') return state.status === 'none' ? scheduled(event.data) : state;
@@ -76,9 +84,10 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return pending({ ...common, defers: common.defers + 1 }, retryAt);
     }
     case 'TargetOutcomeUnknown': {
-      if (state.status !== 'publishing') return state;
+      if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
       const { takeover, boundary } = state;
-      return { status: 'outcome_unknown', takeover, boundary, unknownSince: fact.occurredAt, common };
+      const nativeId = state.status === 'handed_to_platform' ? state.nativeId : null;
+      return { status: 'outcome_unknown', takeover, boundary, unknownSince: fact.occurredAt, nativeId, common };
     }
     case 'TargetOutcomeSettled': {
       const { outcome, externalId, permalink, publishedAt, failure } = event.data;
@@ -89,13 +98,16 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetRemovedOnPlatform':
       return state.status === 'published' ? { ...state, removedAt: event.data.observedAt } : state;
+    case 'TargetHandedToPlatform':
+    case 'TargetUndoRequested':
+    case 'TargetUndoFailed':
+    case 'TargetScheduleModeChanged':
+      return evolveNative(state, event, fact);
     case 'TargetFirstCommentScheduled':
     case 'TargetFirstCommentStarted':
     case 'TargetFirstCommentPosted':
     case 'TargetFirstCommentFailed':
       return state.status === 'published' ? { ...state, firstComment: commentOf(event) } : state;
-    case 'TargetHandedToPlatform':
-      return state;
   }
 };
 
@@ -125,16 +137,6 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
     publishedSegments: [],
     appliedCommands: [],
   });
-
-const applied = (common: TargetCommon, postRevision: number): TargetCommon => ({
-  ...common,
-  appliedRevision: Math.max(common.appliedRevision, postRevision),
-});
-
-const remember = (common: TargetCommon, { commandId }: Fact): TargetCommon => ({
-  ...common,
-  appliedCommands: [...common.appliedCommands, commandId],
-});
 
 /** Each segment has as many attempts as a single post. */
 const withSegment = (common: TargetCommon, post: NetworkPost): TargetCommon => ({

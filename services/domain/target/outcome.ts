@@ -1,6 +1,7 @@
 import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { commentAfter } from './first-comment.ts';
+import { tooLateToHandOver } from './native.ts';
 import { type Claim, claimOf, type NetworkPost, requireClaim, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
@@ -65,7 +66,10 @@ export interface RecordRateLimited extends Claim {
 export const recordRateLimited = (command: RecordRateLimited, state: TargetState): readonly TargetEvent[] => {
   const target = requireClaim(state, command);
   const { retryAt, failure, policy } = command;
-  if (target.common.rateLimits >= policy.maxRateLimits) return [failedWith(target, failure)];
+  const mayRepeat = target.common.rateLimits < policy.maxRateLimits;
+  const late = tooLateToHandOver(target, failure, mayRepeat ? retryAt : null, retryAt);
+  if (late !== null) return late;
+  if (!mayRepeat) return [failedWith(target, failure)];
   return [{ type: 'TargetRateLimited', data: { ...claimOf(target), retryAt, failure } }];
 };
 
@@ -84,8 +88,11 @@ export const recordDeferred = (command: RecordDeferred, state: TargetState): rea
   }
   const { now, failure, policy } = command;
   const delay = policy.deferDelaysMs[target.common.defers];
-  if (delay === undefined) return [failedWith(target, failure)];
-  const retryAt = new Date(Date.parse(now) + delay * (1 + policy.jitter / 10)).toISOString();
+  const retryAt =
+    delay === undefined ? null : new Date(Date.parse(now) + delay * (1 + policy.jitter / 10)).toISOString();
+  const late = tooLateToHandOver(target, failure, retryAt, now);
+  if (late !== null) return late;
+  if (retryAt === null) return [failedWith(target, failure)];
   return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } }];
 };
 

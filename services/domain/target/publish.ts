@@ -1,5 +1,6 @@
 import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
+import { fallBack } from './native.ts';
 import { attemptAt, type Claim, claimOf, requireClaim, type TargetState } from './state.ts';
 import { failureOfThread, requireNextSegment } from './thread.ts';
 
@@ -14,6 +15,9 @@ export const start = ({ now }: Start, state: TargetState): readonly TargetEvent[
   if (state.status !== 'pending') throw new Rejection('not_claimable', `A ${state.status} target cannot be claimed.`);
   const at = attemptAt(state);
   if (at > now) throw new Rejection('not_due', `It is due at ${at}.`);
+  if (fallBack({ type: 'FallBack', now }, state).length > 0) {
+    throw new Rejection('too_late_to_hand_over', 'The network’s own scheduler takes no post for that time.');
+  }
   return [{ type: 'TargetPublishStarted', data: { attempt: state.common.attempts + 1, takeover: 0 } }];
 };
 

@@ -1,5 +1,6 @@
 import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
+import { modeAt, undoToCancel, undoToReschedule } from './native.ts';
 import {
   openStatuses,
   requireScheduled,
@@ -28,6 +29,7 @@ export const schedule = (
 export interface Reschedule {
   readonly type: 'Reschedule';
   readonly commandId: string;
+  readonly now: string;
   readonly dueAt: string;
   readonly scheduledLocal: string | null;
   readonly jitterSeconds: number;
@@ -37,22 +39,26 @@ export const reschedule = (command: Reschedule, state: TargetState): readonly Ta
   const target = requireScheduled(state);
   const { common } = target;
   if (common.appliedCommands.includes(command.commandId)) return [];
+  if (target.status === 'handed_to_platform') return undoToReschedule(target, command);
   requireOpen(target, 'rescheduled');
-  const { dueAt, scheduledLocal, jitterSeconds } = command;
+  const { dueAt, scheduledLocal, jitterSeconds, now } = command;
   const retryAt = target.status === 'pending' || target.status === 'rate_limited' ? target.retryAt : null;
   if (retryAt === null && common.dueAt === dueAt && common.jitterSeconds === jitterSeconds) return [];
-  return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }];
+  return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }, ...modeAt(common, dueAt, now)];
 };
 
 export interface Cancel {
   readonly type: 'Cancel';
   readonly reason: 'requested' | 'client_archived' | 'account_disconnected' | 'post_canceled';
   readonly postRevision: number | null;
+  readonly now: string;
 }
 
-export const cancel = ({ reason, postRevision }: Cancel, state: TargetState): readonly TargetEvent[] => {
+export const cancel = (command: Cancel, state: TargetState): readonly TargetEvent[] => {
+  const { reason, postRevision } = command;
   const target = requireScheduled(state);
   if (target.status === 'canceled') return [];
+  if (target.status === 'handed_to_platform') return undoToCancel(target, command);
   requireOpen(target, 'canceled');
   return [{ type: 'TargetCanceled', data: { reason, postRevision } }];
 };
@@ -103,7 +109,10 @@ export const retry = ({ commandId, now }: Retry, state: TargetState): readonly T
   if (status !== 'failed' && status !== 'rate_limited') {
     throw new Rejection('target_not_retryable', `A ${status} target cannot be retried.`);
   }
-  return [{ type: 'TargetRequeued', data: { by: 'retry', dueAt: now } }];
+  const managed = modeAt(common, common.dueAt, now);
+  // What was to be handed over and can no longer be is published at its time, not before.
+  const dueAt = managed.length > 0 && common.dueAt > now ? common.dueAt : now;
+  return [{ type: 'TargetRequeued', data: { by: 'retry', dueAt } }, ...managed];
 };
 
 /** The publisher requeues the target when the network allows a retry. */

@@ -1,6 +1,7 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { commentAfter } from './first-comment.ts';
+import { handedOver, settleHandedOver } from './native.ts';
 import { requireScheduled, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
@@ -21,6 +22,8 @@ export interface Settle {
         readonly publishedAt: string;
       }
     | { readonly kind: 'failed'; readonly failure: Failure }
+    /** The network's own scheduler has the post. */
+    | { readonly kind: 'handed_over'; readonly nativeId: string }
     /** `proof`: the network reports that this attempt can never appear; without proof the outcome stays unknown. */
     | { readonly kind: 'absent'; readonly proof: boolean };
 }
@@ -29,15 +32,26 @@ type SettledOutcome = Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['da
 
 export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
   const target = requireScheduled(state);
-  if (target.status !== 'outcome_unknown') {
-    throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
-  }
   const { outcome, by, now, commentDueAt = null } = command;
-  if (by === 'admin') requireUnknownSegment(target, command);
   const settled = (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>): TargetEvent => ({
     type: 'TargetOutcomeSettled',
     data: { by, externalId: null, permalink: null, publishedAt: null, failure: null, ...said },
   });
+  if (target.status === 'handed_to_platform' && by === 'reconcile') {
+    if (outcome.kind === 'published') {
+      const comment = commentAfter(commentDueAt, outcome.externalId);
+      return [...settleHandedOver(target, settled(publishedAs(outcome))), ...comment];
+    }
+    if (outcome.kind === 'failed') {
+      return settleHandedOver(target, settled({ outcome: 'failed', failure: outcome.failure }));
+    }
+    return [];
+  }
+  if (target.status !== 'outcome_unknown') {
+    throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
+  }
+  if (by === 'admin') requireUnknownSegment(target, command);
+  if (outcome.kind === 'handed_over') return [handedOver(target, outcome.nativeId)];
   if (outcome.kind === 'absent') return outcome.proof ? [settled({ outcome: 'absent' })] : [];
   if (outcome.kind === 'failed') {
     return [settled({ outcome: 'failed', failure: failureOfThread(target, outcome.failure) })];
@@ -61,6 +75,9 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   if (head !== null) return [event, ...published(head)];
   return [event, { type: 'TargetRequeued', data: { by: 'schedule', dueAt: now } }];
 };
+
+const publishedAs = ({ externalId, permalink, publishedAt }: Extract<Settle['outcome'], { kind: 'published' }>) =>
+  ({ outcome: 'published', externalId, permalink, publishedAt }) as const;
 
 /** A person settles one segment of a thread. When the command arrives, another segment may be the unknown one. */
 const requireUnknownSegment = (

@@ -1,5 +1,5 @@
-import type { Failure, PlannedTarget, Segment, TargetStatus } from '#schemas/target.ts';
-import { Rejection } from '../decider.ts';
+import type { Failure, PlannedTarget, Segment, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import { type Fact, Rejection } from '../decider.ts';
 
 /** A step of an attempt that its worker recorded before the next one. */
 export interface TargetCheckpoint {
@@ -40,6 +40,21 @@ export type FirstComment =
   | { readonly status: 'due'; readonly try: number; readonly dueAt: string }
   /** The call may be under way until the deadline. */
   | { readonly status: 'calling'; readonly try: number; readonly deadline: string };
+/** What becomes of a target once its scheduled post is deleted on the network. */
+export type UndoRequest = { readonly requestedAt: string } & (
+  | {
+      readonly then: 'cancel';
+      readonly reason: CancelReason;
+      readonly postRevision: number | null;
+    }
+  | {
+      readonly then: 'reschedule';
+      readonly dueAt: string;
+      readonly scheduledLocal: string | null;
+      readonly jitterSeconds: number;
+    }
+);
+export type CancelReason = Extract<TargetEvent, { type: 'TargetCanceled' }>['data']['reason'];
 
 type Situation =
   | { readonly status: 'awaiting_approval' }
@@ -63,6 +78,17 @@ type Situation =
       readonly takeover: number;
       readonly boundary: TargetCheckpoint | null;
       readonly unknownSince: string;
+      /** Id of the scheduled post on the network; null: none was handed over, or the answer was lost. */
+      readonly nativeId: string | null;
+    }
+  | {
+      readonly status: 'handed_to_platform';
+      readonly takeover: number;
+      readonly nativeId: string;
+      /** Of the hand-over. */
+      readonly boundary: TargetCheckpoint | null;
+      /** Null: nobody wants the post back. */
+      readonly undo: UndoRequest | null;
     }
   | ({
       readonly status: 'published';
@@ -86,17 +112,22 @@ export interface Claim {
   readonly takeover: number;
 }
 
-export const claimOf = ({ common, takeover }: TargetIn<'publishing' | 'outcome_unknown'>): Claim => ({
+export const claimOf = ({
+  common,
+  takeover,
+}: TargetIn<'publishing' | 'outcome_unknown' | 'handed_to_platform'>): Claim => ({
   attempt: common.attempts,
   takeover,
 });
 
+const atOnce = new Date(0).toISOString();
+
 /**
  * The instant from which the attempt may be claimed. A retry, a rate limit and a deferral set `retryAt` alone, so that
- * `dueAt` stays the time that was planned.
+ * `dueAt` stays the time that was planned. A post for the network's own scheduler is handed over at once.
  */
 export const attemptAt = ({ retryAt, common }: TargetIn<'pending' | 'publishing' | 'rate_limited'>): string =>
-  retryAt ?? common.dueAt;
+  retryAt ?? (common.scheduleMode === 'native' ? atOnce : common.dueAt);
 
 /** Why a change of many targets passes over one: its status, or that a segment of its thread is published. */
 export type SkipReason = TargetStatus | 'segment_published';
@@ -140,3 +171,13 @@ export const requireClaim = (state: TargetState, claim: Claim): TargetIn<'publis
   }
   return state;
 };
+
+export const applied = (common: TargetCommon, postRevision: number): TargetCommon => ({
+  ...common,
+  appliedRevision: Math.max(common.appliedRevision, postRevision),
+});
+
+export const remember = (common: TargetCommon, { commandId }: Fact): TargetCommon => ({
+  ...common,
+  appliedCommands: [...common.appliedCommands, commandId],
+});

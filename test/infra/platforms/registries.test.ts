@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import * as domain from '#domain/platforms/networks.ts';
 import { rules } from '#domain/platforms/registry.ts';
+import { imitations } from '#infra/platforms/sandbox/imitations.ts';
 import * as sandbox from '#infra/platforms/sandbox/networks.ts';
 import { platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
@@ -24,6 +25,14 @@ suite('registries of networks', (t) => {
     for (const platform of platforms) {
       for (const file of ['index.ts', 'media.ts', 'insights.ts'])
         equal(existsSync(path.join(root, folder, platform, file)), true, `${platform}/${file}`);
+    }
+  });
+
+  t('a network is said to take native posts exactly where it has a window and the sandbox a scheduler', () => {
+    for (const platform of platforms) {
+      const { capabilities, nativeWindow } = rules[platform];
+      equal(nativeWindow !== null, capabilities.native, platform);
+      equal(imitations[platform].scheduler !== undefined, capabilities.native, platform);
     }
   });
 

@@ -7,6 +7,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import { nativeSuite } from '#contracts/ports/platform-native.suite.ts';
 import { capabilities, rules } from '#domain/platforms/index.ts';
 import { faultsOf, SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
@@ -35,39 +36,48 @@ const account = (platform: Platform, username = 'acme') => {
 const asking: readonly Platform[] = ['instagram', 'facebook', 'youtube'];
 const short = { boundaryDeadlineMs: 400, pollMs: 20 } as const;
 
+/** One network in a database of its own, for the suites of the port. */
+const harness = async () => {
+  const db = await testDatabase();
+  const opened: SandboxNetwork[] = [];
+  const open = async () => {
+    const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short });
+    opened.push(network);
+    await network.migrate();
+    return network;
+  };
+  const reader = await open();
+  return {
+    open,
+    close: async () => {
+      await Promise.all(opened.map((network) => network.close()));
+      await db.drop();
+    },
+    posts: async (targetId: string) =>
+      (await reader.creates(targetId)).flatMap(({ outcome, postId }) =>
+        outcome === 'created' && postId ? [postId] : [],
+      ),
+    comments: async (targetId: string) =>
+      (await reader.comments([targetId])).flatMap(({ outcome, commentId }) =>
+        outcome === 'created' && commentId ? [commentId] : [],
+      ),
+    scripted: (fault: string, ms?: number) => `Hi [[sandbox:${fault} once${ms === undefined ? '' : ` ${ms}ms`}]]`,
+    platforms,
+    account: (platform: Platform) => account(platform),
+    silent: (platform: Platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
+    overrides: required,
+    media: needed,
+    now: async () => (await reader.now()).getTime(),
+    pass: (ms: number) => reader.advance(ms),
+  };
+};
+
 suite('sandbox network as a platform', (t) => {
-  platformSuite(t, async () => {
-    const db = await testDatabase();
-    const opened: SandboxNetwork[] = [];
-    const open = async () => {
-      const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short });
-      opened.push(network);
-      await network.migrate();
-      return network;
-    };
-    const reader = await open();
-    return {
-      open,
-      close: async () => {
-        await Promise.all(opened.map((network) => network.close()));
-        await db.drop();
-      },
-      posts: async (targetId) =>
-        (await reader.creates(targetId)).flatMap(({ outcome, postId }) =>
-          outcome === 'created' && postId ? [postId] : [],
-        ),
-      comments: async (targetId) =>
-        (await reader.comments([targetId])).flatMap(({ outcome, commentId }) =>
-          outcome === 'created' && commentId ? [commentId] : [],
-        ),
-      scripted: (fault, ms) => `Hi [[sandbox:${fault} once${ms === undefined ? '' : ` ${ms}ms`}]]`,
-      platforms,
-      account: (platform) => account(platform),
-      silent: (platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
-      overrides: required,
-      media: needed,
-    };
-  });
+  platformSuite(t, harness);
+});
+
+suite('sandbox network as a scheduler', (t) => {
+  nativeSuite(t, harness);
 });
 
 suite('sandbox network', (t) => {

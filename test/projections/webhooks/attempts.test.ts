@@ -58,10 +58,15 @@ const asks: Readonly<Record<string, Ask>> = {
   requeue: () => ({ type: 'Requeue', now: far }),
   retry: () => ({ type: 'Retry', commandId: randomUUID(), now: at(1) }),
   move: (now) => ({
-    ...{ type: 'Reschedule', commandId: randomUUID(), dueAt: at(now.status === 'none' ? 0 : now.common.attempts + 1) },
+    ...{
+      type: 'Reschedule',
+      now: '2026-01-01T00:00:00.000Z',
+      commandId: randomUUID(),
+      dueAt: at(now.status === 'none' ? 0 : now.common.attempts + 1),
+    },
     ...{ scheduledLocal: null, jitterSeconds: 0 },
   }),
-  cancel: () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
+  cancel: () => ({ type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' }),
   remove: () => ({ type: 'RecordRemoved', observedAt: far }),
 };
 /** What is likely next, so that histories are long. */

@@ -106,9 +106,37 @@ suite('published: targets', (t) => {
     await given(scheduled, started)
       .when(target('TargetOutcomeUnknown', { ...second, reconcileAt: at(15) }))
       .gives({ 'target.outcome_unknown': { ...whole, reconcileAt: at(15) } });
+  });
+
+  t('a hand-over, its undo, and a target that is managed after all', async () => {
+    const handed = target('TargetHandedToPlatform', { ...claim, nativeId: 'n-1', dueAt: at(0) });
     await given(scheduled, started)
-      .when(target('TargetHandedToPlatform', { ...claim, externalId: 'x-1' }))
-      .gives({ 'target.handed_to_platform': { ...ids, attempts: 1, externalId: 'x-1', scheduledAt: at(0) } });
+      .when(handed)
+      .gives({ 'target.handed_to_platform': { ...ids, attempts: 1, nativeId: 'n-1', scheduledAt: at(0) } });
+    const none = { reason: null, postRevision: null, dueAt: null, scheduledLocal: null, jitterSeconds: null };
+    await given(scheduled, started, handed)
+      .when(target('TargetUndoRequested', { ...none, then: 'cancel', reason: 'requested' }))
+      .gives({
+        'target.undo_requested': {
+          ...ids,
+          ...{ then: 'cancel', reason: 'requested', scheduledAt: at(0), newScheduledAt: null },
+        },
+      });
+    await given(scheduled, started, handed)
+      .when(target('TargetUndoRequested', { ...none, then: 'reschedule', dueAt: at(9), jitterSeconds: 0 }))
+      .gives({
+        'target.undo_requested': {
+          ...ids,
+          ...{ then: 'reschedule', reason: null, scheduledAt: at(0), newScheduledAt: at(9) },
+        },
+      });
+    await given(scheduled, started, handed)
+      .when(target('TargetUndoFailed', { then: 'cancel', failure }))
+      .gives({ 'target.undo_failed': { ...ids, then: 'cancel', failure } });
+    const mode = { scheduleMode: 'managed', scheduleModeReason: 'outside_native_window' };
+    await given(scheduled)
+      .when(target('TargetScheduleModeChanged', mode))
+      .gives({ 'target.schedule_mode_changed': { ...ids, ...mode, scheduledAt: at(0) } });
   });
 
   t('an unknown outcome that was reconciled', async () => {

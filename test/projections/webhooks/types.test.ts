@@ -21,6 +21,7 @@ import {
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { Envelope, eventTypes, isKnownFilter, matches, publicEvents } from '#schemas/http/webhook-events.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { EventFilter } from '#schemas/webhook.ts';
 import { asyncapiOf } from '#services/api/contract/asyncapi.ts';
@@ -41,7 +42,8 @@ const given = [
   ...['post.created', 'post.updated', 'post.scheduled', 'post.published', 'post.partially_published'],
   ...['post.failed', 'post.canceled'],
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
-  ...['target.publishing', 'target.handed_to_platform', 'target.published', 'target.failed'],
+  ...['target.publishing', 'target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
+  ...['target.schedule_mode_changed', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
   ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'],
   ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined', 'media.deleted'],
@@ -291,18 +293,34 @@ suite('webhooks and state agree', (t) => {
     const [targetId, accountId, clientId, postId] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     const policy = { deferDelaysMs: [30_000], maxRateLimits: 2, jitter: 0.5 };
     const there = { externalId: 'e1', permalink: null, publishedAt: at(101) };
-    const schedule: TargetCommand = {
+    const schedule = (over: Partial<PlannedTarget>): TargetCommand => ({
       type: 'Schedule',
-      planned: planned({ targetId, accountId, clientId, dueAt: at(10) }),
+      planned: planned({ targetId, accountId, clientId, dueAt: at(10), ...over }),
       postId,
       postRevision: 3,
-    };
+    });
+    const native = { platform: 'facebook', scheduleMode: 'native', dueAt: at(9_000) } as const;
+    const first = { attempt: 1, takeover: 0 };
+    /** Handed over already: the network's own scheduler has it. */
+    const handedOver: readonly TargetCommand[] = [
+      schedule(native),
+      { type: 'Start', now: at(0) },
+      { type: 'Checkpoint', ...first, step: 'boundary', data: null, deadline: at(30) },
+      { type: 'RecordHandedOver', ...first, nativeId: 'n1' },
+    ];
+    const starts = [[schedule({})], [schedule(native)], handedOver];
     const commands: fc.Arbitrary<TargetCommand> = fc.oneof(
       { weight: 3, arbitrary: fc.constant<TargetCommand>({ type: 'Start', now: at(900) }) },
       fc.constantFrom<TargetCommand>(
-        { type: 'Cancel', reason: 'requested', postRevision: null },
+        { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' },
         { type: 'Requeue', now: at(300) },
         { type: 'RefuseAtClaim', failure },
+        { type: 'FallBack', now: at(8_900) },
+        { type: 'RecordUndone', now: at(900) },
+        { type: 'RecordUndoFailed', failure },
+        { type: 'RecordNativeUnknown', failure, reconcileAt: at(131) },
+        { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'handed_over', nativeId: 'n2' } },
+        { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'published', ...there } },
         { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'absent', proof: true } },
         { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'failed', failure } },
         { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'published', ...there, externalId: null } },
@@ -311,13 +329,14 @@ suite('webhooks and state agree', (t) => {
       fc.tuple(fc.uuid(), small).map(
         ([commandId, n]): TargetCommand => ({
           type: 'Reschedule',
+          now: '2026-01-01T00:00:00.000Z',
           commandId,
           dueAt: at(20 + n),
           scheduledLocal: null,
           jitterSeconds: 0,
         }),
       ),
-      fc.tuple(small, small, fc.integer({ min: 0, max: 6 })).map(([attempt, takeover, which]): TargetCommand => {
+      fc.tuple(small, small, fc.integer({ min: 0, max: 8 })).map(([attempt, takeover, which]): TargetCommand => {
         const claim = { attempt: Math.max(1, attempt - 1), takeover: Math.max(0, takeover - 2) };
         const all: readonly TargetCommand[] = [
           { type: 'TakeOver', ...claim },
@@ -327,6 +346,8 @@ suite('webhooks and state agree', (t) => {
           { type: 'RecordRateLimited', ...claim, retryAt: at(200), failure, policy },
           { type: 'RecordDeferred', ...claim, now: at(60), failure, policy },
           { type: 'RecordUnknown', ...claim, failure, reconcileAt: at(131) },
+          { type: 'RecordHandedOver', ...claim, nativeId: 'n1' },
+          { type: 'RecordOutsideWindow', ...claim, now: at(900), failure },
         ];
         return all[which] ?? { type: 'TakeOver', ...claim };
       }),
@@ -334,18 +355,22 @@ suite('webhooks and state agree', (t) => {
     const tellsOf: Readonly<Record<TargetState['status'], readonly string[]>> = {
       none: [],
       awaiting_approval: ['target.held'],
-      pending: ['target.scheduled', 'target.rescheduled', 'target.deferred', 'target.requeued'],
+      pending: [
+        ...['target.scheduled', 'target.rescheduled', 'target.deferred', 'target.requeued'],
+        'target.schedule_mode_changed',
+      ],
       publishing: ['target.publishing'],
       rate_limited: ['target.rate_limited'],
       outcome_unknown: ['target.outcome_unknown'],
+      handed_to_platform: ['target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
       published: ['target.published'],
       failed: ['target.failed'],
       canceled: ['target.canceled'],
     };
     const seen = new Set<string>();
     fc.assert(
-      fc.property(fc.array(commands, { minLength: 10, maxLength: 40 }), (all) => {
-        carryOut(target, targetId, [schedule, ...all], ({ before, after, event, types, history }) => {
+      fc.property(fc.array(commands, { minLength: 10, maxLength: 40 }), fc.constantFrom(...starts), (all, start) => {
+        carryOut(target, targetId, [...start, ...all], ({ before, after, event, types, history }) => {
           if (after.status === 'none') throw new Error('it was scheduled');
           const [type, ...more] = types;
           deepEqual(more, []);
@@ -367,7 +392,7 @@ suite('webhooks and state agree', (t) => {
       }),
       { seed: seeded('target payloads').seed, numRuns: 1_000 },
     );
-    const never = ['target.held', 'target.released', 'target.revised', 'target.handed_to_platform'];
+    const never = ['target.held', 'target.released', 'target.revised'];
     const after = ['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'];
     deepEqual(
       typesOfKind('target').filter((type) => !seen.has(type) && !after.includes(type)),

@@ -230,7 +230,7 @@ suite('posts over HTTP', (t) => {
     }
   });
 
-  t('native falls back to managed with a warning', async () => {
+  t('native stays managed on a network without a scheduler, with a reason', async () => {
     const made = await create({ scheduleMode: 'native' });
     assert.equal(made.data.scheduleMode, 'native');
     for (const target of made.data.targets as { scheduleMode: string; scheduleModeReason: string }[]) {

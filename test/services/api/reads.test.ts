@@ -143,7 +143,7 @@ suite('reads over HTTP', (t) => {
     const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
     const commands: readonly TargetCommand[] = [
       { type: 'Schedule', planned, postId, postRevision: 0 },
-      { type: 'Cancel', reason: 'requested', postRevision: null },
+      { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' },
     ];
     for (const command of commands)
       await execute(world.store, target, targetId, command, context, { partitionKey: postId });

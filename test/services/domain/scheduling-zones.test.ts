@@ -82,6 +82,7 @@ const input = (schedule: Partial<PlanInput['schedule']>, more: Partial<PlanInput
   schedule: { type: 'at', ...none, ...schedule },
   timezone: 'UTC',
   scheduleMode: 'managed',
+  variants: [],
   now,
   ...more,
 });

@@ -37,6 +37,7 @@ const input = (schedule: Partial<PlanInput['schedule']>, more: Partial<PlanInput
   },
   timezone: 'UTC',
   scheduleMode: 'managed',
+  variants: [],
   now,
   ...more,
 });
@@ -215,19 +216,43 @@ suite('scheduling', (t) => {
     );
   });
 
-  t('native falls back to managed with a reason', () => {
+  t('native is handed over inside the network’s window; elsewhere it is managed, with a reason', () => {
     const destinations = [account(1, { platform: 'facebook' }), account(2, { platform: 'youtube' }), account(3)];
-    const modes = (scheduleMode: PlanInput['scheduleMode']) =>
-      planOf(input({}, { scheduleMode, destinations })).targets.map((one) => [
-        one.scheduleMode,
-        one.scheduleModeReason,
-      ]);
-    assert.deepEqual(modes('native'), [
-      ['managed', 'native_not_available'],
-      ['managed', 'native_not_available'],
-      ['managed', 'platform_has_no_scheduler'],
-    ]);
-    assert.deepEqual(modes('managed'), Array(3).fill(['managed', null]));
+    const modes = (schedule: Partial<PlanInput['schedule']>, more: Partial<PlanInput> = {}) =>
+      planOf(input(schedule, { scheduleMode: 'native', destinations, ...more })).targets.map(
+        ({ scheduleMode, scheduleModeReason }) => (scheduleMode === 'native' ? 'native' : scheduleModeReason),
+      );
+    const after = (ms: number) => ({
+      type: 'at' as const,
+      scheduledAt: new Date(Date.parse(now) + ms).toISOString(),
+    });
+    const none = 'platform_has_no_scheduler';
+    const outside = 'outside_native_window';
+    const minute = 60_000;
+    const day = 86_400_000;
+    assert.deepEqual(modes({}), ['due_now', 'due_now', none]);
+    // Jitter may move a post that is wanted now into the window, and it is not handed over all the same.
+    assert.deepEqual(modes({ spreadMinutes: 720 }), ['due_now', 'due_now', none]);
+    assert.deepEqual(modes(after(0)), ['due_now', 'due_now', none]);
+    assert.deepEqual(modes(after(1)), [outside, outside, none]);
+    assert.deepEqual(modes(after(10 * minute - 1)), [outside, outside, none]);
+    assert.deepEqual(modes(after(10 * minute)), ['native', outside, none]);
+    assert.deepEqual(modes(after(15 * minute - 1)), ['native', outside, none]);
+    assert.deepEqual(modes(after(15 * minute)), ['native', 'native', none]);
+    assert.deepEqual(modes(after(29 * day)), ['native', 'native', none]);
+    assert.deepEqual(modes(after(29 * day + 1)), [outside, 'native', none]);
+    const variant = (platform: 'facebook' | 'youtube', overrides: Record<string, unknown>) => ({
+      variants: [{ platform, contentOverride: null, mediaIdsOverride: null, overrides }],
+    });
+    const soon = after(day);
+    const refused = 'setting_not_schedulable';
+    assert.deepEqual(modes(soon, variant('facebook', { contentType: 'story' })), [refused, 'native', none]);
+    assert.deepEqual(modes(soon, variant('facebook', { contentType: 'reel' })), ['native', 'native', none]);
+    assert.deepEqual(modes(soon, variant('youtube', { privacyStatus: 'unlisted' })), ['native', refused, none]);
+    assert.deepEqual(modes(soon, variant('youtube', { privacyStatus: 'private' })), ['native', refused, none]);
+    assert.deepEqual(modes(soon, variant('youtube', { privacyStatus: 'public' })), ['native', 'native', none]);
+    const managed = planOf(input(soon, { destinations })).targets;
+    assert.ok(managed.every((one) => one.scheduleMode === 'managed' && one.scheduleModeReason === null));
   });
 
   t('an impossible schedule gives a named issue', () => {

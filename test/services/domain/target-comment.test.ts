@@ -267,7 +267,7 @@ suite('first comment of a target', (t) => {
       { ...lapse, now: at(119) },
       { type: 'RecordRemoved', observedAt: at(115) },
       { type: 'Retry', commandId: 'r', now: at(150) },
-      { type: 'Cancel', reason: 'requested', postRevision: null },
+      { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' },
     );
     const commands = fc.oneof(
       { weight: 6, arbitrary: fc.constant(start) },

@@ -208,11 +208,11 @@ suite('target that is a thread', (t) => {
     const waiting = [...oneOut, deferred];
     equal(isOpen(state(waiting)), false);
     given(waiting)
-      .when({ type: 'Cancel', reason: 'requested', postRevision: null })
+      .when({ type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' })
       .refused('target_not_pending', 'a segment is out');
     const move = { commandId: 'c', dueAt: at(500), scheduledLocal: null, jitterSeconds: 0 };
     given(waiting)
-      .when({ type: 'Reschedule', ...move })
+      .when({ type: 'Reschedule', now: '2026-01-01T00:00:00.000Z', ...move })
       .refused('target_not_pending');
     const revision = { type: 'Revise', postRevision: 9, time: null, now: at(0) } as const;
     for (const events of [waiting, [...oneOut, failed('Segment 1 of the thread is out')]])
@@ -267,7 +267,12 @@ suite('target that is a thread', (t) => {
       fc.boolean().map((proof) => settle({ kind: 'absent', proof })),
       small.map((index) => settle({ kind: 'published', ...post(index) })),
       fc.constant<TargetCommand>({ type: 'Requeue', now: at(900) }),
-      fc.constant<TargetCommand>({ type: 'Cancel', reason: 'requested', postRevision: null }),
+      fc.constant<TargetCommand>({
+        type: 'Cancel',
+        reason: 'requested',
+        postRevision: null,
+        now: '2026-01-01T00:00:00.000Z',
+      }),
       fc.uuid().map((commandId): TargetCommand => ({ type: 'Retry', commandId, now: at(100) })),
     );
     let whole = 0;

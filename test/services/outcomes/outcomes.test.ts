@@ -75,7 +75,7 @@ suite('outcomes', (t) => {
     const [a = '', b = '', c = ''] = targetIds;
     await publish(postId, a);
     await act(postId, b, { type: 'RefuseAtClaim', failure });
-    await act(postId, c, { type: 'Cancel', reason: 'requested', postRevision: null });
+    await act(postId, c, { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' });
     await is(postId, 'partially_published');
     await act(postId, b, { type: 'Retry', commandId: uuidv7(), now: new Date(later()).toISOString() });
     await is(postId, 'publishing');
@@ -110,7 +110,13 @@ suite('outcomes', (t) => {
 
   t('a batch that was recorded in part appends only the rest, with its own ids', async () => {
     const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
-    for (const id of targetIds) await act(postId, id, { type: 'Cancel', reason: 'requested', postRevision: null });
+    for (const id of targetIds)
+      await act(postId, id, {
+        type: 'Cancel',
+        reason: 'requested',
+        postRevision: null,
+        now: '2026-01-01T00:00:00.000Z',
+      });
     const events = await targetEvents(targetIds);
     await recordOutcomes(world.store, events.slice(0, 2));
     await recordOutcomes(world.store, events);

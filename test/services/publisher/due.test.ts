@@ -156,6 +156,35 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     }
   });
 
+  t('hand-overs, verifications and undos are found by the same index, beside many handed-over targets', async () => {
+    await add({
+      rows: parked,
+      status: 'handed_to_platform',
+      platform: 'facebook',
+      at: `now() + n * interval '1 minute'`,
+    });
+    const [toHandOver = ''] = await add({ platform: 'facebook', at: `now() - interval '3 s'` });
+    const [toVerify = ''] = await add({
+      status: 'handed_to_platform',
+      platform: 'youtube',
+      at: `now() - interval '2 s'`,
+    });
+    const [toUndo = ''] = await add({
+      status: 'handed_to_platform',
+      platform: 'facebook',
+      at: `now() - interval '1 s'`,
+    });
+    for (const analyzed of [false, true]) {
+      if (analyzed) await pool.query('analyze');
+      const { plans, blocks } = await cost(async (db) => {
+        assert.deepEqual(ids(await new DueSearch(db, kind).find(soon(), scope())), [toHandOver, toVerify, toUndo]);
+      });
+      assert.match(plans.join(), /post_targets_v1_7/);
+      assert.doesNotMatch(plans.join(), /Seq Scan/);
+      assert.ok(blocks < 200, `${blocks} blocks for 3 rows`);
+    }
+  });
+
   t('an unknown outcome is due when its wait is over, when it has no lease, and when its lease lapsed', async () => {
     const [rested, rests, held, died, bare, ours] = (await add({ rows: 6, status: 'outcome_unknown' })) as [
       string,

@@ -74,7 +74,14 @@ suite('publisher', (t) => {
       world.store,
       target,
       id,
-      { type: 'Reschedule', commandId: 'c', dueAt: later, scheduledLocal: null, jitterSeconds: 0 },
+      {
+        type: 'Reschedule',
+        now: '2026-01-01T00:00:00.000Z',
+        commandId: 'c',
+        dueAt: later,
+        scheduledLocal: null,
+        jitterSeconds: 0,
+      },
       { ...world.context(), commandId: 'c' },
       { partitionKey: postId },
     );
@@ -292,7 +299,12 @@ suite('publisher', (t) => {
       rounds.map(async ({ id, postId, cancelAt }) => {
         await delay(cancelAt - Date.now());
         try {
-          const command = { type: 'Cancel', reason: 'requested', postRevision: null } as const;
+          const command = {
+            type: 'Cancel',
+            reason: 'requested',
+            postRevision: null,
+            now: '2026-01-01T00:00:00.000Z',
+          } as const;
           await execute(world.store, target, id, command, world.context(), { partitionKey: postId });
           return true;
         } catch (error) {

@@ -205,7 +205,7 @@ suite('intents', (t) => {
       failure,
       policy: { deferDelaysMs: [], maxRateLimits: 1, jitter: 0 },
     });
-    await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null });
+    await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' });
     await cancel(ids);
     await fanOut(store, postId, commandContext());
     deepEqual(await statuses(), ['publishing', 'published', 'canceled', 'canceled']);
@@ -291,7 +291,7 @@ suite('intents', (t) => {
       const [publishing = '', settled = '', canceled = '', open = ''] = ids;
       await on(publishing, start);
       await on(settled, start, published);
-      await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null });
+      await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' });
       await revise(ids);
       const fanned = await fanOut(store, postId, commandContext());
       const skips = fanned.post.events.filter(({ type }) => type === 'PostTargetsSkipped').map(({ data }) => data);

@@ -22,7 +22,8 @@ export const facebook: NetworkRules = {
     aiLabel: false,
   },
   // "Page Feed": at least 10 minutes ahead; the far end is the shortest of feed (75 days), video (6 months), reel (29 days).
-  nativeWindow: { minMs: 600_000, maxMs: 29 * 86_400_000 },
+  // A story has no scheduled_publish_time.
+  nativeWindow: { minMs: 600_000, maxMs: 29 * 86_400_000, refuses: { contentType: ['story'] } },
   publish: {
     // Unpublished photos and video ids are handles, but /feed itself takes none: the same call makes a second post.
     handle: 'container',

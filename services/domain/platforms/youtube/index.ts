@@ -29,7 +29,8 @@ export const youtube: NetworkRules = {
     aiLabel: true,
   },
   // status.publishAt must be ahead when the upload is done, so the near end is ours: a quarter of an hour to upload in.
-  nativeWindow: { minMs: 900_000, maxMs: 548 * 86_400_000 },
+  // A video with publishAt becomes public at that time, whatever its privacyStatus is to be.
+  nativeWindow: { minMs: 900_000, maxMs: 548 * 86_400_000, refuses: { privacyStatus: ['unlisted', 'private'] } },
   publish: {
     // The upload session answers afterwards whether it made a video, and makes one only.
     handle: 'upload',

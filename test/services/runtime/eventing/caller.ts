@@ -37,7 +37,14 @@ try {
       accept: async () => ({ dueAt }),
       effects: async (decided, context) => {
         const { commandId } = context;
-        const command = { type: 'Reschedule', commandId, ...decided, scheduledLocal: null, jitterSeconds: 0 } as const;
+        const command = {
+          type: 'Reschedule',
+          now: '2026-01-01T00:00:00.000Z',
+          commandId,
+          ...decided,
+          scheduledLocal: null,
+          jitterSeconds: 0,
+        } as const;
         return (await execute(store, target, targetId, command, context, { partitionKey: postId })).revision;
       },
     });

@@ -149,7 +149,7 @@ suite('a process killed with -9 between two durable effects', (t) => {
         store,
         target,
         canceled,
-        { type: 'Cancel', reason: 'requested', postRevision: null },
+        { type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' },
         commandContext(),
         options,
       );

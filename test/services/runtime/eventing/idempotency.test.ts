@@ -186,7 +186,14 @@ suite('requests under an idempotency key', (t) => {
     const effects = async ({ dueAt }: { readonly dueAt: string }, context: CommandContext) => {
       dueAts.push(dueAt);
       const { commandId } = context;
-      const command = { type: 'Reschedule', commandId, dueAt, scheduledLocal: null, jitterSeconds: 0 } as const;
+      const command = {
+        type: 'Reschedule',
+        now: '2026-01-01T00:00:00.000Z',
+        commandId,
+        dueAt,
+        scheduledLocal: null,
+        jitterSeconds: 0,
+      } as const;
       return (await execute(store, target, targetId, command, context, { partitionKey })).state.status;
     };
     const call = (

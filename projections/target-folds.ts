@@ -1,0 +1,82 @@
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { Failure, PlannedTarget, TargetEvent, TargetStatus, undoStatuses } from '#schemas/target.ts';
+
+/** Parts of a target's row that many of its events set, and the folds of its network's own scheduler. */
+
+export type UndoStatus = (typeof undoStatuses)[number];
+
+interface NativeRow {
+  readonly status: TargetStatus;
+  readonly due_at: string;
+  readonly retry_at: string | null;
+  readonly next_action_at: string | null;
+  readonly failure: Failure | null;
+  readonly schedule_mode: PlannedTarget['scheduleMode'];
+  readonly schedule_mode_reason: string | null;
+  readonly undo: UndoStatus | null;
+  readonly applied_revision: number;
+}
+
+type DataOf<T extends TargetEvent['type']> = Extract<TargetEvent, { type: T }>['data'];
+
+/** A target that is to be handed to the network's own scheduler has work at once. */
+export const atOnce = (mode: PlannedTarget['scheduleMode'], { metadata }: DecodedEvent): Partial<NativeRow> =>
+  mode === 'native' ? { next_action_at: metadata.occurredAt } : {};
+
+export const settled = { retry_at: null, next_action_at: null } as const;
+
+export const pending = (dueAt: string, retryAt: string | null = null) =>
+  ({
+    status: 'pending',
+    due_at: dueAt,
+    retry_at: retryAt,
+    next_action_at: retryAt ?? dueAt,
+    failure: null,
+  }) as const;
+
+/** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
+export const due = (
+  row: Pick<NativeRow, 'status' | 'schedule_mode'>,
+  dueAt: string,
+  event: DecodedEvent,
+): Partial<NativeRow> =>
+  row.status === 'awaiting_approval' ? { due_at: dueAt } : { ...pending(dueAt), ...atOnce(row.schedule_mode, event) };
+
+/** A post that was taken back from the network's own scheduler. */
+export const undone = ({ status }: Pick<NativeRow, 'status'>): Partial<NativeRow> =>
+  status === 'handed_to_platform' ? { undo: 'done' } : {};
+
+export const handedOver = <R extends NativeRow>(row: R, { dueAt }: DataOf<'TargetHandedToPlatform'>): R => ({
+  ...row,
+  status: 'handed_to_platform',
+  failure: null,
+  retry_at: null,
+  next_action_at: dueAt,
+});
+
+export const undoRequested = <R extends NativeRow>(
+  row: R,
+  { postRevision }: DataOf<'TargetUndoRequested'>,
+  event: DecodedEvent,
+): R => ({
+  ...row,
+  undo: 'pending',
+  next_action_at: event.metadata.occurredAt,
+  applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
+});
+
+export const undoFailed = <R extends NativeRow>(row: R): R => ({ ...row, undo: 'failed', next_action_at: row.due_at });
+
+export const modeChanged = <R extends NativeRow>(
+  row: R,
+  { scheduleMode, scheduleModeReason }: DataOf<'TargetScheduleModeChanged'>,
+  event: DecodedEvent,
+): R => ({
+  ...row,
+  schedule_mode: scheduleMode,
+  schedule_mode_reason: scheduleModeReason,
+  // Another event of the same append may have set a later attempt.
+  ...(row.status === 'pending' && row.retry_at === null
+    ? { next_action_at: row.due_at, ...atOnce(scheduleMode, event) }
+    : {}),
+});

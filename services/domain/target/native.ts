@@ -1,0 +1,266 @@
+import type { Failure, PlannedTarget, TargetEvent } from '#schemas/target.ts';
+import { type Fact, Rejection } from '../decider.ts';
+import { closesAt, isUndoable, managed, type ScheduleModeReason, timeReason } from '../native-window.ts';
+import { undoTooLate } from '../publish-failures.ts';
+import {
+  applied,
+  type Claim,
+  claimOf,
+  remember,
+  requireClaim,
+  type TargetCommon,
+  type TargetIn,
+  type TargetState,
+  type UndoRequest,
+} from './state.ts';
+
+/**
+ * A target that is handed to the network's own scheduler. The law: the hand-over is a publish boundary, so a lost answer
+ * is asked after and never repeated on a guess. A post that the network has is canceled or moved only after it was
+ * deleted there; what the network published meanwhile is published. A target that has become managed is never handed
+ * over again, except by a revision.
+ */
+
+type Mode = Pick<PlannedTarget, 'scheduleMode' | 'scheduleModeReason'>;
+type Handed = TargetIn<'handed_to_platform'>;
+
+/** Nothing where the target has that mode already. */
+export const modeChange = (common: TargetCommon, { scheduleMode, scheduleModeReason }: Mode): readonly TargetEvent[] =>
+  common.scheduleMode === scheduleMode && common.scheduleModeReason === scheduleModeReason
+    ? []
+    : [{ type: 'TargetScheduleModeChanged', data: { scheduleMode, scheduleModeReason } }];
+
+/** A native target stays native at its new time, if the network's scheduler takes a post of that time. */
+export const modeAt = (common: TargetCommon, dueAt: string, now: string): readonly TargetEvent[] => {
+  const reason = common.scheduleMode === 'native' ? timeReason(common.platform, dueAt, now) : null;
+  return reason === null ? [] : modeChange(common, managed(reason));
+};
+
+/** Too little time is left to hand the target over: this service publishes it at its time. */
+export interface FallBack {
+  readonly type: 'FallBack';
+  readonly now: string;
+}
+
+export const fallBack = ({ now }: FallBack, state: TargetState): readonly TargetEvent[] =>
+  state.status === 'pending' ? modeAt(state.common, state.common.dueAt, now) : [];
+
+/** The target waits for its own time, without the network's scheduler. */
+const managedAfter = (
+  target: TargetIn<'publishing'>,
+  failure: Failure,
+  notBefore: string,
+  reason: ScheduleModeReason,
+): readonly TargetEvent[] => {
+  const { dueAt } = target.common;
+  const retryAt = notBefore > dueAt ? notBefore : dueAt;
+  return [
+    { type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } },
+    ...modeChange(target.common, managed(reason)),
+  ];
+};
+
+/**
+ * The events of an attempt to hand over that may be made again at `retryAt`; null: the attempt is no hand-over, or it may
+ * be made again in time.
+ * @param retryAt null: the attempt may not be made again
+ */
+export const tooLateToHandOver = (
+  target: TargetIn<'publishing'>,
+  failure: Failure,
+  retryAt: string | null,
+  notBefore: string,
+): readonly TargetEvent[] | null => {
+  const { scheduleMode, platform, dueAt } = target.common;
+  if (scheduleMode === 'managed') return null;
+  if (retryAt === null) return managedAfter(target, failure, notBefore, 'network_unavailable');
+  return retryAt > closesAt(platform, dueAt) ? managedAfter(target, failure, notBefore, 'outside_native_window') : null;
+};
+
+/** The network refused the time of the post, and made nothing. */
+export interface RecordOutsideWindow extends Claim {
+  readonly type: 'RecordOutsideWindow';
+  readonly now: string;
+  readonly failure: Failure;
+}
+
+export const recordOutsideWindow = (command: RecordOutsideWindow, state: TargetState): readonly TargetEvent[] => {
+  const target = requireClaim(state, command);
+  return managedAfter(target, command.failure, command.now, 'outside_native_window');
+};
+
+export interface RecordHandedOver extends Claim {
+  readonly type: 'RecordHandedOver';
+  readonly nativeId: string;
+}
+
+export const recordHandedOver = (command: RecordHandedOver, state: TargetState): readonly TargetEvent[] => {
+  const target = requireClaim(state, command);
+  if (target.boundary === null) throw new Rejection('no_boundary', 'Nothing was called, so nothing was handed over.');
+  return [handedOver(target, command.nativeId)];
+};
+
+export const handedOver = (
+  target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'>,
+  nativeId: string,
+): TargetEvent => ({
+  type: 'TargetHandedToPlatform',
+  data: { ...claimOf(target), nativeId, dueAt: target.common.dueAt },
+});
+
+/** The network has published the post, or never will: an undo that is under way has failed. */
+const undoFailed = ({ undo }: Handed, failure: Failure): readonly TargetEvent[] =>
+  undo === null ? [] : [{ type: 'TargetUndoFailed', data: { then: undo.then, failure } }];
+
+/** @param settled the outcome at the network */
+export const settleHandedOver = (target: Handed, settled: TargetEvent): readonly TargetEvent[] => [
+  ...undoFailed(target, undoTooLate),
+  settled,
+];
+
+/** The due time has passed, and the network does not say what became of the post. */
+export interface RecordNativeUnknown {
+  readonly type: 'RecordNativeUnknown';
+  readonly failure: Failure;
+  readonly reconcileAt: string;
+}
+
+export const recordNativeUnknown = (
+  { failure, reconcileAt }: RecordNativeUnknown,
+  state: TargetState,
+): readonly TargetEvent[] => {
+  if (state.status !== 'handed_to_platform') return [];
+  const unknown = { ...claimOf(state), failure, reconcileAt };
+  return [...undoFailed(state, failure), { type: 'TargetOutcomeUnknown', data: unknown }];
+};
+
+type UndoData = Extract<TargetEvent, { type: 'TargetUndoRequested' }>['data'];
+const nothing: Omit<UndoData, 'then'> = {
+  reason: null,
+  postRevision: null,
+  dueAt: null,
+  scheduledLocal: null,
+  jitterSeconds: null,
+};
+
+const requireUndoable = ({ common }: Handed, now: string): void => {
+  if (!isUndoable(common.dueAt, now)) {
+    throw new Rejection('target_not_pending', 'The network publishes the target too soon to take it back.');
+  }
+};
+
+export const undoToCancel = (
+  target: Handed,
+  {
+    reason,
+    postRevision,
+    now,
+  }: { readonly now: string } & Pick<UndoData, 'postRevision'> & {
+      readonly reason: NonNullable<UndoData['reason']>;
+    },
+): readonly TargetEvent[] => {
+  if (target.undo?.then === 'cancel') return [];
+  requireUndoable(target, now);
+  return [{ type: 'TargetUndoRequested', data: { ...nothing, then: 'cancel', reason, postRevision } }];
+};
+
+export const undoToReschedule = (
+  target: Handed,
+  wanted: {
+    readonly dueAt: string;
+    readonly scheduledLocal: string | null;
+    readonly jitterSeconds: number;
+    readonly now: string;
+  },
+): readonly TargetEvent[] => {
+  const { undo, common } = target;
+  if (undo?.then === 'cancel') throw new Rejection('target_not_pending', 'The target is about to be canceled.');
+  const { dueAt, scheduledLocal, jitterSeconds, now } = wanted;
+  const present = undo ?? common;
+  if (present.dueAt === dueAt && present.jitterSeconds === jitterSeconds) return [];
+  requireUndoable(target, now);
+  const data = { ...nothing, then: 'reschedule', dueAt, scheduledLocal, jitterSeconds } as const;
+  return [{ type: 'TargetUndoRequested', data }];
+};
+
+/** The network no longer has the scheduled post, and did not publish it. */
+export interface RecordUndone {
+  readonly type: 'RecordUndone';
+  readonly now: string;
+}
+
+export const recordUndone = ({ now }: RecordUndone, state: TargetState): readonly TargetEvent[] => {
+  if (state.status !== 'handed_to_platform' || state.undo === null) return [];
+  const { undo, common } = state;
+  if (undo.then === 'cancel') {
+    const { reason, postRevision } = undo;
+    return [{ type: 'TargetCanceled', data: { reason, postRevision } }];
+  }
+  const { dueAt, scheduledLocal, jitterSeconds } = undo;
+  return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }, ...modeAt(common, dueAt, now)];
+};
+
+/** The network refused to delete the scheduled post: it publishes it at its time. */
+export interface RecordUndoFailed {
+  readonly type: 'RecordUndoFailed';
+  readonly failure: Failure;
+}
+
+export const recordUndoFailed = ({ failure }: RecordUndoFailed, state: TargetState): readonly TargetEvent[] =>
+  state.status === 'handed_to_platform' ? undoFailed(state, failure) : [];
+
+type NativeEvent = Extract<
+  TargetEvent,
+  { type: 'TargetHandedToPlatform' | 'TargetUndoRequested' | 'TargetUndoFailed' | 'TargetScheduleModeChanged' }
+>;
+
+export const evolveNative = (
+  state: Exclude<TargetState, { status: 'none' }>,
+  event: NativeEvent,
+  fact: Fact,
+): TargetState => {
+  const { common } = state;
+  switch (event.type) {
+    case 'TargetScheduleModeChanged': {
+      // A managed attempt has its own counts: those of the hand-over were another call.
+      const counts = event.data.scheduleMode === 'managed' ? { rateLimits: 0, defers: 0 } : {};
+      return { ...state, common: { ...common, ...event.data, ...counts } };
+    }
+    case 'TargetHandedToPlatform': {
+      if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;
+      const { takeover, boundary } = state;
+      const { nativeId } = event.data;
+      // A later attempt makes another post: it must not use what this one was made with.
+      return {
+        status: 'handed_to_platform',
+        takeover,
+        nativeId,
+        boundary,
+        undo: null,
+        common: { ...common, checkpoints: [] },
+      };
+    }
+    case 'TargetUndoRequested':
+      if (state.status !== 'handed_to_platform') return state;
+      return {
+        ...state,
+        undo: undoOf(event.data, common, fact),
+        common: remember(applied(common, event.data.postRevision ?? 0), fact),
+      };
+    case 'TargetUndoFailed':
+      return state.status === 'handed_to_platform' ? { ...state, undo: null } : state;
+  }
+};
+
+const undoOf = (data: UndoData, common: TargetCommon, { occurredAt: requestedAt }: Fact): UndoRequest => {
+  const { reason, postRevision, dueAt, scheduledLocal, jitterSeconds } = data;
+  return data.then === 'cancel'
+    ? { requestedAt, then: 'cancel', reason: reason ?? 'requested', postRevision }
+    : {
+        requestedAt,
+        then: 'reschedule',
+        dueAt: dueAt ?? common.dueAt,
+        scheduledLocal,
+        jitterSeconds: jitterSeconds ?? 0,
+      };
+};

@@ -1,0 +1,151 @@
+import type { UndoOutcome } from '#contracts/ports/platform.ts';
+import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
+import type { TargetCommand, TargetIn } from '#domain/target.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { within } from '#runtime/process/within.ts';
+import { adapterTimes } from './adapter-times.ts';
+import { cleanFailure, cleanPresent } from './clean.ts';
+import { commentDueAt } from './comment-due.ts';
+import { adapterOf, schedulerOf, type WorkContext } from './context.ts';
+import { noFiles } from './media-readiness.ts';
+import { ask } from './reconcile.ts';
+import { nextQuestionMs } from './reconcile-schedule.ts';
+import { filesOf, requestOf } from './request.ts';
+
+/**
+ * Follows a target that the network's own scheduler has: takes it back where somebody wants it back, and finds out at its
+ * time what became of it. Only the network's word ends it: an undo without an answer is asked after, and what the network
+ * published meanwhile is published. Every question and every undo may be repeated, so a crash anywhere here leaves a
+ * target that the next worker follows in the same way.
+ */
+
+type Handed = TargetIn<'handed_to_platform'>;
+type Question = Awaited<ReturnType<typeof ask>>;
+
+/** Milliseconds that a network has to answer an undo. */
+const undoLimitMs = 30_000;
+/** Milliseconds until an undo that was not answered is tried again at the latest. */
+const undoRestMs = 60_000;
+
+/** @returns `settled`, or milliseconds in which no worker needs the target; null: until its next time */
+export const followHandedOver = async (context: WorkContext, target: Handed): Promise<number | null | 'settled'> => {
+  if (target.undo !== null) return takeBack(context, target);
+  if (Date.parse(target.common.dueAt) > context.tools.now()) return null;
+  return settleDue(context, target, await verify(context, target));
+};
+
+const verify = async (context: WorkContext, target: Handed): Promise<Question> => {
+  const { boundary } = target;
+  return boundary === null
+    ? { outcome: { kind: 'undecided' }, askedAt: context.tools.now(), provableAt: null }
+    : ask(context, target, boundary);
+};
+
+/** Milliseconds since the epoch until which the network may still publish a post whose time has come. */
+const publishesUntil = async (context: WorkContext, target: Handed): Promise<number> => {
+  const { platform, dueAt } = target.common;
+  const adapter = adapterOf(context, target, await context.conditions.current(target));
+  const settleWindowMs = adapter === null ? 0 : adapterTimes(adapter, platform, context.tools.config).settleWindowMs;
+  return Date.parse(dueAt) + settleWindowMs;
+};
+
+const settleDue = async (context: WorkContext, target: Handed, { outcome }: Question): Promise<number | 'settled'> => {
+  const { tools, leased } = context;
+  if (await settled(context, target, outcome)) return 'settled';
+  const until = await publishesUntil(context, target);
+  const now = tools.now();
+  // In between a network may show the post neither as scheduled nor as published.
+  if (now < until)
+    return nextQuestionMs(now, Date.parse(target.common.dueAt), tools.config.reconcileDelaysMs, until) ?? 1;
+  if (outcome.kind === 'absent') await leased.record(settle(context, { kind: 'failed', failure: nativePostGone }));
+  else await leased.record(unknown(context));
+  return 'settled';
+};
+
+const settle = (
+  context: WorkContext,
+  outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome'],
+  commentDueAt: string | null = null,
+): TargetCommand => ({
+  type: 'Settle',
+  by: 'reconcile',
+  now: context.leased.now(),
+  commentDueAt,
+  outcome,
+});
+
+const unknown = ({ tools }: WorkContext): TargetCommand => {
+  const reconcileAt = new Date(tools.now() + (tools.config.reconcileDelaysMs[0] ?? 0)).toISOString();
+  return { type: 'RecordNativeUnknown', failure: nativePostLate, reconcileAt };
+};
+
+/** Records a final word of the network. False: it has not said one. */
+const settled = async (context: WorkContext, target: Handed, outcome: Question['outcome']): Promise<boolean> => {
+  const { leased } = context;
+  if (outcome.kind === 'present') {
+    const content = await context.streams.content(target);
+    const comment = commentDueAt(target, content, leased.now());
+    await leased.record(settle(context, { kind: 'published', ...cleanPresent(outcome, leased.now()) }, comment));
+  } else if (outcome.kind === 'failed') {
+    await leased.record(settle(context, { kind: 'failed', failure: cleanFailure(outcome.failure) }));
+  } else return false;
+  return true;
+};
+
+/**
+ * Deletes the scheduled post, and records what becomes of the target. If the worker dies after the call, the next one
+ * calls again, is told that there is no such post, and asks.
+ */
+const takeBack = async (context: WorkContext, target: Handed): Promise<number | 'settled'> => {
+  const { tools, leased } = context;
+  faultPoint('publisher:before-undo');
+  const undone = await undo(context, target);
+  faultPoint('publisher:after-undo');
+  const record = async (): Promise<'settled'> => {
+    await leased.record({ type: 'RecordUndone', now: leased.now() });
+    faultPoint('publisher:after-undone');
+    return 'settled';
+  };
+  if (undone.kind === 'undone') return record();
+  const { outcome } = await verify(context, target);
+  // The network had the post under this id, and has it no longer.
+  if (outcome.kind === 'absent') return record();
+  if (await settled(context, target, outcome)) return 'settled';
+  if (undone.kind === 'too_late') {
+    await leased.record({ type: 'RecordUndoFailed', failure: cleanFailure(undone.failure) });
+    return 'settled';
+  }
+  const now = tools.now();
+  const dueAt = Date.parse(target.common.dueAt);
+  if (now >= (await publishesUntil(context, target))) {
+    await leased.record(unknown(context));
+    return 'settled';
+  }
+  const since = Date.parse(target.undo?.requestedAt ?? target.common.dueAt);
+  return Math.min(nextQuestionMs(now, since, tools.config.reconcileDelaysMs, dueAt) ?? undoRestMs, undoRestMs);
+};
+
+const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> => {
+  const { tools, leased } = context;
+  const noAnswer = (): UndoOutcome => ({ kind: 'unknown', failure: outcomeUnknown });
+  const [conditions, content] = await Promise.all([
+    context.conditions.current(target),
+    context.streams.content(target),
+  ]);
+  const adapter = adapterOf(context, target, conditions);
+  const scheduler = adapter === null ? null : schedulerOf(adapter, target);
+  if (scheduler === null || scheduler === 'missing') return noAnswer();
+  const lent = tools.files.lend(filesOf(target, noFiles.files), leased.lease.signal);
+  const request = requestOf(target, content, conditions.account.state, lent);
+  const asked = scheduler
+    .undo({ ...request, dueAt: target.common.dueAt }, target.nativeId)
+    .catch((error: unknown) => {
+      tools.logger.error(
+        { err: error, targetId: request.targetId },
+        'the adapter threw while undoing; it is asked again',
+      );
+      return noAnswer();
+    })
+    .finally(lent.close);
+  return within(undoLimitMs, asked, noAnswer);
+};

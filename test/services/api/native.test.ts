@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { contextOf } from '#services/workflows/provision.ts';
+import { composedWorld, refused } from '#test/support/composing.ts';
+import { failure } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { world, tester, composed: one } = await composedWorld(['facebook', 'x']);
+
+suite('native targets over HTTP', (t) => {
+  const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
+  interface Shown {
+    readonly id: string;
+    readonly platform: string;
+    readonly status: string;
+    readonly scheduledAt: string;
+    readonly scheduleMode: string;
+    readonly scheduleModeReason: string | null;
+    readonly undo: string | null;
+  }
+  const made = async (minutes: number, more: Record<string, unknown> = {}) => {
+    const schedule = { type: 'at', scheduledAt: inMinutes(minutes) };
+    const post = await tester.post('/posts', one.body({ scheduleMode: 'native', schedule, ...more }));
+    assert.equal(post.status, 200, post.text);
+    const targets = post.data.targets as Shown[];
+    const facebook = targets.find(({ platform }) => platform === 'facebook');
+    assert.ok(facebook);
+    return { postId: String(post.data.id), targets, facebook };
+  };
+  /** What a publisher would tell the target. */
+  const tell = async (postId: string, id: string, ...commands: TargetCommand[]) => {
+    for (const command of commands) {
+      const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+      await execute(world.store, targetDecider, id, command, context, { partitionKey: postId });
+    }
+  };
+  const claim = { attempt: 1, takeover: 0 };
+  const now = () => new Date().toISOString();
+  const handOver = (postId: string, id: string) =>
+    tell(
+      postId,
+      id,
+      { type: 'Start', now: now() },
+      { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: inMinutes(1) },
+      { type: 'RecordHandedOver', ...claim, nativeId: 'n1' },
+    );
+  const act = (id: string, action: string, body?: unknown) => tester.post(`/post-targets/${id}/${action}`, body);
+  const shown = async (id: string): Promise<Shown> => {
+    await world.settled();
+    return (await tester.get(`/post-targets/${id}`)).data as unknown as Shown;
+  };
+
+  t('each target says its mode, and why it is not native', async () => {
+    const modes = async (minutes: number, more: Record<string, unknown> = {}) => {
+      const { targets } = await made(minutes, more);
+      return Object.fromEntries(
+        targets.map(({ platform, scheduleMode, scheduleModeReason }) => [platform, [scheduleMode, scheduleModeReason]]),
+      );
+    };
+    const x = ['managed', 'platform_has_no_scheduler'];
+    assert.deepEqual(await modes(60), { facebook: ['native', null], x });
+    assert.deepEqual(await modes(5), { facebook: ['managed', 'outside_native_window'], x });
+    assert.deepEqual(await modes(60, { schedule: { type: 'now' } }), { facebook: ['managed', 'due_now'], x });
+    const story = { platform: 'facebook', overrides: { contentType: 'story' } };
+    const mediaIds: readonly string[] = [];
+    const refusedStory = await tester.post(
+      '/posts',
+      one.body({
+        scheduleMode: 'native',
+        schedule: { type: 'at', scheduledAt: inMinutes(60) },
+        variants: [story],
+        mediaIds,
+      }),
+    );
+    assert.equal(refusedStory.status, 422, 'a story needs a file');
+    assert.deepEqual(await modes(60, { scheduleMode: 'managed' }), {
+      facebook: ['managed', null],
+      x: ['managed', null],
+    });
+  });
+
+  t('a cancel of a handed-over target is pending until the network has deleted the post', async () => {
+    const { postId, facebook } = await made(60);
+    await handOver(postId, facebook.id);
+    assert.equal((await shown(facebook.id)).status, 'handed_to_platform');
+    const asked = await act(facebook.id, 'cancel');
+    assert.equal(asked.status, 200, asked.text);
+    assert.deepEqual([asked.data.status, asked.data.undo], ['handed_to_platform', 'pending']);
+    const again = await act(facebook.id, 'cancel');
+    assert.deepEqual([again.status, again.data.undo, again.data.revision], [200, 'pending', asked.data.revision]);
+    refused(await act(facebook.id, 'reschedule', { shiftMinutes: 5 }), 409, 'target_not_pending');
+    await tell(postId, facebook.id, { type: 'RecordUndone', now: now() });
+    const done = await shown(facebook.id);
+    assert.deepEqual([done.status, done.undo], ['canceled', 'done']);
+    assert.equal((await act(facebook.id, 'cancel')).data.undo, 'done');
+  });
+
+  t('a reschedule of a handed-over target keeps its old time until then, and is native again or managed', async () => {
+    const { postId, facebook } = await made(60);
+    await handOver(postId, facebook.id);
+    const at = inMinutes(120);
+    const asked = await act(facebook.id, 'reschedule', { scheduledAt: at });
+    assert.equal(asked.status, 200, asked.text);
+    assert.deepEqual(
+      [asked.data.status, asked.data.undo, asked.data.scheduledAt],
+      ['handed_to_platform', 'pending', facebook.scheduledAt],
+    );
+    await tell(postId, facebook.id, { type: 'RecordUndone', now: now() });
+    const moved = await shown(facebook.id);
+    assert.deepEqual(
+      [moved.status, moved.undo, moved.scheduledAt, moved.scheduleMode],
+      ['pending', 'done', at, 'native'],
+    );
+    const second = { attempt: 2, takeover: 0 };
+    await tell(
+      postId,
+      facebook.id,
+      { type: 'Start', now: now() },
+      { type: 'Checkpoint', ...second, step: 'boundary', data: {}, deadline: inMinutes(1) },
+      { type: 'RecordHandedOver', ...second, nativeId: 'n2' },
+    );
+    assert.equal((await act(facebook.id, 'reschedule', { scheduledAt: inMinutes(5) })).data.undo, 'pending');
+    await tell(postId, facebook.id, { type: 'RecordUndone', now: now() });
+    const soon = await shown(facebook.id);
+    assert.deepEqual(
+      [soon.status, soon.scheduleMode, soon.scheduleModeReason],
+      ['pending', 'managed', 'outside_native_window'],
+    );
+    // It is never handed over later.
+    const later = await act(facebook.id, 'reschedule', { scheduledAt: inMinutes(240) });
+    assert.deepEqual([later.data.status, later.data.scheduleMode], ['pending', 'managed']);
+  });
+
+  t('what the network publishes before it can be taken back is published, with a failed undo', async () => {
+    const { postId, facebook } = await made(60);
+    await handOver(postId, facebook.id);
+    await act(facebook.id, 'cancel');
+    await tell(postId, facebook.id, { type: 'RecordUndoFailed', failure });
+    const kept = await shown(facebook.id);
+    assert.deepEqual([kept.status, kept.undo], ['handed_to_platform', 'failed']);
+    await act(facebook.id, 'cancel');
+    const outcome = { kind: 'published', externalId: 'n1', permalink: null, publishedAt: now() } as const;
+    await tell(postId, facebook.id, { type: 'Settle', by: 'reconcile', now: now(), outcome });
+    const published = await shown(facebook.id);
+    assert.deepEqual([published.status, published.undo], ['published', 'failed']);
+    refused(await act(facebook.id, 'cancel'), 409, 'target_not_pending');
+  });
+
+  t('a lost answer to the hand-over leaves nothing to cancel', async () => {
+    const { postId, facebook } = await made(60);
+    await tell(
+      postId,
+      facebook.id,
+      { type: 'Start', now: now() },
+      { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: inMinutes(1) },
+      { type: 'RecordUnknown', ...claim, failure, reconcileAt: inMinutes(1) },
+    );
+    refused(await act(facebook.id, 'cancel'), 409, 'target_not_pending');
+    refused(await act(facebook.id, 'reschedule', { shiftMinutes: 5 }), 409, 'target_not_pending');
+  });
+});

@@ -1,0 +1,541 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { closesAt, isUndoable, scheduleModeOf, timeReason, undoClosesMs } from '#domain/native-window.ts';
+import { nativePostLate, undoTooLate } from '#domain/publish-failures.ts';
+import { attemptAt, isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import type { TargetEvent } from '#schemas/target.ts';
+import { deciding, type Given } from '#test/support/deciding.ts';
+import { failure } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { given, state } = deciding(target);
+
+const minuteMs = 60_000;
+const base = Date.UTC(2026, 0, 1);
+/** Minutes after the start of the year. */
+const at = (minutes: number): string => new Date(base + minutes * minuteMs).toISOString();
+const dueAt = at(60);
+const planned = {
+  targetId: 't1',
+  accountId: 'a1',
+  clientId: 'c1',
+  platform: 'facebook',
+  dueAt,
+  scheduledLocal: null,
+  timezone: 'UTC',
+  jitterSeconds: 5,
+  scheduleMode: 'native',
+  scheduleModeReason: null,
+} as const;
+const policy = { deferDelaysMs: [minuteMs, 2 * minuteMs], maxRateLimits: 1, jitter: 0 };
+const claim = { attempt: 1, takeover: 0 };
+
+const scheduled: TargetEvent = { type: 'TargetScheduled', data: { ...planned, postId: 'p1', postRevision: 3 } };
+const started: TargetEvent = { type: 'TargetPublishStarted', data: claim };
+const step: TargetEvent = {
+  type: 'TargetPublishCheckpointed',
+  data: { ...claim, step: 'upload', data: { id: '1' }, deadline: null },
+};
+const boundary: TargetEvent = {
+  type: 'TargetPublishCheckpointed',
+  data: { ...claim, step: 'boundary', data: { key: 'k' }, deadline: at(1) },
+};
+const handed: TargetEvent = { type: 'TargetHandedToPlatform', data: { ...claim, nativeId: 'n1', dueAt } };
+const managedBecause = (scheduleModeReason: string): TargetEvent => ({
+  type: 'TargetScheduleModeChanged',
+  data: { scheduleMode: 'managed', scheduleModeReason },
+});
+const tooLate = managedBecause('outside_native_window');
+const deferred = (retryAt: string): TargetEvent => ({
+  type: 'TargetPublishDeferred',
+  data: { ...claim, retryAt, failure },
+});
+const claimed = [scheduled, started, step];
+const crossed = [...claimed, boundary];
+const over = [...crossed, handed];
+const unknown: TargetEvent = { type: 'TargetOutcomeUnknown', data: { ...claim, failure, reconcileAt: at(2) } };
+const none = { reason: null, postRevision: null, dueAt: null, scheduledLocal: null, jitterSeconds: null } as const;
+const toCancel = (postRevision: number | null = null): TargetEvent => ({
+  type: 'TargetUndoRequested',
+  data: { ...none, then: 'cancel', reason: 'requested', postRevision },
+});
+const toMove = (to: string, jitterSeconds = 0): TargetEvent => ({
+  type: 'TargetUndoRequested',
+  data: { ...none, then: 'reschedule', dueAt: to, jitterSeconds },
+});
+const cancel = (now: string): TargetCommand => ({ type: 'Cancel', reason: 'requested', postRevision: null, now });
+const move = (to: string, now: string, jitterSeconds = 0): TargetCommand => ({
+  type: 'Reschedule',
+  commandId: 'm1',
+  dueAt: to,
+  scheduledLocal: null,
+  jitterSeconds,
+  now,
+});
+const there = { externalId: 'e1', permalink: null, publishedAt: dueAt };
+const settledAs = (data: Partial<Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data']>): TargetEvent => ({
+  type: 'TargetOutcomeSettled',
+  data: {
+    ...{ outcome: 'published', externalId: null, permalink: null, publishedAt: null, failure: null, by: 'reconcile' },
+    ...data,
+  },
+});
+const settle = (outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome']): TargetCommand => ({
+  type: 'Settle',
+  now: at(61),
+  by: 'reconcile',
+  outcome,
+});
+const modeOf = (now: TargetState) =>
+  now.status === 'none' ? null : [now.status, now.common.scheduleMode, now.common.scheduleModeReason];
+
+suite('native targets', (t) => {
+  t('the window of a network is closed at both ends, and a post may be taken back until a minute before', () => {
+    const reason = (platform: 'facebook' | 'youtube' | 'x', minutes: number) =>
+      timeReason(platform, at(minutes), at(0));
+    equal(reason('x', 60), 'platform_has_no_scheduler');
+    equal(reason('facebook', 0), 'due_now');
+    equal(reason('facebook', -1), 'due_now');
+    equal(timeReason('facebook', new Date(base + 1).toISOString(), at(0)), 'outside_native_window');
+    equal(timeReason('facebook', new Date(base + 10 * minuteMs - 1).toISOString(), at(0)), 'outside_native_window');
+    equal(reason('facebook', 10), null);
+    equal(reason('facebook', 29 * 1440), null);
+    equal(timeReason('facebook', new Date(base + 29 * 86_400_000 + 1).toISOString(), at(0)), 'outside_native_window');
+    equal(reason('youtube', 14), 'outside_native_window');
+    equal(reason('youtube', 15), null);
+    equal(closesAt('facebook', dueAt), at(50));
+    equal(closesAt('youtube', dueAt), at(45));
+    equal(closesAt('x', dueAt), dueAt);
+    equal(undoClosesMs, minuteMs);
+    equal(isUndoable(dueAt, at(59)), true);
+    equal(isUndoable(dueAt, new Date(base + 59 * minuteMs + 1).toISOString()), false);
+  });
+
+  t('a revision gets the mode that its own time and settings allow', () => {
+    const wanted = {
+      scheduleMode: 'native',
+      platform: 'facebook',
+      overrides: {},
+      isNow: false,
+      dueAt,
+      now: at(0),
+    } as const;
+    const native = { scheduleMode: 'native', scheduleModeReason: null };
+    const managed = (scheduleModeReason: string | null) => ({ scheduleMode: 'managed', scheduleModeReason });
+    deepEqual(scheduleModeOf(wanted), native);
+    deepEqual(scheduleModeOf({ ...wanted, scheduleMode: 'managed' }), managed(null));
+    deepEqual(scheduleModeOf({ ...wanted, platform: 'x' }), managed('platform_has_no_scheduler'));
+    deepEqual(scheduleModeOf({ ...wanted, isNow: true }), managed('due_now'));
+    deepEqual(scheduleModeOf({ ...wanted, dueAt: at(9) }), managed('outside_native_window'));
+    const story = { contentType: 'story' };
+    deepEqual(scheduleModeOf({ ...wanted, overrides: story }), managed('setting_not_schedulable'));
+    deepEqual(scheduleModeOf({ ...wanted, overrides: { contentType: 'feed' } }), native);
+  });
+
+  t('is claimed at once, and only while the network’s window is open', () => {
+    const waiting = state([scheduled]);
+    equal(waiting.status === 'pending' && attemptAt(waiting), at(0).replace('2026', '1970'));
+    given([scheduled])
+      .when({ type: 'Start', now: at(0) })
+      .then([started], { again: 'not_claimable' });
+    given([scheduled])
+      .when({ type: 'Start', now: at(50) })
+      .then([started], { again: 'not_claimable' });
+    given([scheduled])
+      .when({ type: 'Start', now: at(51) })
+      .refused('too_late_to_hand_over', 'takes no post for that time');
+    given([scheduled, started, deferred(at(20))])
+      .when({ type: 'Start', now: at(19) })
+      .refused('not_due');
+    given([scheduled, started, deferred(at(20))])
+      .when({ type: 'Start', now: at(20) })
+      .then([{ type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } }], { again: 'not_claimable' });
+  });
+
+  t('too late for its window, it is published by us at its own time', () => {
+    given([scheduled])
+      .when({ type: 'FallBack', now: at(50) })
+      .then([]);
+    given([scheduled])
+      .when({ type: 'FallBack', now: at(51) })
+      .then([tooLate]);
+    given([scheduled])
+      .when({ type: 'FallBack', now: at(60) })
+      .then([managedBecause('due_now')]);
+    for (const events of [[], claimed, over])
+      given(events)
+        .when({ type: 'FallBack', now: at(51) })
+        .then([]);
+    const fallen = state([scheduled, tooLate]);
+    deepEqual(modeOf(fallen), ['pending', 'managed', 'outside_native_window']);
+    equal(fallen.status === 'pending' && attemptAt(fallen), dueAt);
+    given([scheduled, tooLate])
+      .when({ type: 'Start', now: at(59) })
+      .refused('not_due');
+    given([scheduled, tooLate])
+      .when({ type: 'Start', now: at(60) })
+      .then([started], { again: 'not_claimable' });
+  });
+
+  t('a hand-over is recorded by the worker that made the call', () => {
+    const command = { type: 'RecordHandedOver', ...claim, nativeId: 'n1' } as const;
+    given(crossed).when(command).then([handed], { again: 'claim_lost' });
+    given(claimed).when(command).refused('no_boundary');
+    for (const events of [[], [scheduled], over]) given(events).when(command).refused('claim_lost');
+    given([...crossed, { type: 'TargetPublishTakenOver', data: { attempt: 1, takeover: 1 } }])
+      .when(command)
+      .refused('claim_lost');
+    deepEqual(state(over), {
+      status: 'handed_to_platform',
+      takeover: 0,
+      nativeId: 'n1',
+      boundary: { attempt: 1, step: 'boundary', data: { key: 'k' }, deadline: at(1), segment: null },
+      undo: null,
+      common: {
+        ...planned,
+        ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
+        // A later attempt makes another post.
+        ...{ checkpoints: [], publishedSegments: [], appliedCommands: [] },
+      },
+    });
+    equal(isOpen(state(over)), false);
+    for (const events of [[], [scheduled], [scheduled, toCancel()]])
+      deepEqual(state([...events, handed]), state(events));
+  });
+
+  t('a refused time makes it managed, and nothing was made', () => {
+    const command = { type: 'RecordOutsideWindow', ...claim, now: at(20), failure } as const;
+    given(crossed)
+      .when(command)
+      .then([deferred(dueAt), tooLate], { again: 'claim_lost' });
+    given(crossed)
+      .when({ ...command, now: at(70) })
+      .then([deferred(at(70)), tooLate], { again: 'claim_lost' });
+    given([scheduled]).when(command).refused('claim_lost');
+    const waiting = state([...crossed, deferred(dueAt), tooLate]);
+    deepEqual(modeOf(waiting), ['pending', 'managed', 'outside_native_window']);
+    equal(waiting.status === 'pending' && attemptAt(waiting), dueAt);
+  });
+
+  t('a transient failure is deferred while the window is open, then the target is managed', () => {
+    const defer = (now: string, attempt = claim): TargetCommand => ({
+      type: 'RecordDeferred',
+      ...attempt,
+      now,
+      failure,
+      policy,
+    });
+    given(claimed)
+      .when(defer(at(49)))
+      .then([deferred(at(50))], { again: 'claim_lost' });
+    given(claimed)
+      .when(defer(new Date(base + 49 * minuteMs + 1).toISOString()))
+      .then([deferred(dueAt), tooLate], { again: 'claim_lost' });
+    given(claimed)
+      .when(defer(at(61)))
+      .then([deferred(at(61)), tooLate], { again: 'claim_lost' });
+    const third = { attempt: 3, takeover: 0 };
+    const tired = [
+      ...claimed,
+      deferred(at(2)),
+      started,
+      deferred(at(4)),
+      { type: 'TargetPublishStarted', data: third } as const,
+    ];
+    given(tired)
+      .when(defer(at(5), third))
+      .then(
+        [
+          { type: 'TargetPublishDeferred', data: { ...third, retryAt: dueAt, failure } },
+          managedBecause('network_unavailable'),
+        ],
+        { again: 'claim_lost' },
+      );
+    // The managed attempt has its own counts.
+    const fresh = state([...claimed, deferred(at(2)), tooLate]);
+    deepEqual(fresh.status === 'pending' && [fresh.common.defers, fresh.common.rateLimits], [0, 0]);
+    const kept = state([
+      ...claimed,
+      deferred(at(2)),
+      { type: 'TargetScheduleModeChanged', data: { scheduleMode: 'native', scheduleModeReason: null } },
+    ]);
+    equal(kept.status === 'pending' && kept.common.defers, 1);
+  });
+
+  t('a rate limit is waited for while the window is open, then the target is managed', () => {
+    const limit = (retryAt: string, attempt = claim): TargetCommand => ({
+      type: 'RecordRateLimited',
+      ...attempt,
+      retryAt,
+      failure,
+      policy,
+    });
+    const limited = (retryAt: string): TargetEvent => ({
+      type: 'TargetRateLimited',
+      data: { ...claim, retryAt, failure },
+    });
+    given(crossed)
+      .when(limit(at(50)))
+      .then([limited(at(50))], { again: 'claim_lost' });
+    given(crossed)
+      .when(limit(at(51)))
+      .then([deferred(dueAt), tooLate], { again: 'claim_lost' });
+    given(crossed)
+      .when(limit(at(70)))
+      .then([deferred(at(70)), tooLate], { again: 'claim_lost' });
+    const second = { attempt: 2, takeover: 0 };
+    const again: readonly TargetEvent[] = [
+      ...crossed,
+      limited(at(5)),
+      { type: 'TargetRequeued', data: { by: 'schedule', dueAt: at(5) } },
+      { type: 'TargetPublishStarted', data: second },
+    ];
+    given(again)
+      .when(limit(at(6), second))
+      .then(
+        [
+          { type: 'TargetPublishDeferred', data: { ...second, retryAt: dueAt, failure } },
+          managedBecause('network_unavailable'),
+        ],
+        { again: 'claim_lost' },
+      );
+  });
+
+  t('a refused hand-over fails; a retry hands it over again, or publishes it at its time', () => {
+    const failed: TargetEvent = { type: 'TargetFailed', data: { ...claim, failure } };
+    given(crossed)
+      .when({ type: 'RecordFailed', ...claim, failure })
+      .then([failed], { again: 'claim_lost' });
+    const retry = (now: string): TargetCommand => ({ type: 'Retry', commandId: 'r1', now });
+    const requeued = (when: string): TargetEvent => ({ type: 'TargetRequeued', data: { by: 'retry', dueAt: when } });
+    given([...crossed, failed])
+      .when(retry(at(20)))
+      .then([requeued(at(20))]);
+    given([...crossed, failed])
+      .when(retry(at(55)))
+      .then([requeued(dueAt), tooLate]);
+    given([...crossed, failed])
+      .when(retry(dueAt))
+      .then([requeued(dueAt), managedBecause('due_now')]);
+    given([...crossed, failed])
+      .when(retry(at(61)))
+      .then([requeued(at(61)), managedBecause('due_now')]);
+    // A managed target is due at once, also before its time.
+    given([scheduled, tooLate, started, failed])
+      .when(retry(at(20)))
+      .then([requeued(at(20))]);
+  });
+
+  t('a pending target that is moved stays native inside of the window, and a managed one stays managed', () => {
+    const moved = (to: string): TargetEvent => ({
+      type: 'TargetRescheduled',
+      data: { dueAt: to, scheduledLocal: null, jitterSeconds: 0 },
+    });
+    given([scheduled])
+      .when(move(at(90), at(0)))
+      .then([moved(at(90))]);
+    given([scheduled])
+      .when(move(at(9), at(0)))
+      .then([moved(at(9)), tooLate]);
+    given([scheduled, tooLate])
+      .when(move(at(90), at(0)))
+      .then([moved(at(90))]);
+    deepEqual(modeOf(state([scheduled, tooLate, moved(at(90))])), ['pending', 'managed', 'outside_native_window']);
+  });
+
+  t('a handed-over target is canceled or moved only after the network deleted it', () => {
+    given(over)
+      .when(cancel(at(0)))
+      .then([toCancel()]);
+    given(over)
+      .when(cancel(at(59)))
+      .then([toCancel()]);
+    given(over)
+      .when(cancel(new Date(base + 59 * minuteMs + 1).toISOString()))
+      .refused('target_not_pending', 'too soon to take it back');
+    given(over)
+      .when(move(at(90), at(0)))
+      .then([toMove(at(90))]);
+    given(over)
+      .when(move(at(90), at(60)))
+      .refused('target_not_pending', 'too soon to take it back');
+    given(over)
+      .when({ type: 'Cancel', reason: 'client_archived', postRevision: 9, now: at(0) })
+      .then([
+        { type: 'TargetUndoRequested', data: { ...none, then: 'cancel', reason: 'client_archived', postRevision: 9 } },
+      ]);
+    const asked = state([...over, { ...toCancel(9), at: at(4), commandId: 'c9' } as Given<TargetEvent>]);
+    deepEqual(asked.status === 'handed_to_platform' && asked.undo, {
+      requestedAt: at(4),
+      then: 'cancel',
+      reason: 'requested',
+      postRevision: 9,
+    });
+    deepEqual(asked.status !== 'none' && [asked.common.appliedRevision, asked.common.appliedCommands], [9, ['c9']]);
+    const older = state([...over, toCancel(2)]);
+    equal(older.status !== 'none' && older.common.appliedRevision, 3);
+    const moving = state([...over, { ...toMove(at(90), 7), at: at(4) } as Given<TargetEvent>]);
+    deepEqual(moving.status === 'handed_to_platform' && moving.undo, {
+      requestedAt: at(4),
+      then: 'reschedule',
+      dueAt: at(90),
+      scheduledLocal: null,
+      jitterSeconds: 7,
+    });
+    for (const events of [[], [scheduled], crossed]) deepEqual(state([...events, toCancel()]), state(events));
+  });
+
+  t('an event that lacks members has their defaults', () => {
+    const bare = (then: 'cancel' | 'reschedule') =>
+      state([...over, { type: 'TargetUndoRequested', data: { ...none, then } }]);
+    const canceled = bare('cancel');
+    equal(
+      canceled.status === 'handed_to_platform' && canceled.undo?.then === 'cancel' && canceled.undo.reason,
+      'requested',
+    );
+    const moved = bare('reschedule');
+    deepEqual(
+      moved.status === 'handed_to_platform' &&
+        moved.undo?.then === 'reschedule' && [moved.undo.dueAt, moved.undo.jitterSeconds],
+      [dueAt, 0],
+    );
+  });
+
+  t('of two requests the newer holds, but nothing takes back a cancel', () => {
+    given([...over, toMove(at(90))])
+      .when(cancel(at(0)))
+      .then([toCancel()]);
+    given([...over, toMove(at(90))])
+      .when(move(at(120), at(0)))
+      .then([toMove(at(120))]);
+    given([...over, toMove(at(90))])
+      .when(move(at(90), at(0), 7))
+      .then([toMove(at(90), 7)]);
+    given([...over, toMove(at(90))])
+      .when(move(at(90), at(0)))
+      .then([]);
+    given([...over, toCancel()])
+      .when(move(at(90), at(0)))
+      .refused('target_not_pending', 'about to be canceled');
+    given([...over, toCancel()])
+      .when(cancel(at(60)))
+      .then([]);
+    // At the time that it has.
+    given(over)
+      .when(move(dueAt, at(0), 5))
+      .then([]);
+    given(over)
+      .when(move(dueAt, at(0), 6))
+      .then([toMove(dueAt, 6)]);
+    // A repeat of a command that was carried out.
+    const done = { ...toMove(at(90)), commandId: 'm1' } as Given<TargetEvent>;
+    given([...over, done, toMove(at(120))])
+      .when(move(at(90), at(0)))
+      .then([]);
+  });
+
+  t('once undone it is canceled, or due at its new time: native where the window allows it', () => {
+    const undone = (now: string): TargetCommand => ({ type: 'RecordUndone', now });
+    const canceled: TargetEvent = { type: 'TargetCanceled', data: { reason: 'requested', postRevision: 9 } };
+    given([...over, toCancel(9)])
+      .when(undone(at(5)))
+      .then([canceled]);
+    equal(state([...over, toCancel(9), canceled]).status, 'canceled');
+    const moved = (to: string): TargetEvent => ({
+      type: 'TargetRescheduled',
+      data: { dueAt: to, scheduledLocal: null, jitterSeconds: 0 },
+    });
+    given([...over, toMove(at(90))])
+      .when(undone(at(5)))
+      .then([moved(at(90))]);
+    given([...over, toMove(at(90))])
+      .when(undone(at(81)))
+      .then([moved(at(90)), tooLate]);
+    deepEqual(modeOf(state([...over, toMove(at(90)), moved(at(90))])), ['pending', 'native', null]);
+    for (const events of [[], [scheduled], over, crossed])
+      given(events)
+        .when(undone(at(5)))
+        .then([]);
+  });
+
+  t('a network that does not delete it publishes it, and the request is told as failed', () => {
+    const failedUndo = (then: 'cancel' | 'reschedule', why = failure): TargetEvent => ({
+      type: 'TargetUndoFailed',
+      data: { then, failure: why },
+    });
+    const command = { type: 'RecordUndoFailed', failure } as const;
+    given([...over, toCancel()])
+      .when(command)
+      .then([failedUndo('cancel')]);
+    given([...over, toMove(at(90))])
+      .when(command)
+      .then([failedUndo('reschedule')]);
+    for (const events of [[], [scheduled], over]) given(events).when(command).then([]);
+    deepEqual(
+      state([...over, toCancel(), failedUndo('cancel')]),
+      state([...over, toCancel()]).status === 'handed_to_platform' && {
+        ...state([...over, toCancel()]),
+        undo: null,
+      },
+    );
+    for (const events of [[], [scheduled], crossed]) {
+      deepEqual(state([...events, failedUndo('cancel')]), state(events));
+    }
+    given([...over, toCancel()])
+      .when(settle({ kind: 'published', ...there }))
+      .then([failedUndo('cancel', undoTooLate), settledAs(there)], { again: 'target_not_unknown' });
+  });
+
+  t('at its time it is published, failed or unknown, as the network says', () => {
+    given(over)
+      .when(settle({ kind: 'published', ...there }))
+      .then([settledAs(there)], { again: 'target_not_unknown' });
+    given(over)
+      .when(settle({ kind: 'failed', failure }))
+      .then([settledAs({ outcome: 'failed', failure })], { again: 'target_not_unknown' });
+    for (const outcome of [
+      { kind: 'absent', proof: true },
+      { kind: 'handed_over', nativeId: 'n2' },
+    ] as const) {
+      given(over).when(settle(outcome)).then([]);
+    }
+    given(over)
+      .when({ ...settle({ kind: 'failed', failure }), by: 'admin' } as TargetCommand)
+      .refused('target_not_unknown');
+    const late = { type: 'RecordNativeUnknown', failure: nativePostLate, reconcileAt: at(62) } as const;
+    const noted: TargetEvent = {
+      type: 'TargetOutcomeUnknown',
+      data: { ...claim, failure: nativePostLate, reconcileAt: at(62) },
+    };
+    given(over).when(late).then([noted]);
+    given([...over, toCancel()])
+      .when(late)
+      .then([{ type: 'TargetUndoFailed', data: { then: 'cancel', failure: nativePostLate } }, noted]);
+    for (const events of [[], [scheduled], crossed]) given(events).when(late).then([]);
+    const open = state([...over, noted]);
+    deepEqual(open.status === 'outcome_unknown' && [open.nativeId, open.boundary?.step, open.takeover], [
+      'n1',
+      'boundary',
+      0,
+    ]);
+    const lost = state([...crossed, unknown]);
+    equal(lost.status === 'outcome_unknown' && lost.nativeId, null);
+  });
+
+  t('a hand-over whose answer was lost is found, and nothing cancels it before', () => {
+    const open = [...crossed, unknown];
+    given(open)
+      .when(settle({ kind: 'handed_over', nativeId: 'n1' }))
+      .then([handed]);
+    equal(state([...open, handed]).status, 'handed_to_platform');
+    given(open)
+      .when(cancel(at(0)))
+      .refused('target_not_pending');
+    given(open)
+      .when(move(at(90), at(0)))
+      .refused('target_not_pending');
+    given(open)
+      .when(settle({ kind: 'absent', proof: true }))
+      .then([settledAs({ outcome: 'absent' })], { again: 'target_not_unknown' });
+    deepEqual(modeOf(state([...open, settledAs({ outcome: 'absent' })])), ['pending', 'native', null]);
+  });
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { target } from '#domain/target.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { Mortals } from '#test/support/mortals.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, PublishingWorld } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
+
+suite('deaths over a post for the network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
+  let world: PublishingWorld;
+  let facebook: Account;
+  let youtube: Account;
+  const mortals = new Mortals(script, () => [world.url]);
+  const child = mortals.child.bind(mortals);
+  const died = mortals.died.bind(mortals);
+  const schedule = async (account: Account) => {
+    const dueAt = Date.now() + 3_600_000;
+    const { postId, targetIds } = await world.schedule([account], { dueAt, scheduleMode: 'native' });
+    return { postId, id: targetIds[0] ?? '' };
+  };
+  /** Whether each post that the network took for a target is still there. */
+  const there = async (id: string): Promise<readonly boolean[]> =>
+    (await world.sandbox.creates(id)).flatMap(({ outcome, undoneAt }) =>
+      outcome === 'created' ? [undoneAt === null] : [],
+    );
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    const clientId = await world.client();
+    facebook = await world.connect(clientId, 'facebook');
+    youtube = await world.connect(clientId, 'youtube');
+  });
+  t.after(async () => {
+    await mortals.end();
+    await world.close();
+  });
+
+  const handOver = [
+    'publisher:after-claim',
+    'publisher:after-boundary',
+    'sandbox.boundary_appended',
+    'sandbox.post_accepted',
+    'publisher:after-call',
+    'publisher:after-hand-over',
+    'publisher:after-handed-over',
+  ];
+  for (const point of handOver) {
+    t(`killed at ${point}: handed over once by the next worker, or recorded as unknown`, async () => {
+      const dying = await child(point);
+      const { id } = await schedule(youtube);
+      await died(dying);
+      const publisher = world.publisher();
+      await world.all([id], 'handed_to_platform');
+      assert.deepEqual(await there(id), [true]);
+      await publisher.stop();
+
+      const again = await child(point);
+      const other = await schedule(facebook);
+      await died(again);
+      const next = world.publisher();
+      // Nothing proves on facebook that a call was never made.
+      const isCalled = !['publisher:after-boundary', 'sandbox.boundary_appended'].includes(point);
+      await world.all([other.id], isCalled ? 'handed_to_platform' : 'outcome_unknown');
+      assert.deepEqual(await there(other.id), isCalled ? [true] : []);
+      await next.stop();
+    });
+  }
+
+  for (const point of [
+    'publisher:before-undo',
+    'sandbox.post_undone',
+    'publisher:after-undo',
+    'publisher:after-undone',
+  ]) {
+    t(`killed at ${point}: canceled, or due at its new time, by the next worker`, async () => {
+      const first = world.publisher();
+      const canceled = await schedule(facebook);
+      const moved = await schedule(youtube);
+      await world.all([canceled.id, moved.id], 'handed_to_platform');
+      await first.stop();
+      const now = new Date().toISOString();
+      const dying = await child(point);
+      const ask = { type: 'Cancel', reason: 'requested', postRevision: null, now } as const;
+      await execute(world.store, target, canceled.id, ask, world.context(), { partitionKey: canceled.postId });
+      await died(dying);
+      const second = world.publisher();
+      await world.all([canceled.id], 'canceled');
+      assert.deepEqual(await there(canceled.id), [false]);
+      await second.stop();
+      const again = await child(point);
+      const dueAt = new Date(Date.now() + 7_200_000).toISOString();
+      const commandId = `move-${moved.id}`;
+      const move = { type: 'Reschedule', commandId, dueAt, scheduledLocal: null, jitterSeconds: 0, now } as const;
+      const context = { ...world.context(), commandId };
+      await execute(world.store, target, moved.id, move, context, { partitionKey: moved.postId });
+      await died(again);
+      const next = world.publisher();
+      await until('it is handed over again', async () => {
+        const state = await world.target(moved.id);
+        return state.status === 'handed_to_platform' && state.common.dueAt === dueAt;
+      });
+      assert.deepEqual(await there(moved.id), [false, true]);
+      await next.stop();
+    });
+  }
+
+  t('no post was made twice', async () => {
+    assert.deepEqual(await world.sandbox.duplicates(), []);
+  });
+});
