@@ -6,6 +6,8 @@ import pg from 'pg';
 import { maxAppendBytes, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Topic } from '#schemas/topics.ts';
 import { statements, textArray } from './event-store.sql.ts';
+import { packingVersion } from './packing/form.ts';
+import { unpack } from './packing/unpack.ts';
 import { bigintTypes } from './pool.ts';
 import { TailSignal } from './tail-signal.ts';
 
@@ -24,14 +26,18 @@ export type EventRow = [
   revision: bigint,
   id: string,
   type: string,
-  /** Base64, or the bytes as text. */
+  /** Base64; where they are not packed and the statement says so, the bytes as text. */
   data: string,
   metadata: string,
   created: Date,
   topic: Topic | null,
   partition: number | null,
   partitionKey: string,
+  workspace: string | null,
+  packing: number | null,
 ];
+/** Index of a column that a statement adds behind those of the row. */
+export const behindEvent = 13;
 
 export const toEvent = (row: EventRow, encoding: 'base64' | 'utf8' = 'base64'): TailEvent => ({
   position: row[0],
@@ -39,13 +45,23 @@ export const toEvent = (row: EventRow, encoding: 'base64' | 'utf8' = 'base64'): 
   revision: row[2],
   id: row[3],
   type: row[4],
-  data: Buffer.from(row[5], encoding),
-  metadata: Buffer.from(row[6], encoding),
+  ...bytesOf(row, encoding),
   created: row[7],
   topic: row[8],
   partition: row[9],
   partitionKey: row[10],
 });
+
+/** @throws Error where a later release packed the row: the reader stops, and tries again when it is replaced */
+const bytesOf = (row: EventRow, encoding: 'base64' | 'utf8'): Pick<TailEvent, 'data' | 'metadata'> => {
+  const [, stream, , , , data, metadata, , , , partitionKey, workspace, packing] = row;
+  if (packing === null) return { data: Buffer.from(data, encoding), metadata: Buffer.from(metadata, encoding) };
+  if (packing !== packingVersion) throw new Error(`the event at ${row[0]} is packed in a form of a later release`);
+  return {
+    data: unpack(Buffer.from(data, 'base64'), { workspace, partitionKey, stream }),
+    metadata: unpack(Buffer.from(metadata, 'base64'), { workspace, partitionKey, stream: null }),
+  };
+};
 
 /** Most bytes of one page: bounds the memory of a reader whose events are large. */
 export const pageBytes = 8 * 1024 * 1024;

@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 import { type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
-import { type EventRow, pageBytes, toEvent } from './event-tail.ts';
+import { behindEvent, type EventRow, pageBytes, toEvent } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
 import { workspaceStatements } from './workspace-index.sql.ts';
@@ -23,7 +23,7 @@ interface Asked {
 }
 
 type FoundRow = [...EventRow, found: number];
-const foundAt = 11;
+const foundAt = behindEvent;
 
 export class WorkspaceReader {
   readonly #pool: pg.Pool;

@@ -43,7 +43,7 @@ suite('postgres event store: groups and tail', (t) => {
       harness.url,
       `create function refuse() returns trigger language plpgsql as
          $$ begin raise check_violation using message = 'poison'; end $$;
-       create trigger refuse before insert on es.events for each row when (new.type = 'Poison') execute function refuse()`,
+       create trigger refuse before insert on es.event_rows for each row when (new.type = 'Poison') execute function refuse()`,
     );
     const from = await store.head();
     const poisoned = new Set([7, 31, 32]);
@@ -60,7 +60,7 @@ suite('postgres event store: groups and tail', (t) => {
       stored.map((e) => e.stream),
       streams.filter((_, i) => !poisoned.has(i)),
     );
-    await runSql(harness.url, 'drop trigger refuse on es.events');
+    await runSql(harness.url, 'drop trigger refuse on es.event_rows');
   });
 
   t('an append that waits too long for the lock times out, and its repeat is stored once', async () => {
