@@ -98,10 +98,13 @@ export const appendGroup = (s: string): string => `
   end
   $body$;`;
 
+/** Bytes of a row as they were appended. */
+export const ownBytes = 'coalesce(unpacked_bytes, octet_length(data) + octet_length(metadata))';
+
 /** In the order of `EventRow`. */
 const columnsWith = (bytes: (column: string) => string): string =>
   `position, stream, revision, id, type, ${bytes('data')}, ${bytes('metadata')}, created, topic, partition, partition_key,
-    workspace, packing`;
+    workspace, packing, ${ownBytes}`;
 
 /** Bytes travel as base64: pg's default, hex, is half as long again. */
 export const eventColumns = columnsWith((column) => `encode(${column}, 'base64')`);
@@ -113,9 +116,6 @@ export const eventColumns = columnsWith((column) => `encode(${column}, 'base64')
 const textColumns = columnsWith(
   (column) => `case when packing is null then convert_from(${column}, 'UTF8') else encode(${column}, 'base64') end`,
 );
-
-/** Bytes of a row as they were appended. */
-export const ownBytes = 'coalesce(unpacked_bytes, octet_length(data) + octet_length(metadata))';
 
 /**
  * $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. A

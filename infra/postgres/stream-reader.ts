@@ -6,9 +6,9 @@
 import type pg from 'pg';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { statements, textArray } from './event-store.sql.ts';
-import { behindEvent, type EventRow, toEvent } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
+import { behindEvent, type EventRow, toEvent } from './stored-event.ts';
 
 const maxStreams = 64;
 /**

@@ -4,9 +4,10 @@
  */
 import type pg from 'pg';
 import { type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
-import { behindEvent, type EventRow, pageBytes, toEvent } from './event-tail.ts';
+import { pageBytes } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
+import { behindEvent, type EventRow, toEvent } from './stored-event.ts';
 import { workspaceStatements } from './workspace-index.sql.ts';
 
 /** Events of all workspaces that one call scans where the index does not reach: some tens of milliseconds. */

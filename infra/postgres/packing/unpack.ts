@@ -31,14 +31,26 @@ const maxCode = 256;
 const maxBytes = maxAppendBytes;
 const out = Buffer.allocUnsafe(maxBytes + maxCode);
 
+/** Two digits of each byte, as one number. */
+const pairs = Uint16Array.from(
+  { length: 256 },
+  (_, byte) => ((digits[byte >> 4] ?? 0) << 8) | (digits[byte & 15] ?? 0),
+);
+
+/** Writes so many digits, of which there are two or more, and returns where they end. */
 const digitsOf = (part: number, count: number, at: number): number => {
-  for (let shift = 4 * (count - 1); shift >= 0; shift -= 4, at += 1) out[at] = digits[(part >>> shift) & 15] ?? 0;
+  for (let shift = 4 * (count - 2); shift >= 0; shift -= 8, at += 2) {
+    const pair = pairs[(part >>> shift) & 255] ?? 0;
+    out[at] = pair >> 8;
+    out[at + 1] = pair & 255;
+  }
   return at;
 };
 
 /** Writes the uuid and returns where it ends. */
 const writeUuid = (at: number): number => {
-  const [, second = 0, third = 0] = uuid;
+  const second = uuid[1] ?? 0;
+  const third = uuid[2] ?? 0;
   digitsOf(uuid[0] ?? 0, 8, at);
   out[at + 8] = hyphen;
   digitsOf(second >>> 16, 4, at + 9);
@@ -50,6 +62,37 @@ const writeUuid = (at: number): number => {
   digitsOf(third & 0xffff, 4, at + 24);
   digitsOf(uuid[3] ?? 0, 8, at + 28);
   return at + uuidLength;
+};
+
+const dayMs = 86_400_000;
+/** `2026-01-31T`, of the day that was written last. */
+const date = Buffer.alloc(11);
+let dateOf = -1;
+
+const decimalsOf = (value: number, count: number, at: number): void => {
+  for (let place = at + count - 1, rest = value; place >= at; place -= 1, rest = Math.floor(rest / 10)) {
+    out[place] = 0x30 + (rest % 10);
+  }
+};
+
+/** Writes the instant as `toISOString` does, and returns where it ends. */
+const writeInstant = (ms: number, at: number): number => {
+  const day = Math.floor(ms / dayMs);
+  if (day !== dateOf) {
+    date.write(new Date(day * dayMs).toISOString().slice(0, date.length), 'latin1');
+    dateOf = day;
+  }
+  for (let i = 0; i < date.length; i += 1) out[at + i] = date[i] ?? 0;
+  const rest = ms - day * dayMs;
+  decimalsOf(Math.floor(rest / 3_600_000), 2, at + 11);
+  out[at + 13] = 0x3a;
+  decimalsOf(Math.floor(rest / 60_000) % 60, 2, at + 14);
+  out[at + 16] = 0x3a;
+  decimalsOf(Math.floor(rest / 1_000) % 60, 2, at + 17);
+  out[at + 19] = 0x2e;
+  decimalsOf(rest % 1_000, 3, at + 20);
+  out[at + 23] = 0x5a;
+  return at + 24;
 };
 
 /**
@@ -78,7 +121,7 @@ export const unpack = (packed: Buffer, known: Known): Buffer => {
       uuids.add(uuid);
       to = writeUuid(to);
     } else if (code === instantCode) {
-      to += out.write(new Date(packed.readUIntBE(at, 6)).toISOString(), to, 'latin1');
+      to = writeInstant(packed.readUIntBE(at, 6), to);
       at += 6;
     } else if (code === hashCode) {
       for (const end = at + hashBytes; at < end; at += 1) to = digitsOf(packed.readUInt8(at), 2, to);
