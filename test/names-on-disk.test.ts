@@ -5,6 +5,7 @@
  * from zero, and one that is never replayed would tell everything again.
  */
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import {
   accountIdOf,
@@ -20,6 +21,8 @@ import {
 } from '#domain/ids.ts';
 import { openAdapters } from '#infra/adapters.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { packingVersion } from '#infra/postgres/packing/form.ts';
+import { words } from '#infra/postgres/packing/words.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { tableNames } from '#projections/analytics/tables.ts';
@@ -120,6 +123,11 @@ suite('names on disk', (t) => {
       [],
       'made by no migration of this test',
     );
+  });
+
+  t('the words of packed events', () => {
+    const digest = hash('sha256', JSON.stringify(words));
+    assert.deepEqual([packingVersion, words.length, digest], [1, ...names.packingWords]);
   });
 
   t('read models and tables in ClickHouse', () => {

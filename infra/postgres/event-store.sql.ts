@@ -1,4 +1,7 @@
-/** Tables and statements of the Postgres event store. `s` is a schema name that passed `checkSchemaName`. */
+/**
+ * Tables and statements of the Postgres event store. `s` is a schema name that passed `checkSchemaName`. The tables of a
+ * new schema are those of the former releases; `packing/packing.sql.ts` changes them, so that all are the same.
+ */
 
 /** Channel that every commit of a group notifies. */
 export const channelOf = (s: string): string => `${s}_events`;
@@ -40,6 +43,9 @@ const parameters = [
   ['topics', 'text[]'],
   ['partitions', 'int4[]'],
   ['keys', 'text[]'],
+  ['workspaces', 'uuid[]'],
+  ['packings', 'int2[]'],
+  ['sizes', 'int4[]'],
   ['data_starts', 'int4[]'],
   ['data_lengths', 'int4[]'],
   ['metadata_starts', 'int4[]'],
@@ -62,7 +68,7 @@ export const findAppendGroup = (s: string): string =>
  * Every row whose stream ends right before its append is written; the others are left out, and so are their positions.
  * Arrays have one element a row; `firsts` is the first revision of the row's append. `bytes` is all data and metadata
  * end to end: one binary parameter, since arrays of bytea would travel as hex. Rows may share metadata: a fan-out has
- * one for all its events. `heads` is the last revision of each row's stream, -1 for an empty one. The notification is
+ * one for all its events. `sizes` is the length of both before they were packed. `heads` is the last revision of each row's stream, -1 for an empty one. The notification is
  * sent with the commit.
  */
 export const appendGroup = (s: string): string => `
@@ -76,13 +82,15 @@ export const appendGroup = (s: string): string => `
     perform setval('${s}.positions', base + cardinality(ids)), pg_notify('${channelOf(s)}', '');
     with incoming as materialized (
       select e.*, coalesce(
-        (select w.revision from ${s}.events w where w.stream = e.stream order by w.revision desc limit 1), -1) as head
-      from unnest(streams, firsts, revisions, ids, types, topics, partitions, keys, data_starts, data_lengths,
-        metadata_starts, metadata_lengths) with ordinality
-        as e(stream, first, revision, id, type, topic, partition, key, data, data_length, metadata, metadata_length, n)
+        (select w.revision from ${s}.event_rows w where w.stream = e.stream order by w.revision desc limit 1), -1) as head
+      from unnest(streams, firsts, revisions, ids, types, topics, partitions, keys, workspaces, packings, sizes,
+        data_starts, data_lengths, metadata_starts, metadata_lengths) with ordinality
+        as e(stream, first, revision, id, type, topic, partition, key, workspace, packing, size,
+          data, data_length, metadata, metadata_length, n)
     ), written as (
-      insert into ${s}.events (position, stream, revision, id, type, topic, partition, partition_key, data, metadata)
-      select base + e.n, e.stream, e.revision, e.id, e.type, e.topic, e.partition, e.key,
+      insert into ${s}.event_rows (position, stream, revision, id, type, topic, partition, partition_key, workspace,
+        packing, unpacked_bytes, data, metadata)
+      select base + e.n, e.stream, e.revision, e.id, e.type, e.topic, e.partition, e.key, e.workspace, e.packing, e.size,
         substr(bytes, e.data, e.data_length), substr(bytes, e.metadata, e.metadata_length)
       from incoming e where e.head = e.first - 1
     )
@@ -90,15 +98,24 @@ export const appendGroup = (s: string): string => `
   end
   $body$;`;
 
+/** Bytes of a row as they were appended. */
+export const ownBytes = 'coalesce(unpacked_bytes, octet_length(data) + octet_length(metadata))';
+
 /** In the order of `EventRow`. */
 const columnsWith = (bytes: (column: string) => string): string =>
-  `position, stream, revision, id, type, ${bytes('data')}, ${bytes('metadata')}, created, topic, partition, partition_key`;
+  `position, stream, revision, id, type, ${bytes('data')}, ${bytes('metadata')}, created, topic, partition, partition_key,
+    workspace, packing, ${ownBytes}`;
 
 /** Bytes travel as base64: pg's default, hex, is half as long again. */
 export const eventColumns = columnsWith((column) => `encode(${column}, 'base64')`);
 
-/** Bytes travel as text at about half the cost; the statement fails if any of them are not valid text. */
-const textColumns = columnsWith((column) => `convert_from(${column}, 'UTF8')`);
+/**
+ * Bytes that are not packed travel as text at about half the cost; the statement fails if any of them are not valid
+ * text.
+ */
+const textColumns = columnsWith(
+  (column) => `case when packing is null then convert_from(${column}, 'UTF8') else encode(${column}, 'base64') end`,
+);
 
 /**
  * $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. A
@@ -108,7 +125,7 @@ const tailOf = (schema: string, columns: string): string => `
   select ${columns} from (
     select *, sum(own) over (order by position rows unbounded preceding) as bytes
     from (
-      select *, octet_length(data) + octet_length(metadata) as own from ${schema}.events
+      select *, ${ownBytes} as own from ${schema}.event_rows
       where position > $1::int8 and ($4::text[] is null or topic = any($4::text[]))
       order by position limit $2::int8) as page
   ) as sized where bytes <= $3::int8 or bytes = own order by position`;
@@ -118,13 +135,13 @@ export const statements = (s: string) => ({
   inPlace: `
     select e.stream, e.revision, e.id, e.position
     from unnest($1::text[], $2::int8[], $3::int8[]) as w(stream, low, high)
-    join ${s}.events e on e.stream = w.stream and e.revision between w.low and w.high`,
+    join ${s}.event_rows e on e.stream = w.stream and e.revision between w.low and w.high`,
 
   /** Parameters as `append_group` names them. One row: the position before the first, and each row's head. */
   append: `select base, heads from ${s}.append_group(${parameters.map((_, i) => `$${i + 1}`).join(', ')})`,
 
   /** $1 stream, $2 first revision, $3 most rows or null. */
-  read: `select ${eventColumns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
+  read: `select ${eventColumns} from ${s}.event_rows where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
 
   /**
    * $1 streams, $2 bytes: their events, each stream's in order, up to and including the one that exceeds the bytes. The
@@ -132,9 +149,8 @@ export const statements = (s: string) => ({
    */
   readWhole: `
     select ${eventColumns}, bytes from (
-      select *, octet_length(data) + octet_length(metadata) as own,
-        sum(octet_length(data) + octet_length(metadata)) over (order by stream, revision) as bytes
-      from ${s}.events where stream = any($1::text[])) as sized
+      select *, ${ownBytes} as own, sum(${ownBytes}) over (order by stream, revision) as bytes
+      from ${s}.event_rows where stream = any($1::text[])) as sized
     where bytes - own < $2::int8 order by stream, revision`,
 
   tail: tailOf(s, textColumns),
@@ -142,7 +158,7 @@ export const statements = (s: string) => ({
   tailOfBytes: tailOf(s, eventColumns),
 
   /** Not the sequence: that is ahead of the commits. */
-  head: `select max(position) from ${s}.events`,
+  head: `select max(position) from ${s}.event_rows`,
 });
 
 /** Array literal of texts; numbers and uuids need no quotes and are joined unchanged. */

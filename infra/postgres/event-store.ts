@@ -16,10 +16,12 @@ import { withTableLock } from '#contracts/ports/migration.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { appendGroup, findAppendGroup, statements, tables } from './event-store.sql.ts';
-import { type EventRow, EventTail, readTail, toEvent } from './event-tail.ts';
+import { EventTail, readTail } from './event-tail.ts';
 import { EventWriter } from './event-writer.ts';
+import { packedTables } from './packing/packing.sql.ts';
 import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } from './pool.ts';
 import { answeredWithin } from './session.ts';
+import { type EventRow, toEvent } from './stored-event.ts';
 import { StreamReader } from './stream-reader.ts';
 import { pause } from './tail-signal.ts';
 import { workspaceTables } from './workspace-index.sql.ts';
@@ -59,6 +61,8 @@ export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: n
       await tx.query(tables(schema));
       await tx.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
     }
+    const { rows: packed } = await tx.query('select to_regclass($1) as rows', [`${schema}.event_rows`]);
+    if (packed[0]?.rows === null) await tx.query(packedTables(schema));
     const { rows } = await tx.query(
       `select partitions, ${findAppendGroup(schema)} as append, to_regclass('${schema}.workspace_index') as workspaces
        from ${schema}.layout`,

@@ -3,58 +3,21 @@
  * lower one: `position > last` skips nothing. One tail serves all readers of a process, each at its own position.
  */
 import pg from 'pg';
-import { maxAppendBytes, type RecordedEvent } from '#contracts/ports/event-store.ts';
+import { maxAppendBytes } from '#contracts/ports/event-store.ts';
 import type { Topic } from '#schemas/topics.ts';
 import { statements, textArray } from './event-store.sql.ts';
 import { bigintTypes } from './pool.ts';
+import { type EventRow, type TailEvent, toEvent } from './stored-event.ts';
 import { TailSignal } from './tail-signal.ts';
 
 export { pause } from './tail-signal.ts';
 
-export interface TailEvent extends RecordedEvent {
-  /** Null for streams without a topic; then the partition is null too. */
-  readonly topic: Topic | null;
-  readonly partition: number | null;
-  readonly partitionKey: string;
-}
-
-export type EventRow = [
-  position: bigint,
-  stream: string,
-  revision: bigint,
-  id: string,
-  type: string,
-  /** Base64, or the bytes as text. */
-  data: string,
-  metadata: string,
-  created: Date,
-  topic: Topic | null,
-  partition: number | null,
-  partitionKey: string,
-];
-
-export const toEvent = (row: EventRow, encoding: 'base64' | 'utf8' = 'base64'): TailEvent => ({
-  position: row[0],
-  stream: row[1],
-  revision: row[2],
-  id: row[3],
-  type: row[4],
-  data: Buffer.from(row[5], encoding),
-  metadata: Buffer.from(row[6], encoding),
-  created: row[7],
-  topic: row[8],
-  partition: row[9],
-  partitionKey: row[10],
-});
-
 /** Most bytes of one page: bounds the memory of a reader whose events are large. */
 export const pageBytes = 8 * 1024 * 1024;
 
-const sizeOf = (event: RecordedEvent): number => event.data.byteLength + event.metadata.byteLength;
-
 /** Whether bytes ended the page, and not the end of the table. */
 export const isFull = (page: readonly TailEvent[]): boolean =>
-  page.reduce((bytes, event) => bytes + sizeOf(event), 0) > pageBytes - maxAppendBytes;
+  page.reduce((sum, { bytes }) => sum + bytes, 0) > pageBytes - maxAppendBytes;
 
 /** Bytes that are not text of the database: invalid UTF-8, a NUL, or characters outside of its encoding. */
 const isNoText = (error: unknown): boolean =>
@@ -127,7 +90,7 @@ export class EventTail {
       const end = page.at(-1)?.position ?? from;
       // Only a reader near the end moves the window.
       if (page.length < limit && (this.#window === undefined || end > this.#window.end)) {
-        this.#window = { from, end, events: [...page], bytes: page.reduce((sum, e) => sum + sizeOf(e), 0) };
+        this.#window = { from, end, events: [...page], bytes: page.reduce((sum, { bytes: own }) => sum + own, 0) };
         this.#trim();
       }
       return page;
@@ -170,7 +133,7 @@ export class EventTail {
       if (page.length > 0) this.#signal.noticed();
       for (const event of page) {
         window.events.push(event);
-        window.bytes += sizeOf(event);
+        window.bytes += event.bytes;
         window.end = event.position;
       }
       this.#trim();
@@ -188,7 +151,7 @@ export class EventTail {
     while (window.events.length - drop > windowEvents || window.bytes > windowBytes) {
       const event = window.events[drop];
       if (event === undefined) break;
-      window.bytes -= sizeOf(event);
+      window.bytes -= event.bytes;
       window.from = event.position;
       drop++;
     }

@@ -7,9 +7,11 @@ import {
   type LogSubscription,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
-import { type EventTail, isFull, pause, type TailEvent } from './event-tail.ts';
+import { EventRecord } from './event-record.ts';
+import { type EventTail, isFull, pause } from './event-tail.ts';
 import { acquireLease, type LogLease } from './log-lease.ts';
-import { backoffMs, cachingLast, isAccessDenied } from './pool.ts';
+import { backoffMs, isAccessDenied } from './pool.ts';
+import type { TailEvent } from './stored-event.ts';
 
 /** The only lane. It carries every topic, so that idle partitions cost nothing. */
 export const lane: Lane = '*';
@@ -49,22 +51,6 @@ interface Page {
 }
 
 type Failure = { readonly error: unknown } | null;
-
-const timeOf = cachingLast((created: Date) => created.toISOString());
-
-const toRecord = (event: TailEvent, topic: string): LogRecord => ({
-  topic,
-  partition: event.partition ?? 0,
-  key: event.partitionKey,
-  stream: event.stream,
-  id: event.id,
-  type: event.type,
-  revision: event.revision,
-  position: event.position,
-  time: timeOf(event.created),
-  value: event.data,
-  metadata: event.metadata,
-});
 
 const isFenced = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'fenced';
 
@@ -133,7 +119,7 @@ export class PostgresSubscription implements LogSubscription {
     const readEvents = Math.max(pageEvents, maxBatch);
     const recordsOf = (page: readonly TailEvent[]): readonly LogRecord[] =>
       page.flatMap((event) =>
-        event.topic !== null && this.#topics.has(event.topic) ? [toRecord(event, event.topic)] : [],
+        event.topic !== null && this.#topics.has(event.topic) ? [new EventRecord(event, event.topic)] : [],
       );
     let after: bigint;
     let position: bigint | null;

@@ -6,9 +6,9 @@
 import type pg from 'pg';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { statements, textArray } from './event-store.sql.ts';
-import { type EventRow, toEvent } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
+import { behindEvent, type EventRow, toEvent } from './stored-event.ts';
 
 const maxStreams = 64;
 /**
@@ -21,7 +21,7 @@ const maxOut = 2;
 
 type SizedRow = [...EventRow, bytes: bigint];
 const streamAt = 1;
-const bytesAt = 11;
+const bytesAt = behindEvent;
 const toEventOf = (row: SizedRow): RecordedEvent => toEvent(row as unknown as EventRow);
 
 interface Waiting {

@@ -4,7 +4,7 @@
  * every append a sixth of its speed, and this table covers old rows and those of every release alike.
  */
 import type pg from 'pg';
-import { eventColumns } from './event-store.sql.ts';
+import { eventColumns, ownBytes } from './event-store.sql.ts';
 
 /** The index holds every event up to and including `position`, whose id is `event_id`; nothing where that is null. */
 export const workspaceTables = (s: string): string => `
@@ -27,7 +27,9 @@ const hex = '[0-9a-f]+';
 /** Two plain patterns: one that counts its digits takes Postgres ten times as long. */
 const isUuid = `${named} like '________-____-____-____-____________"'
   and ${named} ~ '^${hex}-${hex}-${hex}-${hex}-${hex}"$'`;
-const hasWorkspace = `position(${member} in metadata) > 0 and ${isUuid}`;
+/** Of an event; null where its metadata name none. A packed row has it in a column. */
+const workspace = `case when packing is not null then workspace
+  when position(${member} in metadata) > 0 and ${isUuid} then left(${named}, 36)::uuid end`;
 
 /**
  * The events at the positions that `positions` finds, in order, up to and including the one that exceeds $5 bytes. The
@@ -37,19 +39,19 @@ const hasWorkspace = `position(${member} in metadata) > 0 and ${isUuid}`;
 const eventsAt = (s: string, positions: string): string => `
   with found as materialized (select array(${positions}) as positions)
   select ${eventColumns}, cardinality((select positions from found)) from (
-    select *, sum(octet_length(data) + octet_length(metadata)) over (order by position) as bytes,
+    select *, sum(${ownBytes}) over (order by position) as bytes,
       row_number() over (order by position) as n
-    from ${s}.events where position = any((select positions from found)::int8[])
+    from ${s}.event_rows where position = any((select positions from found)::int8[])
   ) as sized where bytes <= $5::int8 or n = 1 order by position`;
 
 /** After a position: where at most so many events end. Positions have gaps, but seldom as wide as a piece. */
 const pieceEnd = (s: string, after: string, max: string): string =>
-  `greatest(${after} + ${max}, (select min(position) from ${s}.events where position > ${after}))`;
+  `greatest(${after} + ${max}, (select min(position) from ${s}.event_rows where position > ${after}))`;
 
 export const workspaceStatements = (s: string) => ({
   /** The end of the complete part of the index; no row where it is empty, or was filled from another history. */
   indexed: `
-    select i.position from ${s}.workspace_index i join ${s}.events e on e.position = i.position and e.id = i.event_id`,
+    select i.position from ${s}.workspace_index i join ${s}.event_rows e on e.position = i.position and e.id = i.event_id`,
 
   /** $1 workspace, $2 position before the first, $3 last position, $4 most rows, $5 most bytes (the first row always comes). */
   fromIndex: eventsAt(
@@ -60,8 +62,9 @@ export const workspaceStatements = (s: string) => ({
   /** For events that the index does not hold. */
   fromEvents: eventsAt(
     s,
-    `select position from ${s}.events where position > $2::int8 and position <= $3::int8
-       and position(${member} in metadata) > 0 and ${named} = $1::text || '"' order by position limit $4::int8`,
+    `select position from ${s}.event_rows where position > $2::int8 and position <= $3::int8
+       and case when packing is not null then workspace = $1::uuid
+         else position(${member} in metadata) > 0 and ${named} = $1::text || '"' end order by position limit $4::int8`,
   ),
 
   /**
@@ -71,13 +74,13 @@ export const workspaceStatements = (s: string) => ({
    */
   stretch: `
     select
-      (select max(position) from ${s}.events where position > $1::int8 and position <= least($2::int8, ${pieceEnd(s, '$1::int8', '$3::int8')})),
-      (select max(position) from ${s}.events where position > $1::int8 and position <= $2::int8)`,
+      (select max(position) from ${s}.event_rows where position > $1::int8 and position <= least($2::int8, ${pieceEnd(s, '$1::int8', '$3::int8')})),
+      (select max(position) from ${s}.event_rows where position > $1::int8 and position <= $2::int8)`,
 
   /** Whether the index lacks events. Writes nothing, unlike `fill`, which writes even where it finds none. */
   behind: `
     select from ${s}.workspace_index i
-    where exists (select from ${s}.events where position > coalesce(i.position, 0))`,
+    where exists (select from ${s}.event_rows where position > coalesce(i.position, 0))`,
 
   /**
    * $1 most events: adds the next ones to the index and moves its position behind them, or neither. Two concurrent
@@ -87,27 +90,27 @@ export const workspaceStatements = (s: string) => ({
   fill: `
     with known as (
       select coalesce(i.position, 0) as position from ${s}.workspace_index i
-      where i.position is null or exists (select from ${s}.events e where e.position = i.position and e.id = i.event_id)
+      where i.position is null or exists (select from ${s}.event_rows e where e.position = i.position and e.id = i.event_id)
       for update of i
     ), page as materialized (
-      select position, id, metadata from ${s}.events
+      select position, id, ${workspace} as workspace from ${s}.event_rows
       where position > (select position from known)
         and position <= (select ${pieceEnd(s, 'known.position', '$1::int8')} from known)
     ), written as (
       insert into ${s}.workspace_events (workspace, position)
-      select left(${named}, 36)::uuid, position from page where ${hasWorkspace} order by 1, 2 on conflict do nothing
+      select workspace, position from page where workspace is not null order by 1, 2 on conflict do nothing
     ), last as (
       select position, id from page order by position desc limit 1
     )
     update ${s}.workspace_index set position = last.position, event_id = last.id
     from last returning workspace_index.position, (select count(*)::int from page),
-      exists (select from ${s}.events e where e.position > last.position)`,
+      exists (select from ${s}.event_rows e where e.position > last.position)`,
 
   /** Invalidates an index that was filled from another history: the event table was restored without it. */
   disbelieve: `
     update ${s}.workspace_index i set position = null, event_id = null
     where i.position is not null
-      and not exists (select from ${s}.events e where e.position = i.position and e.id = i.event_id)`,
+      and not exists (select from ${s}.event_rows e where e.position = i.position and e.id = i.event_id)`,
 });
 
 const forgottenAtOnce = 10_000;

@@ -4,9 +4,10 @@
  */
 import type pg from 'pg';
 import { type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
-import { type EventRow, pageBytes, toEvent } from './event-tail.ts';
+import { pageBytes } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
+import { behindEvent, type EventRow, toEvent } from './stored-event.ts';
 import { workspaceStatements } from './workspace-index.sql.ts';
 
 /** Events of all workspaces that one call scans where the index does not reach: some tens of milliseconds. */
@@ -23,7 +24,7 @@ interface Asked {
 }
 
 type FoundRow = [...EventRow, found: number];
-const foundAt = 11;
+const foundAt = behindEvent;
 
 export class WorkspaceReader {
   readonly #pool: pg.Pool;

@@ -134,16 +134,16 @@ const emmett = async (url: string): Promise<Contestant> => {
 };
 
 /** Rows before the measurement, so that the indexes have their depth. */
-const preload = (url: string, schema: string, count: number): Promise<void> =>
+const preload = (url: string, schema: string, table: string, count: number): Promise<void> =>
   withClient(url, async (client) => {
     await client.query(
-      `insert into ${schema}.events (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
+      `insert into ${schema}.${table} (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
        select n, 'post-' || gen_random_uuid(), 0, gen_random_uuid(), 'PostCreated', $1, $2, 'posts', n % 12, 'key'
        from generate_series(1, $3::int8) n`,
       [data, metadata, count],
     );
     await client.query(`select setval('${schema}.positions', $1)`, [count]);
-    await client.query(`vacuum analyze ${schema}.events`);
+    await client.query(`vacuum analyze ${schema}.${table}`);
     await client.query('checkpoint');
   });
 
@@ -183,7 +183,8 @@ const measure = async (serverUrl: string, quick: boolean): Promise<BenchRow[]> =
   await withClient(url, async (client) => {
     await client.query(tables('bare'));
   });
-  for (const schema of ['es', 'bare']) await preload(url, schema, rowsBefore);
+  await preload(url, 'es', 'event_rows', rowsBefore);
+  await preload(url, 'bare', 'events', rowsBefore);
   const limit = await bare(url);
   const peer = await emmett(url);
   try {

@@ -23,6 +23,7 @@ const names = [
   'publisher-shares',
   'memory',
   'idle',
+  'bytes',
   'webhooks',
   'neighbour',
   'pull',

@@ -72,13 +72,13 @@ export interface Setup {
 const preload = async (pool: pg.Pool, count: number): Promise<void> => {
   if (count === 0) return;
   await pool.query(
-    `insert into es.events (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
+    `insert into es.event_rows (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
      select n, 'request-' || gen_random_uuid(), 0, gen_random_uuid(), 'RequestRefused', $1, $2, null, null, 'key'
      from generate_series(1, $3::int8) n`,
     [Buffer.alloc(400, ' '), Buffer.alloc(400, ' '), count],
   );
   await pool.query(`select setval('es.positions', $1)`, [count]);
-  await pool.query('vacuum analyze es.events');
+  await pool.query('vacuum analyze es.event_rows');
   await pool.query(
     `insert into ops.consumer_positions (consumer_group, lane, next_offset, position) select g, '*', $2, $2 from unnest($1::text[]) g`,
     [[...projections.map(({ name }) => groupOf(name, 1)), outcomesGroup, archivesGroup], count],

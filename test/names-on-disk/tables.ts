@@ -1,7 +1,8 @@
 /** What the migrations make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
 
 export const tables: Readonly<Record<string, string>> = {
-  'es.events': 'position stream revision id type data metadata created topic partition partition_key',
+  'es.event_rows':
+    'position stream revision id type data metadata created topic partition partition_key workspace unpacked_bytes packing',
   'es.layout': 'one partitions',
   'es.workspace_events': 'workspace position',
   'es.workspace_index': 'one position event_id',

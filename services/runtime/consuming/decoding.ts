@@ -8,15 +8,34 @@ import type { ConsumeOptions, FailureAction, Shaped } from './options.ts';
 /** Events decoded ahead without a pause, which takes some tenths of a millisecond. */
 const decodedAtOnce = 16;
 
-export const asStored = ({ stream, id, type, revision, position, value, metadata }: LogRecord): StoredBytes => ({
-  stream,
-  id,
-  type,
-  revision,
-  position,
-  data: value,
-  metadata,
-});
+/** A log may unpack the bytes of a record when they are read: those that nobody wants stay packed. */
+class RecordBytes implements StoredBytes {
+  readonly stream: string;
+  readonly id: string;
+  readonly type: string;
+  readonly revision: bigint;
+  readonly position: bigint;
+  readonly #record: LogRecord;
+
+  constructor(record: LogRecord) {
+    this.stream = record.stream;
+    this.id = record.id;
+    this.type = record.type;
+    this.revision = record.revision;
+    this.position = record.position;
+    this.#record = record;
+  }
+
+  get data(): Uint8Array {
+    return this.#record.value;
+  }
+
+  get metadata(): Uint8Array {
+    return this.#record.metadata;
+  }
+}
+
+export const asStored = (record: LogRecord): StoredBytes => new RecordBytes(record);
 
 /** Selects the records that a consumer wants, and decodes them. */
 export class Decoding<E extends Shaped> {

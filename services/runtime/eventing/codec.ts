@@ -126,9 +126,7 @@ export class EventCodec {
   /** The events of one command lie side by side and share one metadata: it is parsed and checked once. */
   #decodeMetadata(stream: string, type: string, bytes: Uint8Array): EventMetadata {
     const last = this.#lastMetadata;
-    if (last !== null && last.bytes.length === bytes.length && Buffer.compare(last.bytes, bytes) === 0) {
-      return last.metadata;
-    }
+    if (last !== null && (last.bytes === bytes || Buffer.compare(last.bytes, bytes) === 0)) return last.metadata;
     const parsed = parse(stream, type, bytes);
     this.#check(stream, type, EventMetadata, parsed);
     const metadata = parsed as EventMetadata;

@@ -5,7 +5,8 @@ import pg from 'pg';
 import { EventStoreError, type EventToAppend } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
-import { type EventRow, EventTail, readTail } from '#infra/postgres/event-tail.ts';
+import { EventTail, readTail } from '#infra/postgres/event-tail.ts';
+import type { EventRow } from '#infra/postgres/stored-event.ts';
 import { StreamReader } from '#infra/postgres/stream-reader.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import { type PostgresHarness, postgresHarness, runSql } from '#test/support/event-store/postgres.ts';
@@ -43,7 +44,7 @@ suite('postgres event store: groups and tail', (t) => {
       harness.url,
       `create function refuse() returns trigger language plpgsql as
          $$ begin raise check_violation using message = 'poison'; end $$;
-       create trigger refuse before insert on es.events for each row when (new.type = 'Poison') execute function refuse()`,
+       create trigger refuse before insert on es.event_rows for each row when (new.type = 'Poison') execute function refuse()`,
     );
     const from = await store.head();
     const poisoned = new Set([7, 31, 32]);
@@ -60,7 +61,7 @@ suite('postgres event store: groups and tail', (t) => {
       stored.map((e) => e.stream),
       streams.filter((_, i) => !poisoned.has(i)),
     );
-    await runSql(harness.url, 'drop trigger refuse on es.events');
+    await runSql(harness.url, 'drop trigger refuse on es.event_rows');
   });
 
   t('an append that waits too long for the lock times out, and its repeat is stored once', async () => {

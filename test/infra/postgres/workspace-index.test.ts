@@ -119,7 +119,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
           `explain (analyze, format json) execute page ('${mine}', 0, ${await indexed()}, 500, 1000000)`,
         );
         const plan: Plan = rows[0]['QUERY PLAN'][0].Plan;
-        assert.ok(rowsOf(plan, 'events') <= 3, `${mode}: ${JSON.stringify(rows[0])}`);
+        assert.ok(rowsOf(plan, 'event_rows') <= 3, `${mode}: ${JSON.stringify(rows[0])}`);
         assert.ok(rowsOf(plan, 'workspace_events') <= 3, `${mode}: ${JSON.stringify(rows[0])}`);
       }
     } finally {
