@@ -3,7 +3,7 @@ import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from '
 import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode, TargetTime } from './target.ts';
-import { sameData, type Upcast } from './upcast.ts';
+import { grown, type Upcast } from './upcast.ts';
 
 /** A post: its content, the selection of accounts, and the schedule. Content lives in this stream only. */
 
@@ -201,9 +201,11 @@ export type PostEvent = EventOf<typeof postEvents>;
 
 export const postUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has the reason `account_disconnected`. */
-  PostTargetsChanged: [sameData],
+  PostTargetsChanged: [
+    grown(({ change }) => (change as { readonly reason?: unknown }).reason === 'account_disconnected'),
+  ],
   /** Version 2 has the reason `account_disconnected`. */
-  PostCanceled: [sameData],
+  PostCanceled: [grown(({ reason }) => reason === 'account_disconnected')],
 };
 
 export const postStatuses = [

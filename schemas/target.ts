@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { Named, OpenEnum, said } from './published.ts';
-import { sameData, type Upcast } from './upcast.ts';
+import { grown, type Upcast } from './upcast.ts';
 
 /** A target is one destination (connected account) of a post: its course from schedule to settlement. */
 
@@ -233,11 +233,11 @@ export type TargetEvent = EventOf<typeof targetEvents>;
 
 export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has the reason `account_disconnected`. */
-  TargetCanceled: [sameData],
+  TargetCanceled: [grown(({ reason }) => reason === 'account_disconnected')],
   /** Version 2 has `by: policy`. */
-  TargetOutcomeSettled: [sameData],
+  TargetOutcomeSettled: [grown(({ by }) => by === 'policy')],
   /** Version 2 has `by: revise`. */
-  TargetRequeued: [sameData],
+  TargetRequeued: [grown(({ by }) => by === 'revise')],
 };
 
 export const undoStatuses = ['pending', 'done', 'failed'] as const;

@@ -2,6 +2,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { EventMetadata } from '#schemas/common.ts';
 import { type EventCatalogue, type EventDefinition, eventCatalogue } from '#schemas/events.ts';
 import { kindOf } from '#schemas/topics.ts';
+import type { Upcast } from '#schemas/upcast.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import type { DataKeys } from './data-keys.ts';
 import { openPersonal, personalMembers, sealPersonal } from './personal.ts';
@@ -85,9 +86,11 @@ export class EventCodec {
     return definitions.some(({ schema }) => personalMembers(schema).length > 0);
   }
 
-  /** The version in which this code writes the event. */
-  versionOf(stream: string, type: string): number {
-    return this.#definition(stream, type).version;
+  /** The version in which this code writes the event: the first one that can say it. */
+  versionOf(stream: string, type: string, data: unknown): number {
+    const { upcasts } = this.#definition(stream, type);
+    const isNeeded = ({ needed }: Upcast): boolean => needed === undefined || needed(data as Record<string, unknown>);
+    return upcasts.findLastIndex(isNeeded) + 2;
   }
 
   /** Serialised once: the same bytes go into every repeat of the append. */
@@ -96,14 +99,14 @@ export class EventCodec {
     event: { readonly type: string; readonly data: unknown },
     metadata: Omit<EventMetadata, 'schemaVersion'>,
   ): Promise<{ readonly data: Uint8Array; readonly metadata: Uint8Array }> {
-    const { schema, version } = this.#definition(stream, event.type);
+    const { schema } = this.#definition(stream, event.type);
     this.#check(stream, event.type, schema, event.data);
     const members = personalMembers(schema);
     const data = event.data as Record<string, unknown>;
     const sealed = members.length === 0 ? data : await sealPersonal(this.#keys, stream, event.type, members, data);
     return {
       data: Buffer.from(JSON.stringify(sealed)),
-      metadata: this.#encodeMetadata(stream, event.type, version, metadata),
+      metadata: this.#encodeMetadata(stream, event.type, this.versionOf(stream, event.type, data), metadata),
     };
   }
 

@@ -220,7 +220,7 @@ export class DomainStore {
       id: one.id,
       type: one.type,
       data: events[index]?.data as Record<string, unknown>,
-      metadata: { ...metadata, schemaVersion: this.#codec.versionOf(stream, one.type) },
+      metadata: { ...metadata, schemaVersion: this.#codec.versionOf(stream, one.type, events[index]?.data) },
       revision: Number(result.revision) - (toAppend.length - 1) + index,
       position: position ?? 0n,
       bytes: one.data.length + one.metadata.length,

@@ -172,6 +172,27 @@ suite('upcast', (t) => {
     deepEqual((await read(3, { names: ['a'] })).data, { names: ['a'] });
   });
 
+  t('data that a former version can say are written in that version', async () => {
+    const of = (reason: string) => ({ reason, postRevision: null });
+    const { keys } = openDomain();
+    const codec = new EventCodec(keys);
+    const written = async (type: string, data: unknown, stream: string) => {
+      const bytes = await codec.encode(stream, { type, data }, metadata);
+      const { schemaVersion } = JSON.parse(Buffer.from(bytes.metadata).toString());
+      equal(codec.versionOf(stream, type, data), schemaVersion);
+      const read = await codec.decode(storedAs(type, bytes, { stream }));
+      deepEqual(read.data, data);
+      return schemaVersion;
+    };
+    equal(await written('TargetCanceled', of('requested'), 'target-1'), 1);
+    equal(await written('TargetCanceled', of('account_disconnected'), 'target-1'), 2);
+    equal(await written('TargetRequeued', { by: 'retry', dueAt: '2026-01-01T00:00:00.000Z' }, 'target-1'), 1);
+    equal(await written('TargetRequeued', { by: 'revise', dueAt: '2026-01-01T00:00:00.000Z' }, 'target-1'), 2);
+    const cancel = (reason: string) => ({ change: { kind: 'cancel', reason }, targetIds: [randomUUID()] });
+    equal(await written('PostTargetsChanged', cancel('client_archived'), 'post-1'), 1);
+    equal(await written('PostTargetsChanged', cancel('account_disconnected'), 'post-1'), 2);
+  });
+
   t('the result of an upcast must fit its schema', async () => {
     const wrong: EventCatalogue = {
       workspace: {
