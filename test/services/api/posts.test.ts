@@ -245,6 +245,28 @@ suite('posts over HTTP', (t) => {
     }
   });
 
+  t('members of another schedule type are ignored, whatever they hold', async () => {
+    const nothing = { scheduledAt: null, scheduledLocal: null, from: null, to: null, spreadMinutes: null };
+    const soon = { scheduledLocal: 'tonight', from: 7, to: { deep: [1] }, spreadMinutes: 5 };
+    const now = await tester.post('/posts', all.body({ schedule: { type: 'now', scheduledAt: 'soon', ...soon } }));
+    assert.equal(now.status, 200, now.text);
+    assert.deepEqual(now.data.schedule, { ...nothing, type: 'now', spreadMinutes: 5 });
+    const at = tomorrow();
+    const draft = { saveDraft: true, schedule: { type: 'at', scheduledAt: at, from: 'soon', to: null } };
+    const saved = await tester.post('/posts', all.body(draft));
+    assert.deepEqual(saved.data.schedule, { ...nothing, type: 'at', scheduledAt: at });
+    const path = `/posts/${saved.data.id}/publish`;
+    const published = await tester.post(path, { schedule: { type: 'now', scheduledAt: 'soon' } });
+    assert.equal(published.status, 200, published.text);
+    for (const [schedule, paths] of [
+      [{ type: 'at', scheduledAt: 'soon', from: 'soon' }, ['/schedule/scheduledAt']],
+      [{ type: 'range', from: at, to: 'soon', scheduledAt: 'soon' }, ['/schedule/to']],
+      [{ type: 'later', scheduledAt: 'soon' }, ['/schedule/type']],
+    ] as const) {
+      refused(await tester.post('/posts', all.body({ schedule })), 422, 'validation_failed', paths);
+    }
+  });
+
   t('accounts of several clients, of the wrong client, disconnected; archived clients; approvals', async () => {
     const other = await composer(world, ['x']);
     const both = [all.accounts.x, other.accounts.x, other.accounts.x];
