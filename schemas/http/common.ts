@@ -113,8 +113,8 @@ export const Warning = Named(
       code: said(
         OpenEnum(
           'WarningCode',
-          ['stands_still'],
-          'stands_still: a later change of this resource is stored but cannot be shown yet.',
+          ['stands_still', 'platforms_ignored'],
+          'stands_still: a later change of this resource is stored but cannot be shown yet; platforms_ignored: `targets.platforms` of this post changes nothing, because its selection is no group.',
         ),
         'Stable: branch on it.',
       ),

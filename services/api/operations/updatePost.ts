@@ -7,6 +7,7 @@ import { bodyOf } from '../posts/body.ts';
 import { checkDraft } from '../posts/compose.ts';
 import { draftExample } from '../posts/examples.ts';
 import { asDraft } from '../posts/load.ts';
+import { postWarnings } from '../posts/warnings.ts';
 
 export const updatePost = operation({
   id: 'updatePost',
@@ -32,6 +33,7 @@ export const updatePost = operation({
       command: () => ({ type: 'ReplaceDraft', body }),
       optional: true,
     });
-    return { data: answerPost(call.params.id, state, events), revision };
+    const { id } = call.params;
+    return { data: answerPost(id, state, events), revision, warnings: postWarnings(id, state) };
   },
 });
