@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 import { DisableReason } from '#schemas/webhook.ts';
-import { Defaulted, InstantInput, Maybe, paging, Resettable, stamps } from './common.ts';
+import { Defaulted, InstantInput, Maybe, paging, Resettable, stamps, UuidInput } from './common.ts';
 import { eventFilters, eventTypes } from './webhook-events.ts';
 
 /** Webhook endpoints, their deliveries and their replays, as callers send them and see them. */
@@ -144,8 +144,8 @@ const attemptErrors = ['url_not_allowed', 'connection_failed', 'tls_failed', 'ti
 const attemptErrorWords =
   'Why an attempt has no HTTP status. url_not_allowed: the service may not call the address; connection_failed: no connection, or it broke; tls_failed: the certificate or the handshake was refused; timeout: the answer took too long; bad_response: the answer is no HTTP.';
 
-const endpointId = said(Uuid, 'Id of the endpoint.');
-export const DeliveryParams = Type.Object({ id: endpointId, deliveryId: said(Uuid, 'Id of the delivery.') });
+const endpointId = said(UuidInput, 'Id of the endpoint.');
+export const DeliveryParams = Type.Object({ id: endpointId, deliveryId: said(UuidInput, 'Id of the delivery.') });
 
 export const DeliveryQuery = Type.Object({
   ...paging,
@@ -236,7 +236,7 @@ export const WebhookReplayCreate = Named(
 export const replayStatuses = ['running', 'completed', 'canceled', 'failed'] as const;
 const replayWords =
   'running: deliveries are being created; completed: all deliveries are created, whether or not they are sent yet; canceled: a caller canceled it; failed: the service could not read an event, and the replay ended there.';
-export const ReplayParams = Type.Object({ id: endpointId, replayId: said(Uuid, 'Id of the replay.') });
+export const ReplayParams = Type.Object({ id: endpointId, replayId: said(UuidInput, 'Id of the replay.') });
 
 export const WebhookReplay = Named(
   'WebhookReplay',

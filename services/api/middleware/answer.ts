@@ -107,7 +107,8 @@ export const answer =
         ctx.type = 'application/json';
         return;
       }
-      const warned = operation.method === 'GET' ? await warnings.of(workspaceId, made.data) : [];
+      const own = 'page' in made ? [] : (made.warnings ?? []);
+      const warned = operation.method === 'GET' ? await warnings.of(workspaceId, made.data) : own;
       const meta = warned.length === 0 ? { correlationId } : { correlationId, warnings: warned };
       if ('page' in made) {
         ctx.body = JSON.stringify({ data: made.data, page: made.page, meta });

@@ -8,6 +8,7 @@ import { checkDraft } from '../posts/compose.ts';
 import { draftExample } from '../posts/examples.ts';
 import { refOfDraft } from '../posts/external-ref.ts';
 import { asDraft } from '../posts/load.ts';
+import { postWarnings } from '../posts/warnings.ts';
 
 export const updatePost = operation({
   id: 'updatePost',
@@ -43,6 +44,7 @@ export const updatePost = operation({
       optional: true,
     });
     await refs.release();
-    return { data: answerPost(call.params.id, state, events), revision };
+    const { id } = call.params;
+    return { data: answerPost(id, state, events), revision, warnings: postWarnings(id, state) };
   },
 });

@@ -40,7 +40,8 @@ export const bodyOf = (input: PostReplace): PostBody => {
       mode,
       clientId: group ? (clientId ?? null) : null,
       accountIds: group ? null : (accountIds ?? []),
-      platforms: group && platforms !== undefined ? [...new Set(platforms)] : null,
+      // Kept in other modes too, in which they change nothing: `postWarnings` says so.
+      platforms: platforms === undefined ? null : [...new Set(platforms)],
     },
     variants: input.variants.map((one) => ({
       platform: one.platform,

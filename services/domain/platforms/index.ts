@@ -1,6 +1,7 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
 export { connectable } from './connectable.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
+export { presentFigures } from './former-figures.ts';
 export { type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
 export type { GateError } from './gate-error.ts';
 export type { GateMedia } from './gate-media.ts';

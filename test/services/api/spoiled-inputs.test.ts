@@ -111,7 +111,8 @@ suite('spoiled inputs', { timeoutMs: 240_000 }, (t) => {
     writesNothing(async () => {
       const { seed } = seeded('spoiled members');
       const several = fc.constantFrom(...withBody).chain((operation) => {
-        const ways = spoilings(operation.body).filter(({ path }) => path.length > 0);
+        // Of members that count for different types only some can be wrong at once.
+        const ways = spoilings(operation.body).filter(({ path, conditional }) => path.length > 0 && !conditional);
         return ways.length === 0
           ? fc.constant({ operation, chosen: [] as readonly Spoiling[] })
           : fc

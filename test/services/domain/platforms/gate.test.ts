@@ -28,6 +28,14 @@ suite('gate and publish check', (t) => {
       ['instagram', { userTags: '@a, @b' }, []],
       ['instagram', { userTags: [{ username: 'a', x: 0.5, y: 1 }, 'b'] }, []],
       ['instagram', { userTags: [{ username: 'a', x: 2 }] }, ['/overrides/userTags override_type']],
+      ...[[''], ['a', ' '], ['@'], [{ username: '@' }], [{ username: ' ' }], '', ' , '].map(
+        (userTags): [Platform, Overrides, readonly string[]] => [
+          'instagram',
+          { userTags },
+          ['/overrides/userTags override_type'],
+        ],
+      ),
+      ['instagram', { userTags: [] }, []],
       ['instagram', { userTags: Array(21).fill('a') }, ['/overrides/userTags override_length']],
       ['instagram', { collaborators: ['a', 'b', 'c', 'd'] }, ['/overrides/collaborators override_length']],
       ['instagram', { collaborators: 'a,b' }, ['/overrides/collaborators override_type']],
