@@ -58,9 +58,7 @@ export const plan = async (events: readonly DecodedEvent[], options: PlanOptions
     for (const { type, endpoints } of types) {
       const made = envelope(type, event, subject);
       const clientId = clientOf(made, subject);
-      const within = new Set(
-        endpoints.flatMap((one) => (isWithin(one.clientIds, clientId) ? [one.endpointId] : [])),
-      );
+      const within = new Set(endpoints.flatMap((one) => (isWithin(one.clientIds, clientId) ? [one.endpointId] : [])));
       if (within.size === 0) continue;
       const messageId = made.id;
       messages.push({
