@@ -371,6 +371,8 @@ const contentKey = ({ post_id, post_revision }: ContentKey): string => `${post_i
 export interface TargetFilters {
   readonly postId?: string;
   readonly clientId?: string;
+  /** Only targets of these clients in posts of these clients. */
+  readonly clientIds?: readonly string[];
   readonly accountId?: string;
   /** Of the post. */
   readonly externalRef?: string;
@@ -397,6 +399,14 @@ export const listTargets = async (
   const query = knex('read.post_targets').where({ workspace_id: workspaceId });
   if (filters.postId !== undefined) query.where({ post_id: filters.postId });
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
+  const { clientIds } = filters;
+  if (clientIds !== undefined) {
+    query.whereRaw(
+      `client_id = any(?::uuid[]) and exists (
+         select from read.posts p where p.id = post_targets.post_id and p.client_id = any(?::uuid[]))`,
+      [[...clientIds], [...clientIds]],
+    );
+  }
   if (filters.accountId !== undefined) query.where({ account_id: filters.accountId });
   if (filters.externalRef !== undefined) {
     // An array, so that Postgres reads the few posts first and never the targets of the whole workspace.

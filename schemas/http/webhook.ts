@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { Instant, maxLimitClients, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 import { DisableReason } from '#schemas/webhook.ts';
 import { Defaulted, InstantInput, Maybe, paging, Resettable, stamps, UuidInput } from './common.ts';
@@ -46,10 +46,23 @@ const Description = Type.String({
   examples: ['Tells the newsroom'],
 });
 
+const limitWords =
+  'The clients to whose events the endpoint is limited: it gets events that name one of them in `clientId` of their data, and `media.ready` of their assets; events that belong to no client it does not get.';
+const ClientLimit = Type.Array(Uuid, {
+  minItems: 1,
+  maxItems: maxLimitClients,
+  description: `${limitWords} A repeated client counts once. Null: all events of the workspace.`,
+});
+
 export const WebhookCreate = Named(
   'WebhookCreate',
   Type.Object(
-    { url: Url, events: Events, description: Defaulted(Description, null) },
+    {
+      url: Url,
+      events: Events,
+      description: Defaulted(Description, null),
+      clientIds: Maybe(ClientLimit),
+    },
     { description: 'A webhook endpoint as it is registered.' },
   ),
 );
@@ -67,6 +80,7 @@ export const WebhookUpdate = Named(
         }),
       ),
       description: Resettable(Description, null),
+      clientIds: Resettable(ClientLimit, null),
     },
     { description: 'Changes of a webhook endpoint: only the members that are sent change.' },
   ),
@@ -98,6 +112,10 @@ export const Webhook = Named(
       events: Type.Array(EventFilter, { description: 'The events that it gets: those that match any entry.' }),
       active: Type.Boolean({ description: 'Whether events are sent to it.' }),
       description: said(Nullable(Type.String()), 'Your note about the endpoint; null: none.'),
+      clientIds: said(
+        Nullable(Type.Array(Uuid)),
+        'The clients to whose events it is limited; null: all events of the workspace.',
+      ),
       disabledReason: said(Nullable(DisableReason), 'Why it is off; null while it is on.'),
       secretHint: said(
         Nullable(Type.String()),

@@ -137,8 +137,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MediaFilesRemoved: '1:',
   },
   webhook: {
-    WebhookRegistered: '1: url events:[] description:null keyVersion',
-    WebhookUpdated: '1: url? events?:[] description?:null',
+    WebhookRegistered: '2: url events:[] description:null clientIds:[]|null keyVersion',
+    WebhookUpdated: '2: url? events?:[] description?:null clientIds?:[]|null',
     WebhookSecretRotated: '1: generation keyVersion previousExpiresAt',
     WebhookDisabled: '1: by:user|service reason:requested|failing|gone|receiver',
     WebhookEnabled: '1:',

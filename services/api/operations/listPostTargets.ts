@@ -1,5 +1,6 @@
 import { type DueFirst, listTargets, renderTarget, type TargetFilters } from '#projections/targets.ts';
 import { PostTarget, PostTargetQuery } from '#schemas/http/post-target.ts';
+import { withinLimit } from '../client-limits.ts';
 import { listPage } from '../cursor.ts';
 import { operation } from '../operation.ts';
 import { filtersOf } from '../posts/body.ts';
@@ -23,7 +24,7 @@ export const listPostTargets = operation({
   handle: async (call) => {
     await call.behind(['posts']);
     const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
-    const filters: TargetFilters = filtersOf({ ...more, statuses, platforms });
+    const filters: TargetFilters = { ...filtersOf({ ...more, statuses, platforms }), ...withinLimit(call.principal) };
     return listPage('listPostTargets', call, {
       rows: (page: { after: DueFirst | null; limit: number }, knex) =>
         listTargets(knex, call.workspaceId, filters, page),

@@ -723,7 +723,7 @@ suite('published: the agency', (t) => {
   t('webhook endpoints: never their URL', async () => {
     const [id = ''] = uuids(1);
     const webhook = on('webhook', id);
-    const fields = { url: 'https://user:canary@example.com/', events: ['*'], description: null };
+    const fields = { url: 'https://user:canary@example.com/', events: ['*'], description: null, clientIds: null };
     const registered = webhook('WebhookRegistered', { ...fields, keyVersion: '1' });
     await given().when(registered).gives({});
     await given(registered)

@@ -47,7 +47,7 @@ const filled = [
     `previewPost.${name}`,
     `updatePost.${name}`,
   ]),
-  ...['registerWebhook.description', 'updateWebhook.description', 'testWebhook.eventType'],
+  ...['registerWebhook.description', 'updateWebhook.clientIds', 'updateWebhook.description', 'testWebhook.eventType'],
 ];
 
 const filledIn = (schema: unknown, name: string): readonly string[] => {
