@@ -3,7 +3,7 @@ import type { Issue } from '#schemas/issues.ts';
 import type { MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
-import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from './platforms/index.ts';
+import { coverOf, type GateInput, type GateMedia, gate, replyOverrides, takesCoverFrame } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Checks a composed body for contradictions, and for content that the networks of its targets would refuse. */
@@ -208,9 +208,6 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
   return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
 };
 
-/** Spec 2.2: a frame is chosen on TikTok alone. */
-const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok';
-
 /**
  * A cover frame at or after the end of a video that goes out alone. With several videos no network lets the caller
  * choose a frame.
@@ -218,11 +215,13 @@ const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok'
 const frameIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): readonly Issue[] => {
   const { coverFrameMs } = body;
   if (coverFrameMs === null) return [];
-  const lengths = destinations.filter(takesFrame).flatMap(({ platform }) => {
-    const [id, ...more] = contentFor(body, platform).segments[0].mediaIds;
-    const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
-    return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
-  });
+  const lengths = destinations
+    .filter(({ platform }) => takesCoverFrame(platform))
+    .flatMap(({ platform }) => {
+      const [id, ...more] = contentFor(body, platform).segments[0].mediaIds;
+      const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
+      return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
+    });
   const shortest = Math.min(...lengths);
   return coverFrameMs < shortest
     ? []
