@@ -3,7 +3,15 @@ import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
-import { coverOf, type GateInput, type GateMedia, gate, grantsOf, replyOverrides } from './platforms/index.ts';
+import {
+  coverOf,
+  type GateInput,
+  type GateMedia,
+  gate,
+  grantsOf,
+  replyOverrides,
+  takesCoverFrame,
+} from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Checks a composed body for contradictions, and for content that the networks of its targets would refuse. */
@@ -246,13 +254,10 @@ export const concerns = (body: PostBody, destination: Destination, { path, accou
   const mention = mentionsOf(body).find((one) => one.path === path);
   if (mention !== undefined) return mention.goesTo(destination);
   if (path.startsWith('/thread/')) return goesOutAsThread(body, destination.platform);
-  if (path === '/coverFrameMs') return takesFrame(destination);
+  if (path === '/coverFrameMs') return takesCoverFrame(destination.platform);
   const [, index] = /^\/variants\/(\d+)\/overrides\//.exec(path) ?? [];
   return index !== undefined && body.variants[Number(index)]?.platform === destination.platform;
 };
-
-/** Spec 2.2: a frame is chosen on TikTok alone. */
-const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok';
 
 /**
  * A cover frame at or after the end of a video that goes out alone. With several videos no network lets the caller
@@ -261,11 +266,13 @@ const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok'
 const frameIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): readonly Issue[] => {
   const { coverFrameMs } = body;
   if (coverFrameMs === null) return [];
-  const lengths = destinations.filter(takesFrame).flatMap(({ platform }) => {
-    const [id, ...more] = contentFor(body, platform).segments[0].mediaIds;
-    const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
-    return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
-  });
+  const lengths = destinations
+    .filter(({ platform }) => takesCoverFrame(platform))
+    .flatMap(({ platform }) => {
+      const [id, ...more] = contentFor(body, platform).segments[0].mediaIds;
+      const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
+      return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
+    });
   const shortest = Math.min(...lengths);
   return coverFrameMs < shortest
     ? []

@@ -9,7 +9,7 @@ import { prepareMedia } from './tour-media.ts';
 
 /**
  * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo,
- * one post with ten targets, and every event of the post at the webhook. One account's network rate-limits the first
+ * one post with ten targets and a first comment, and every event of the post at the webhook. One account's network rate-limits the first
  * try, one accepts and does not answer; one account lives in another zone.
  */
 
@@ -38,7 +38,7 @@ const link = 'https://northwind.example/winter';
 
 /** Three networks get the clip, all others the photo. */
 const variantsWith = (clip: string) => [
-  { platform: 'x', contentOverride: `${short} ${link}` },
+  { platform: 'x', contentOverride: `${short} ${link}`, overrides: { firstComment: 'Book a table for Saturday ☕' } },
   { platform: 'bluesky', contentOverride: short, overrides: { link } },
   { platform: 'instagram', mediaIdsOverride: [clip] },
   { platform: 'youtube', mediaIdsOverride: [clip] },
@@ -57,6 +57,12 @@ interface Target {
   readonly permalink: string | null;
   readonly failure: { readonly code: string } | null;
   readonly retryAt: string | null;
+}
+
+interface Commented {
+  readonly firstComment: string | null;
+  readonly firstCommentExternalId: string | null;
+  readonly firstCommentIssue: { readonly code: string } | null;
 }
 
 interface Post {
@@ -152,11 +158,13 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
     ]),
     1,
   );
+  const commented = await showComment(http, done, options);
   const published = done.targets.filter((target) => target.status === 'published').length;
   const received = await receivedEvents(http, endpoint.id, receiver, post.id, signal);
   showEvents(received, done, screen);
   const signed = received.filter(({ standard, service }) => standard && service).length;
-  const passed = published === platforms.length && received.some(isLast) && signed === received.length;
+  const whole = published === platforms.length && commented && received.some(isLast);
+  const passed = whole && signed === received.length;
   const events = `${signed} of ${received.length} events arrived with both signatures valid`;
   screen.result(
     passed,
@@ -166,6 +174,27 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
   const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
   return passed && analysed;
+};
+
+/** Waits for the event of the comment, as an integration does that does not poll. True when it is posted. */
+const showComment = async (
+  http: TourClient,
+  post: Post,
+  { receiver, screen, signal }: Pick<TourOptions, 'receiver' | 'screen' | 'signal'>,
+): Promise<boolean> => {
+  const target = post.targets.find(({ platform }) => platform === 'x');
+  const isAbout = ({ type, data }: Received) =>
+    type.startsWith('target.first_comment_') && data.targetId === target?.id;
+  for (const until = performance.now() + patienceMs; performance.now() < until; ) {
+    if (receiver.received.some(isAbout)) break;
+    await delay(50, undefined, { signal });
+  }
+  const { firstComment, firstCommentExternalId, firstCommentIssue } = await http.get<Commented>(
+    `/post-targets/${target?.id}`,
+  );
+  const said = firstCommentIssue === null ? `“${firstComment}” as ${firstCommentExternalId}` : firstCommentIssue.code;
+  screen.event(`x first comment ${firstCommentIssue === null ? 'posted' : 'failed'}`, said);
+  return firstCommentExternalId !== null;
 };
 
 const isLast = ({ type }: Received): boolean => type === 'post.published';

@@ -17,6 +17,7 @@ export interface CreateCall {
   readonly media: readonly GivenMedia[];
   /** Container, session or record key; for a network without keys a mark of the caller, which makes no call unique. */
   readonly key: string;
+  readonly coverFrameMs: number | null;
   readonly thread: ThreadSegment | null;
   readonly callStartedAt: Date;
 }
@@ -30,10 +31,11 @@ export interface CreatedPost {
 const create = `
 with number as (select nextval('sandbox.post_number')::text as n)
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink, duplicate_of,
+  overrides, call_started_at, media, segment, reply_to,
+  cover_frame_ms, outcome, visible_at, post_id, permalink, duplicate_of,
   clock_offset_ms)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created',
-  clock_timestamp() + $14 * interval '1 millisecond', replace($15, '#', n), replace($16, '#', n),
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'created',
+  clock_timestamp() + $15 * interval '1 millisecond', replace($16, '#', n), replace($17, '#', n),
   (select post_id from sandbox.ledger where target_id = $3 and segment = $12 and outcome = 'created' order by seq limit 1),
   (select offset_ms from sandbox.clock)
 from number
@@ -42,15 +44,17 @@ returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const repeat = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'repeated', visible_at, post_id, permalink
+  overrides, call_started_at, media, segment, reply_to,
+  cover_frame_ms, outcome, visible_at, post_id, permalink)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'repeated', visible_at, post_id, permalink
 from sandbox.ledger where platform = $1 and client_key = $5 and keyed and outcome = 'created'
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const refuse = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, refusal)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
+  overrides, call_started_at, media, segment, reply_to,
+  cover_frame_ms, outcome, refusal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'refused', $15)`;
 
 /** One open connection to the network, so that a create is sent at once and waits for no other call. */
 export interface Line {
@@ -75,6 +79,7 @@ const values = (call: CreateCall) => [
   call.media.length === 0 ? null : JSON.stringify(call.media).replaceAll('\\u0000', '\\ufffd'),
   call.thread?.index ?? 0,
   call.thread?.replyTo?.parent ?? null,
+  call.coverFrameMs,
 ];
 
 /** Opens a line. @throws NetworkUnavailable */

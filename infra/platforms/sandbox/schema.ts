@@ -54,6 +54,10 @@ do $$ begin
     where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'clock_offset_ms') then
     alter table sandbox.ledger add column clock_offset_ms bigint not null default 0;
   end if;
+  if not exists (select from information_schema.columns
+    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'cover_frame_ms') then
+    alter table sandbox.ledger add column cover_frame_ms int;
+  end if;
 end $$;
 create table if not exists sandbox.clock (
   one       boolean primary key default true check (one),

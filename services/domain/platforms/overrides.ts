@@ -166,8 +166,8 @@ export const replyOverrides = (platform: Platform, overrides: Overrides): Overri
 };
 
 /**
- * What an adapter gets: known keys of the right shape and nothing else, the network's defaults, and the post's AI
- * disclosure, from which a variant's own `aiGenerated` is the exception.
+ * What an adapter publishes with: known keys of the right shape and nothing else, the network's defaults, and the post's
+ * AI disclosure, from which a variant's own `aiGenerated` is the exception. A comment has a call of its own.
  */
 export function effectiveOverrides(
   platform: Platform,
@@ -176,6 +176,7 @@ export function effectiveOverrides(
 ): Readonly<Record<string, OverrideValue>> {
   const effective: Record<string, OverrideValue> = {};
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
+    if (rule.type === 'comment') continue;
     if (isSet(overrides, key) && checkOverride(platform, rule, overrides[key], overrides) === null) {
       effective[key] = normalize(rule, overrides[key]);
     } else if (rule.default !== undefined) effective[key] = rule.default;

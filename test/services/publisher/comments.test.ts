@@ -96,7 +96,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
   };
 
   t('follow the post once on each network that takes them, and are ignored on the others', async () => {
-    const publisher = world.publisher();
+    const publisher = world.publisher({ leaseTtlMs: 10_000, boundaryDeadlineMs: 5_000 });
     const accounts: Account[] = [];
     for (const platform of platforms) accounts.push(await world.connect(clientId, platform));
     const variants = platforms.map((platform) => told(platform, `first on ${platform}`));

@@ -18,7 +18,7 @@ export const tiktok: NetworkRules = {
     native: false,
     textOnly: false,
     altText: false,
-    cover: true,
+    cover: false,
     aiLabel: true,
   },
   nativeWindow: null,

@@ -1,5 +1,15 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { capabilities, failureCodes, gate, publishCheck, rules, titleFor } from '#domain/platforms/index.ts';
+import {
+  type Capabilities,
+  capabilities,
+  coverOf,
+  failureCodes,
+  gate,
+  publishCheck,
+  rules,
+  takesCoverFrame,
+  titleFor,
+} from '#domain/platforms/index.ts';
 import { youtubeTitle } from '#domain/platforms/youtube/text.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
@@ -222,13 +232,16 @@ suite('gate and publish check', (t) => {
   });
 
   t('capabilities of the networks follow from their rules', () => {
-    const who = (key: 'thread' | 'firstComment' | 'native' | 'textOnly') =>
-      platforms.filter((platform) => capabilities(platform)[key]).join(' ');
+    const who = (key: keyof Capabilities) => platforms.filter((platform) => capabilities(platform)[key]).join(' ');
     equal(who('thread'), 'x threads');
     equal(who('native'), 'youtube facebook');
     equal(who('firstComment'), 'x instagram youtube facebook linkedin threads bluesky telegram');
     equal(who('textOnly'), 'x facebook linkedin threads bluesky telegram');
+    equal(who('altText'), 'x instagram facebook linkedin threads pinterest bluesky');
+    equal(who('cover'), 'instagram youtube facebook pinterest telegram');
+    equal(platforms.filter(takesCoverFrame).join(' '), 'tiktok');
     for (const platform of platforms) {
+      equal(coverOf(platform), capabilities(platform).cover, platform);
       const { overrides, nativeWindow, publish } = rules[platform];
       equal('firstComment' in overrides, capabilities(platform).firstComment, platform);
       equal(nativeWindow !== null, capabilities(platform).native, platform);
