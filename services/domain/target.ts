@@ -1,7 +1,9 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider } from './decider.ts';
+import * as absence from './target/absence.ts';
 import { evolve } from './target/evolve.ts';
 import * as outcome from './target/outcome.ts';
+import * as overdue from './target/overdue.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
 import { type Settle, settle } from './target/settle.ts';
@@ -14,7 +16,9 @@ import { initial, type TargetState } from './target/state.ts';
  * out through every later attempt.
  */
 
+export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
 export type { RetryPolicy } from './target/outcome.ts';
+export { overdueAfterMs } from './target/overdue.ts';
 export {
   attemptAt,
   isOpen,
@@ -41,6 +45,8 @@ export type TargetCommand =
   | outcome.RecordDeferred
   | outcome.RecordUnknown
   | outcome.RecordRemoved
+  | overdue.RecordOverdue
+  | absence.ObserveAbsence
   | Settle;
 
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
@@ -75,6 +81,10 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return outcome.recordUnknown(command, state);
     case 'RecordRemoved':
       return outcome.recordRemoved(command, state);
+    case 'RecordOverdue':
+      return overdue.recordOverdue(command, state);
+    case 'ObserveAbsence':
+      return absence.observeAbsence(command, state);
     case 'Settle':
       return settle(command, state);
   }

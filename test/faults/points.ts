@@ -106,6 +106,8 @@ export const points: readonly Point[] = [
 /** Fault points that no load reaches, and the test that kills a process there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
+  'outcomes:after-overdue': 'test/services/outcomes/overdue.test.ts',
+  'publisher:after-absence': 'test/services/publisher/absence.test.ts',
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',

@@ -103,8 +103,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetRateLimited: '1: attempt takeover retryAt failure:Failure',
     TargetPublishDeferred: '1: attempt takeover retryAt failure:Failure',
     TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt',
+    TargetAbsenceObserved: '1: attempt takeover observedAt',
     TargetOutcomeSettled:
       '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
+    TargetOverdue: '1: dueAt',
     TargetRequeued: '1: by:schedule|retry dueAt',
     TargetFirstCommentPosted: '1: externalId',
     TargetFirstCommentFailed: '1: code message platformCode:null',

@@ -5,7 +5,7 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { drainSignal } from './drain-signal.ts';
-import { openPublishing, quick } from './publishing.ts';
+import { openPublishing, quick, quickLooks } from './publishing.ts';
 
 const parts = await openPublishing(process.argv[2] ?? '');
 const draining = drainSignal();
@@ -23,6 +23,7 @@ await runPublisher(
     clock,
     logger,
     pollMs: 25,
+    absencePolicy: quickLooks,
   },
   draining,
 );

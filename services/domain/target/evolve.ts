@@ -14,19 +14,19 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'awaiting_approval', common: applied(common, event.data.postRevision) };
     case 'TargetReleased': {
       const { postRevision, dueAt } = event.data;
-      return pending({ ...applied(common, postRevision), dueAt });
+      return pending({ ...applied(common, postRevision), dueAt, overdue: false });
     }
     case 'TargetRescheduled':
-      return due({ ...remember(common, fact), ...event.data });
+      return due({ ...remember(common, fact), ...event.data, overdue: false });
     case 'TargetRevised':
-      return due({ ...common, ...event.data, appliedRevision: event.data.postRevision });
+      return due({ ...common, ...event.data, appliedRevision: event.data.postRevision, overdue: false });
     case 'TargetCanceled':
       return { status: 'canceled', common: applied(common, event.data.postRevision ?? 0) };
     case 'TargetRequeued': {
       const { by, dueAt: retryAt } = event.data;
       // A person's retry resets the counts. An automatic requeue does not, or no limit on automatic attempts would
       // hold.
-      const counted = by === 'retry' ? { ...remember(common, fact), rateLimits: 0, defers: 0 } : common;
+      const counted = by === 'retry' ? { ...remember(common, fact), rateLimits: 0, defers: 0, overdue: false } : common;
       return pending(counted, retryAt);
     }
 
@@ -75,8 +75,11 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing') return state;
       const { takeover, boundary } = state;
-      return { status: 'outcome_unknown', takeover, boundary, unknownSince: fact.occurredAt, common };
+      return { status: 'outcome_unknown', takeover, boundary, unknownSince: fact.occurredAt, absences: [], common };
     }
+    case 'TargetAbsenceObserved':
+      if (state.status !== 'outcome_unknown') return state;
+      return { ...state, absences: [...state.absences, event.data.observedAt] };
     case 'TargetOutcomeSettled': {
       const { outcome, externalId, permalink, publishedAt, failure } = event.data;
       if (outcome === 'absent') return pending(common, fact.occurredAt);
@@ -84,6 +87,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       const post = { externalId: externalId ?? '', permalink, publishedAt: publishedAt ?? fact.occurredAt };
       return { status: 'published', ...post, removedAt: null, common };
     }
+    case 'TargetOverdue':
+      return { ...state, common: { ...common, overdue: true } };
     case 'TargetRemovedOnPlatform':
       return state.status === 'published' ? { ...state, removedAt: event.data.observedAt } : state;
     case 'TargetHandedToPlatform':
@@ -106,6 +111,7 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
     attempts: 0,
     rateLimits: 0,
     defers: 0,
+    overdue: false,
     checkpoints: [],
     publishedSegments: [],
     appliedCommands: [],
