@@ -36,7 +36,5 @@ export const observeAbsence = ({ askedAt, policy }: ObserveAbsence, state: Targe
 };
 
 /** Milliseconds since the epoch from which another look counts. */
-export const nextLookAt = (absences: readonly string[], { gapMs }: AbsencePolicy): number => {
-  const last = absences.at(-1);
-  return last === undefined ? Number.NEGATIVE_INFINITY : Date.parse(last) + gapMs;
-};
+export const nextLookAt = (absences: readonly string[], { gapMs }: AbsencePolicy): number =>
+  absences.reduce((latest, at) => Math.max(latest, Date.parse(at) + gapMs), Number.NEGATIVE_INFINITY);
