@@ -13,6 +13,7 @@ interface Shape {
   readonly uuidKeys?: boolean;
   readonly countsFor?: string;
   readonly default?: unknown;
+  readonly additionalProperties?: unknown;
 }
 
 /** The alternative of a union that a valid value matches. */
@@ -32,7 +33,7 @@ const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
   }
   if (meant.properties !== undefined && typeof value === 'object' && value !== null) {
     const given = value as Record<string, unknown>;
-    const out: Record<string, unknown> = {};
+    const out: Record<string, unknown> = meant.additionalProperties === true ? { ...given } : {};
     for (const [name, member] of Object.entries(meant.properties)) {
       if (member.countsFor !== undefined && given.type !== member.countsFor) continue;
       const sent = Object.hasOwn(given, name) ? given[name] : undefined;
@@ -40,6 +41,7 @@ const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
       if (sent === undefined && merge) continue;
       if (sent === undefined || (sent === null && optional)) {
         if (member.default !== undefined) out[name] = structuredClone(member.default);
+        else delete out[name];
       } else {
         out[name] = cleaned(member, sent, false);
       }
@@ -56,8 +58,9 @@ const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
 };
 
 /**
- * The one step between a valid input and a handler: drops members that the schema does not know, or that count only for
- * another `type`, reads null of an optional member as absent, fills defaults, reads ids in lower case. Objects without named members are kept whole. With `merge` (a partial
+ * The one step between a valid input and a handler: drops members that the schema does not know, unless it keeps them
+ * by `additionalProperties: true`, and members that count only for another `type`; reads null of an optional member as
+ * absent, fills defaults, reads ids in lower case. Objects without named members are kept whole. With `merge` (a partial
  * update) an absent member stays absent, and null restores a member's default.
  */
 export const clean = <S extends TSchema>(schema: S, value: unknown, merge = false): Cleaned<S> =>

@@ -1,8 +1,10 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider } from './decider.ts';
+import * as absence from './target/absence.ts';
 import { evolve } from './target/evolve.ts';
 import * as firstComment from './target/first-comment.ts';
 import * as outcome from './target/outcome.ts';
+import * as overdue from './target/overdue.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
 import { type Settle, settle } from './target/settle.ts';
@@ -15,7 +17,9 @@ import { initial, type TargetState } from './target/state.ts';
  * out through every later attempt.
  */
 
+export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
 export type { RetryPolicy } from './target/outcome.ts';
+export { overdueAfterMs } from './target/overdue.ts';
 export {
   attemptAt,
   type FirstComment,
@@ -53,6 +57,8 @@ export type TargetCommand =
   | firstComment.RefuseFirstComment
   | firstComment.EndFirstComment
   | firstComment.LapseFirstComment
+  | overdue.RecordOverdue
+  | absence.ObserveAbsence
   | Settle;
 
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
@@ -97,6 +103,10 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return firstComment.endFirstComment(command, state);
     case 'LapseFirstComment':
       return firstComment.lapseFirstComment(command, state);
+    case 'RecordOverdue':
+      return overdue.recordOverdue(command, state);
+    case 'ObserveAbsence':
+      return absence.observeAbsence(command, state);
     case 'Settle':
       return settle(command, state);
   }

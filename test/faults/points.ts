@@ -117,6 +117,8 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
   'fanout:after-skips': 'test/services/runtime/eventing/deaths.test.ts',
   'fanout:before-skips': 'test/services/runtime/eventing/deaths.test.ts',
+  'outcomes:after-overdue': 'test/services/outcomes/overdue.test.ts',
+  'publisher:after-absence': 'test/services/publisher/absence.test.ts',
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',

@@ -44,6 +44,7 @@ const target = (name: string, survivors: readonly Survivor[] = []): MutatedFile 
 
 export const mutatedFiles: readonly MutatedFile[] = [
   target(''),
+  target('/absence'),
   target('/evolve', [
     ...unnoticed(
       'An outcome carries a failure exactly where it failed.',
@@ -53,6 +54,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ),
   ]),
   target('/first-comment'),
+  target('/overdue'),
   target('/outcome', [
     ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [
       "state.status !== 'published'",

@@ -1,4 +1,5 @@
-import { type DueFirst, listTargets, renderTarget, type TargetFilters } from '#projections/targets.ts';
+import { type DueFirst, listTargets, type TargetFilters } from '#projections/target-queries.ts';
+import { renderTarget } from '#projections/targets.ts';
 import { PostTarget, PostTargetQuery } from '#schemas/http/post-target.ts';
 import { withinLimit } from '../client-limits.ts';
 import { listPage } from '../cursor.ts';
@@ -12,7 +13,8 @@ export const listPostTargets = operation({
   path: '/post-targets',
   tag: 'post-targets',
   summary: 'List post targets',
-  description: 'The targets of all posts, sorted by due instant, the earliest first.',
+  description:
+    'The targets of all posts, sorted by due instant, the earliest first. With `status=outcome_unknown`: those of which a network has not said whether it published them.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,

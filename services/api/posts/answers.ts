@@ -1,7 +1,8 @@
 import type { LivePost, PostState } from '#domain/post.ts';
 import { rowOf } from '#projections/model.ts';
 import { posts, renderPost, withTargets } from '#projections/posts.ts';
-import { postTargets, renderTarget, type TargetRow, type TargetWithContent } from '#projections/targets.ts';
+import type { TargetWithContent } from '#projections/target-queries.ts';
+import { postTargets, renderTarget, type TargetRow } from '#projections/targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 

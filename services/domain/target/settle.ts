@@ -1,7 +1,7 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { commentAfter } from './first-comment.ts';
-import { requireScheduled, type TargetIn, type TargetState } from './state.ts';
+import { requireUnknown, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
 /** The network or a person settles an unknown outcome. */
@@ -28,10 +28,7 @@ export interface Settle {
 type SettledOutcome = Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data'];
 
 export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
-  const target = requireScheduled(state);
-  if (target.status !== 'outcome_unknown') {
-    throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
-  }
+  const target = requireUnknown(state);
   const { outcome, by, now, commentDueAt = null } = command;
   if (by === 'admin') requireUnknownSegment(target, command);
   const settled = (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>): TargetEvent => ({

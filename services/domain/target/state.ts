@@ -29,6 +29,8 @@ export interface TargetCommon extends PlannedTarget {
   readonly attempts: number;
   readonly rateLimits: number;
   readonly defers: number;
+  /** The service told that the target is overdue, and nobody has moved or retried it since. */
+  readonly overdue: boolean;
   readonly checkpoints: readonly TargetCheckpoint[];
   /** The published segments of a thread, in order. */
   readonly publishedSegments: readonly NetworkPost[];
@@ -63,6 +65,8 @@ type Situation =
       readonly takeover: number;
       readonly boundary: TargetCheckpoint | null;
       readonly unknownSince: string;
+      /** When looks found no post, while the rules of the client let the target be tried again then. */
+      readonly absences: readonly string[];
     }
   | ({
       readonly status: 'published';
@@ -131,6 +135,12 @@ export const isOpen = (state: TargetState): boolean =>
 export const requireScheduled = (state: TargetState): ScheduledTarget => {
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');
   return state;
+};
+
+export const requireUnknown = (state: TargetState): TargetIn<'outcome_unknown'> => {
+  const target = requireScheduled(state);
+  if (target.status === 'outcome_unknown') return target;
+  throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
 };
 
 /** A worker's command names its claim. The decider refuses the command of a worker whose claim is no longer current. */

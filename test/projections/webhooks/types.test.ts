@@ -43,7 +43,7 @@ const given = [
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
   ...['target.publishing', 'target.handed_to_platform', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
-  ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'],
+  ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed', 'target.overdue'],
   ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined', 'media.deleted'],
   ...['media.variant.ready', 'media.variant.failed'],
   ...['account.connected', 'account.reauthorized', 'account.reauth_required', 'account.disconnected'],
@@ -303,6 +303,8 @@ suite('webhooks and state agree', (t) => {
         { type: 'Cancel', reason: 'requested', postRevision: null },
         { type: 'Requeue', now: at(300) },
         { type: 'RefuseAtClaim', failure },
+        { type: 'RecordOverdue', now: at(2_000) },
+        { type: 'ObserveAbsence', askedAt: at(300), policy: { looks: 2, gapMs: 0 } },
         { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'absent', proof: true } },
         { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'failed', failure } },
         { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'published', ...there, externalId: null } },
@@ -334,9 +336,9 @@ suite('webhooks and state agree', (t) => {
     const tellsOf: Readonly<Record<TargetState['status'], readonly string[]>> = {
       none: [],
       awaiting_approval: ['target.held'],
-      pending: ['target.scheduled', 'target.rescheduled', 'target.deferred', 'target.requeued'],
-      publishing: ['target.publishing'],
-      rate_limited: ['target.rate_limited'],
+      pending: ['target.scheduled', 'target.rescheduled', 'target.deferred', 'target.requeued', 'target.overdue'],
+      publishing: ['target.publishing', 'target.overdue'],
+      rate_limited: ['target.rate_limited', 'target.overdue'],
       outcome_unknown: ['target.outcome_unknown'],
       published: ['target.published'],
       failed: ['target.failed'],
@@ -359,7 +361,7 @@ suite('webhooks and state agree', (t) => {
           deepEqual([data.targetId, data.postId, data.accountId], [targetId, postId, accountId]);
           if (data.attempts !== undefined) equal(data.attempts, after.common.attempts);
           if (data.scheduledAt !== undefined) equal(data.scheduledAt, after.common.dueAt);
-          if (data.retryAt !== undefined) equal('retryAt' in after && after.retryAt, data.retryAt);
+          if (data.retryAt !== undefined) equal('retryAt' in after && after.retryAt, data.retryAt, type);
           if (data.previousScheduledAt !== undefined) {
             equal(data.previousScheduledAt, before.status === 'none' ? null : before.common.dueAt);
           }

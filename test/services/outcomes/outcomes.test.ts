@@ -13,7 +13,8 @@ import { cleanUpDisconnected } from '#services/outcomes/disconnected.ts';
 import { sweepMetrics } from '#services/outcomes/metrics.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { Resting } from '#services/outcomes/resting.ts';
-import { type SweptKind, sweep } from '#services/outcomes/sweeper.ts';
+import type { SweptKind } from '#services/outcomes/rounds.ts';
+import { sweep } from '#services/outcomes/sweeper.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -341,7 +342,7 @@ suite('outcomes', (t) => {
     let now = 0;
     const [failed, resting] = [[] as string[], new Resting(() => now)];
     const registry = createRegistry('test');
-    const count = sweepMetrics(registry, world.pool);
+    const count = sweepMetrics(registry, world.pool).onFailure;
     const onFailure = (kind: SweptKind) => {
       failed.push(kind);
       count(kind);

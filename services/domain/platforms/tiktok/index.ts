@@ -28,6 +28,8 @@ export const tiktok: NetworkRules = {
     handle: 'upload',
     absenceIsProof: false,
     readsBack: 'own_posts',
+    // Its list has public videos only.
+    listsOwnPosts: false,
     settleWindowMs: 3_600_000,
     permalinks: ['https://www.tiktok.com/@{username}/video/{id}'],
   },

@@ -236,6 +236,8 @@ suite('gate and publish check', (t) => {
     equal(who('thread'), 'x threads');
     equal(who('native'), 'youtube facebook');
     equal(who('firstComment'), 'x instagram youtube facebook linkedin threads bluesky telegram');
+    const lists = platforms.filter((platform) => rules[platform].publish.listsOwnPosts).join(' ');
+    equal(lists, 'x instagram youtube facebook linkedin threads pinterest bluesky');
     equal(who('textOnly'), 'x facebook linkedin threads bluesky telegram');
     equal(who('altText'), 'x instagram facebook linkedin threads pinterest bluesky');
     equal(who('cover'), 'instagram youtube facebook pinterest telegram');
@@ -246,6 +248,8 @@ suite('gate and publish check', (t) => {
       equal('firstComment' in overrides, capabilities(platform).firstComment, platform);
       equal(nativeWindow !== null, capabilities(platform).native, platform);
       equal(publish.settleWindowMs >= 600_000, true, platform);
+      // A network that shows only evidence lists nothing.
+      if (publish.readsBack === 'evidence') equal(publish.listsOwnPosts, false, platform);
       // Only with a handle can a second crossing of the boundary make no second post.
       if (publish.absenceIsProof) equal(publish.handle !== 'none', true, platform);
     }
