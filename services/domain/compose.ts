@@ -204,7 +204,7 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
   for (const { path, id, goesTo } of mentionsOf(body)) {
     const asset = assets.get(id);
     if (asset === undefined) {
-      invalid.push({ path, code: 'unknown_id', message: 'is not known' });
+      invalid.push(unknownFile(path));
       continue;
     }
     if (path === '/coverMediaId' && asset.kind !== 'image') {
@@ -215,12 +215,38 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
     }
     const { clientId } = asset;
     if (clientId !== null && destinations.some((one) => goesTo(one) && one.clientId !== clientId)) {
-      const message = 'belongs to another client than the post goes to';
-      notInClient.push({ path, code: 'media_not_in_client', message, mediaId: id });
+      notInClient.push(strangerFile(path, id));
     }
   }
   return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
 };
+
+/**
+ * Faults of the files that a draft names. Its targets are not known, so nothing is said of what a network takes: a file
+ * must be known, and be the client's own or the workspace's.
+ */
+export const draftMediaIssues = (
+  body: PostBody,
+  clientId: string,
+  assets: PostAssets,
+): Pick<MediaIssues, 'invalid' | 'notInClient'> => {
+  const invalid: Issue[] = [];
+  const notInClient: Issue[] = [];
+  for (const { path, id } of mentionsOf(body)) {
+    const asset = assets.get(id);
+    if (asset === undefined) invalid.push(unknownFile(path));
+    else if (asset.clientId !== null && asset.clientId !== clientId) notInClient.push(strangerFile(path, id));
+  }
+  return { invalid, notInClient };
+};
+
+const unknownFile = (path: string): Issue => ({ path, code: 'unknown_id', message: 'is not known' });
+const strangerFile = (path: string, mediaId: string): Issue => ({
+  path,
+  code: 'media_not_in_client',
+  message: 'belongs to another client than the post goes to',
+  mediaId,
+});
 
 /** Spec 2.2: a frame is chosen on TikTok alone. */
 const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok';
