@@ -69,7 +69,7 @@ const TargetSelectionInput = Named(
   ),
 );
 
-const ScheduleInput = Named(
+export const ScheduleInput = Named(
   'ScheduleInput',
   Type.Object(
     {
@@ -112,6 +112,23 @@ const SegmentInput = Named(
   ),
 );
 
+export const ThreadInput = Named(
+  'PostThreadInput',
+  Type.Object(
+    {
+      segments: Type.Array(SegmentInput, {
+        minItems: 2,
+        maxItems: 50,
+        description: 'The first is the head; each later one replies to the one before it.',
+      }),
+    },
+    {
+      description:
+        'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
+    },
+  ),
+);
+
 const composed = {
   content: Defaulted(Text(maxContent, 'The text, for every network without a text of its own.'), ''),
   mediaIds: Defaulted(MediaIds('Ids of media assets, in order.'), []),
@@ -149,27 +166,7 @@ const composed = {
     false,
   ),
   campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to. Not supported yet: only a draft may have it.')),
-  thread: Maybe(
-    said(
-      Named(
-        'PostThreadInput',
-        Type.Object(
-          {
-            segments: Type.Array(SegmentInput, {
-              minItems: 2,
-              maxItems: 50,
-              description: 'The first is the head; each later one replies to the one before it.',
-            }),
-          },
-          {
-            description:
-              'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
-          },
-        ),
-      ),
-      'A chain of replies on x and threads; other networks ignore it. Absent: no thread.',
-    ),
-  ),
+  thread: Maybe(said(ThreadInput, 'A chain of replies on x and threads; other networks ignore it. Absent: no thread.')),
   mediaAltTexts: Maybe(
     said(
       MediaAltTexts,

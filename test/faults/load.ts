@@ -48,6 +48,8 @@ export const actionNames = [
   'range',
   'draft',
   'move',
+  'revise',
+  'withdraw',
   'retry',
   'limited',
   'contained',
@@ -237,6 +239,23 @@ export class Load {
       if (first !== undefined)
         await this.#keyed(`/post-targets/${first}/reschedule`, { scheduledAt: this.#in(600, 1_500) });
       if (second !== undefined) await this.#keyed(`/post-targets/${second}/cancel`, undefined);
+    },
+    // Right before the post is due: its targets go out as they were, or as revised.
+    revise: async () => {
+      if (this.#options.mixed()) return;
+      const post = await this.#post({ type: 'at', scheduledAt: this.#in(400, 2_500) }, this.#some(4));
+      if (post === null) return;
+      await delay(this.#options.random.int(0, 500));
+      const schedule = { type: 'at', scheduledAt: this.#in(600, 1_500) };
+      const isTimed = this.#options.random.int(0, 2) === 0;
+      await this.#keyed(`/posts/${post.id}/revise`, { content: this.#text(), ...(isTimed ? { schedule } : {}) });
+    },
+    withdraw: async () => {
+      if (this.#options.mixed()) return;
+      const post = await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3));
+      if (post === null) return;
+      const deleted = await this.call('DELETE', `/posts/${post.id}`);
+      if (deleted.status !== 200) this.#wrong(`post ${post.id} was not canceled: ${deleted.status} ${deleted.code}`);
     },
     retry: async () => {
       const post = await this.#post({ type: 'now' }, this.#some(1), '[[sandbox:reject once]]');

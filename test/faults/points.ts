@@ -40,6 +40,8 @@ export const points: readonly Point[] = [
   at('api', 'birth:after-append', 'draft'),
   at('api', 'request:after-accept', 'draft'),
   at('api', 'request:after-effects', 'move'),
+  at('api', 'revise:after-append', 'revise'),
+  at('api', 'fanout:between-intents', 'revise', 'withdraw'),
   at('api', 'client:after-claim', 'race'),
   at('api', 'client:after-append', 'race'),
   at('api', 'client:after-release', 'rename'),

@@ -70,7 +70,14 @@ const needsApproval: Issue = {
  */
 export const planPost = async (
   call: Asking,
-  post: { readonly id: string; readonly clientId: string; readonly body: PostBody; readonly planNumber: number },
+  post: {
+    readonly id: string;
+    readonly clientId: string;
+    readonly body: PostBody;
+    readonly planNumber: number;
+    /** The targets of the plan. Default: the accounts that the body selects. */
+    readonly select?: typeof select;
+  },
 ): Promise<Plan> => {
   const { id, clientId, body, planNumber } = post;
   // Before any check reads the texts: the time of the checks grows with their size.
@@ -80,7 +87,7 @@ export const planPost = async (
   const asked = assetsOf(call, body);
   asked.catch(() => undefined);
   await call.behind(['workspace']);
-  const { clients, destinations } = await select(call, clientId, body);
+  const { clients, destinations } = await (post.select ?? select)(call, clientId, body);
   const plan = planOf({
     postId: id,
     number: planNumber,

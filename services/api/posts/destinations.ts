@@ -57,7 +57,8 @@ export const accountFromStream = async ({ deps, workspaceId }: Asking, id: strin
   return { id, clientId, platform, status, timezone };
 };
 
-const named = async (call: Asking, ids: readonly string[]): Promise<readonly (Account | null)[]> => {
+/** In the order of the ids; null for an account that is unknown or another workspace's. */
+export const named = async (call: Asking, ids: readonly string[]): Promise<readonly (Account | null)[]> => {
   const rows = await accountsByIds(call.deps.knex, call.workspaceId, ids);
   const known = new Map(rows.map((row): [string, Account] => [row.id, { ...row, clientId: row.client_id }]));
   return Promise.all(ids.map(async (id) => known.get(id) ?? accountFromStream(call, id)));
@@ -91,7 +92,10 @@ export const select = async (call: Asking, clientId: string, body: PostBody): Pr
   const asked = accountsOf(call, clientId, body.targetSelection);
   asked.catch(() => undefined);
   const own = await ownClient(call, clientId);
-  const accounts = await asked;
+  return ofAccounts(call, own, await asked);
+};
+
+const ofAccounts = async (call: Asking, own: SelectedClient, accounts: readonly Account[]): Promise<Selected> => {
   const otherIds = [...new Set(accounts.map((one) => one.clientId))].filter((id) => id !== own.id);
   const others = await Promise.all(otherIds.map((id) => clientOf(call, id)));
   const clients = [own, ...others.flatMap((one) => (one === null ? [] : [one]))];
@@ -109,6 +113,12 @@ export const select = async (call: Asking, clientId: string, body: PostBody): Pr
   );
   return { clients, destinations };
 };
+
+/** These accounts, with the rules for their clients. @throws Rejection `client_archived` */
+export const selectAccounts =
+  (accounts: readonly Account[]): typeof select =>
+  async (call, clientId) =>
+    ofAccounts(call, await ownClient(call, clientId), accounts);
 
 const accountsOf = async (call: Asking, ownId: string, selection: TargetSelection): Promise<readonly Account[]> => {
   if (selection.mode === 'group') {

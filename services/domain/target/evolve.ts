@@ -26,7 +26,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'canceled', common: applied(common, event.data.postRevision ?? 0) };
     case 'TargetRequeued': {
       const { by, dueAt } = event.data;
-      // A person's retry or revision resets the counts. An automatic requeue does not, or no limit on automatic attempts
+      // A person's retry or revise resets the counts. An automatic requeue does not, or no limit on automatic attempts
       // would hold.
       const counted = by !== 'schedule' ? { ...remember(common, fact), rateLimits: 0, defers: 0 } : common;
       return { status: 'pending', common: { ...counted, dueAt } };

@@ -40,6 +40,8 @@ const filled = [
     `createPost.${name}`,
     `updatePost.${name}`,
   ]),
+  ...['coverFrameMs', 'coverMediaId', 'mediaAltTexts', 'thread'].map((name) => `revisePost.${name}`),
+  ...['thread.segments.content', 'thread.segments.mediaIds', 'variants.overrides'].map((name) => `revisePost.${name}`),
   ...['registerWebhook.description', 'updateWebhook.description', 'testWebhook.eventType'],
 ];
 
