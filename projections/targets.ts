@@ -159,7 +159,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetRevised: change((row, data) => ({
       ...row,
       // A failed target stays failed until it is requeued.
-      ...(row.status === 'failed' ? { due_at: data.dueAt } : due(row, data.dueAt)),
+      ...(row.status === 'failed' ? { due_at: data.dueAt, overdue: false } : due(row, data.dueAt)),
       scheduled_local: data.scheduledLocal,
       timezone: data.timezone,
       jitter_seconds: data.jitterSeconds,

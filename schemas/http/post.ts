@@ -70,7 +70,7 @@ const TargetSelectionInput = Named(
   ),
 );
 
-const ScheduleInput = Named(
+export const ScheduleInput = Named(
   'ScheduleInput',
   Type.Object(
     {
@@ -116,6 +116,23 @@ const SegmentInput = Named(
       mediaIds: Defaulted(MediaIds('The media of this segment, in order.'), []),
     },
     { description: 'One post of a thread.' },
+  ),
+);
+
+export const ThreadInput = Named(
+  'PostThreadInput',
+  Type.Object(
+    {
+      segments: Type.Array(SegmentInput, {
+        minItems: 2,
+        maxItems: 50,
+        description: 'The first is the head; each later one replies to the one before it.',
+      }),
+    },
+    {
+      description:
+        'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
+    },
   ),
 );
 
@@ -165,27 +182,7 @@ const composed = {
       { examples: ['CMS-1042'] },
     ),
   ),
-  thread: Maybe(
-    said(
-      Named(
-        'PostThreadInput',
-        Type.Object(
-          {
-            segments: Type.Array(SegmentInput, {
-              minItems: 2,
-              maxItems: 50,
-              description: 'The first is the head; each later one replies to the one before it.',
-            }),
-          },
-          {
-            description:
-              'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
-          },
-        ),
-      ),
-      'A chain of replies on x and threads; other networks ignore it. Absent: no thread.',
-    ),
-  ),
+  thread: Maybe(said(ThreadInput, 'A chain of replies on x and threads; other networks ignore it. Absent: no thread.')),
   mediaAltTexts: Maybe(
     said(
       byUuid(MediaAltTexts),

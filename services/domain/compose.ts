@@ -226,7 +226,7 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
   for (const { path, id, goesTo } of mentionsOf(body)) {
     const asset = assets.get(id);
     if (asset === undefined) {
-      invalid.push({ path, code: 'unknown_id', message: 'is not known' });
+      invalid.push(unknownFile(path));
       continue;
     }
     if (path === '/coverMediaId' && asset.kind !== 'image') {
@@ -237,8 +237,7 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
     }
     const { clientId } = asset;
     if (clientId !== null && destinations.some((one) => goesTo(one) && one.clientId !== clientId)) {
-      const message = 'belongs to another client than the post goes to';
-      notInClient.push({ path, code: 'media_not_in_client', message, mediaId: id });
+      notInClient.push(strangerFile(path, id));
     }
   }
   return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
@@ -258,6 +257,33 @@ export const concerns = (body: PostBody, destination: Destination, { path, accou
   const [, index] = /^\/variants\/(\d+)\/overrides\//.exec(path) ?? [];
   return index !== undefined && body.variants[Number(index)]?.platform === destination.platform;
 };
+
+/**
+ * Faults of the files that a draft names. Its targets are not known, so nothing is said of what a network takes: a file
+ * must be known, and be the client's own or the workspace's.
+ */
+export const draftMediaIssues = (
+  body: PostBody,
+  clientId: string,
+  assets: PostAssets,
+): Pick<MediaIssues, 'invalid' | 'notInClient'> => {
+  const invalid: Issue[] = [];
+  const notInClient: Issue[] = [];
+  for (const { path, id } of mentionsOf(body)) {
+    const asset = assets.get(id);
+    if (asset === undefined) invalid.push(unknownFile(path));
+    else if (asset.clientId !== null && asset.clientId !== clientId) notInClient.push(strangerFile(path, id));
+  }
+  return { invalid, notInClient };
+};
+
+const unknownFile = (path: string): Issue => ({ path, code: 'unknown_id', message: 'is not known' });
+const strangerFile = (path: string, mediaId: string): Issue => ({
+  path,
+  code: 'media_not_in_client',
+  message: 'belongs to another client than the post goes to',
+  mediaId,
+});
 
 /**
  * A cover frame at or after the end of a video that goes out alone. With several videos no network lets the caller

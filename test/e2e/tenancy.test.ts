@@ -479,6 +479,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         path: '/posts',
         body: { clientId: ids.client, content: 'Same', targets: { mode: 'group', clientId: ids.client }, schedule },
       }),
+      revisePost: ({ ids }) => ({ path: `/posts/${ids.post}/revise`, body: { content: 'Same again' } }),
       publishPost: ({ ids }) => ({ path: `/posts/${ids.draft}/publish`, body: {} }),
       reschedulePostTarget: ({ ids }) => ({
         path: `/post-targets/${ids.target}/reschedule`,

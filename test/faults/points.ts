@@ -42,6 +42,8 @@ export const points: readonly Point[] = [
   at('api', 'request:after-effects', 'move'),
   at('api', 'bulk:between-posts', 'bulk'),
   at('api', 'bulk:between-targets', 'shift'),
+  at('api', 'revise:after-append', 'revise'),
+  at('api', 'fanout:between-intents', 'revise', 'withdraw'),
   at('api', 'client:after-claim', 'race'),
   at('api', 'client:after-append', 'race'),
   at('api', 'client:after-release', 'rename'),

@@ -74,7 +74,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
       'true',
     ]),
   ]),
-  target('/state'),
+  target('/state', [
+    ...unnoticed('A target that does not exist has no open status.', ["state.status !== 'none'", 'true']),
+  ]),
   target('/thread'),
   domain('scheduling', {
     threshold: 95,

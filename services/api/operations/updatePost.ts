@@ -15,7 +15,7 @@ export const updatePost = operation({
   method: 'PATCH',
   path: '/posts/{id}',
   tag: 'posts',
-  summary: 'Replace a draft',
+  summary: 'Replace a whole draft: members that are not sent return to their defaults',
   description:
     'Replaces the whole draft: an optional member that is not sent returns to its default; `targets` and `schedule` are required. Only a draft can be replaced. The input is read as that of POST /posts.',
   scope: 'posts.compose',

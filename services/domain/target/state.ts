@@ -116,7 +116,7 @@ export class TooLate extends Rejection {
 }
 
 export const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
-/** A revision reaches a failed target, which is then tried again, and not one whose next attempt the network has set. */
+/** A revise reaches a failed target, which is then tried again, and not one whose next attempt the network has set. */
 export const revisableStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'failed'];
 
 /** Null: a change of targets in these statuses may alter this one. A thread with a published segment stays as it is. */

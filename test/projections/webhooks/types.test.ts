@@ -39,7 +39,7 @@ import { suite } from '#test/support/suite.ts';
 
 const given = [
   ...['post.created', 'post.updated', 'post.scheduled', 'post.published', 'post.partially_published'],
-  ...['post.failed', 'post.canceled'],
+  ...['post.failed', 'post.canceled', 'post.revised', 'post.discarded'],
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
   ...['target.publishing', 'target.handed_to_platform', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
@@ -310,6 +310,7 @@ suite('webhooks and state agree', (t) => {
         { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'published', ...there, externalId: null } },
       ),
       fc.uuid().map((commandId): TargetCommand => ({ type: 'Retry', commandId, now: at(100) })),
+      small.map((n): TargetCommand => ({ type: 'Revise', postRevision: 4 + n, time: null, now: at(140) })),
       fc.tuple(fc.uuid(), small).map(
         ([commandId, n]): TargetCommand => ({
           type: 'Reschedule',
@@ -336,12 +337,16 @@ suite('webhooks and state agree', (t) => {
     const tellsOf: Readonly<Record<TargetState['status'], readonly string[]>> = {
       none: [],
       awaiting_approval: ['target.held'],
-      pending: ['target.scheduled', 'target.rescheduled', 'target.deferred', 'target.requeued', 'target.overdue'],
+      pending: [
+        ...['target.scheduled', 'target.rescheduled', 'target.revised', 'target.deferred', 'target.requeued'],
+        'target.overdue',
+      ],
       publishing: ['target.publishing', 'target.overdue'],
       rate_limited: ['target.rate_limited', 'target.overdue'],
       outcome_unknown: ['target.outcome_unknown'],
       published: ['target.published'],
-      failed: ['target.failed'],
+      // Revised first, then requeued, in one append.
+      failed: ['target.failed', 'target.revised'],
       canceled: ['target.canceled'],
     };
     const seen = new Set<string>();
@@ -369,7 +374,7 @@ suite('webhooks and state agree', (t) => {
       }),
       { seed: seeded('target payloads').seed, numRuns: 1_000 },
     );
-    const never = ['target.held', 'target.released', 'target.revised', 'target.handed_to_platform'];
+    const never = ['target.held', 'target.released', 'target.handed_to_platform'];
     const after = ['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'];
     deepEqual(
       typesOfKind('target').filter((type) => !seen.has(type) && !after.includes(type)),
@@ -385,7 +390,11 @@ suite('webhooks and state agree', (t) => {
     const targets = names.map((targetId) => planned({ targetId, accountId: randomUUID(), clientId }));
     const written = { clientId, createdBy, body: postBody() };
     const schedule: PostCommand = { type: 'Schedule', commandId: 'c', ...written, plan: { number: 1, targets } };
-    const news: fc.Arbitrary<PostCommand> = fc
+    const revise = { type: 'Revise', body: postBody(), changed: [], times: null } as const;
+    const revised: fc.Arbitrary<PostCommand> = fc
+      .tuple(fc.uuid(), fc.subarray(names, { minLength: 1 }))
+      .map(([commandId, targetIds]) => ({ ...revise, commandId, targetIds }));
+    const outcomes: fc.Arbitrary<PostCommand> = fc
       .tuple(fc.constantFrom(...names), fc.integer({ min: 0, max: 12 }), small)
       .map(([targetId, targetRevision, which]): PostCommand => {
         const outcome = (['published', 'failed', 'canceled'] as const)[which];
@@ -398,6 +407,7 @@ suite('webhooks and state agree', (t) => {
           publishedAt: outcome === 'published' ? at(1) : null,
         };
       });
+    const news = fc.oneof({ weight: 6, arbitrary: outcomes }, revised);
     const seen = new Set<string>();
     fc.assert(
       fc.property(fc.array(news, { maxLength: 40 }), (all) => {
@@ -421,7 +431,8 @@ suite('webhooks and state agree', (t) => {
       }),
       { seed: seeded('post payloads').seed, numRuns: 1_000 },
     );
-    deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && type !== 'post.updated').sort());
+    const ofDrafts = ['post.updated', 'post.discarded'];
+    deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && !ofDrafts.includes(type)).sort());
   });
 
   t('a fold never changes an earlier subject in place', () => {

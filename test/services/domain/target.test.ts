@@ -661,9 +661,10 @@ suite('target', (t) => {
     const again = [...claimed, told(at(100)), limited(at(200)), requeued('schedule', at(200))];
     given(again).when(ask(9_999)).then([]);
     const time = { dueAt: at(500), scheduledLocal: null, jitterSeconds: 0 };
+    const planned = { timezone: 'UTC', scheduleMode: 'managed', scheduleModeReason: null } as const;
     const anew: readonly TargetEvent[] = [
       { type: 'TargetRescheduled', data: time },
-      { type: 'TargetRevised', data: { ...time, postRevision: 7 } },
+      { type: 'TargetRevised', data: { ...time, ...planned, postRevision: 7 } },
       { type: 'TargetReleased', data: { postRevision: 7, dueAt: at(500) } },
       requeued('retry', at(500)),
     ];

@@ -29,6 +29,7 @@ suite('rules for unknown outcomes', { timeoutMs: 240_000 }, (t) => {
     absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
     listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
     publish: (request, steps) => world.sandbox.publish(request, steps),
+    comment: (request, signal) => world.sandbox.comment(request, signal),
     reconcile: async (request, boundary) => {
       const { targetId } = request;
       const said = (await instead.get(targetId)?.()) ?? (await world.sandbox.reconcile(request, boundary));
