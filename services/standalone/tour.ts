@@ -5,12 +5,14 @@ import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
 import { type NetworkClock, showAnalytics } from './tour-analytics.ts';
 import { TourClient } from './tour-client.ts';
+import { showBulk, showPreview } from './tour-composing.ts';
 import { prepareMedia } from './tour-media.ts';
 
 /**
  * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo,
- * one post with ten targets and a first comment, and every event of the post at the webhook. One account's network rate-limits the first
- * try, one accepts and does not answer; one account lives in another zone.
+ * a preview, one post with ten targets and a first comment, and every event of the post at the webhook, then posts and
+ * targets in one call. One account's network rate-limits the first try, one accepts and does not answer; one account
+ * lives in another zone.
  */
 
 export interface TourOptions {
@@ -137,6 +139,7 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
     variants: variantsWith(clip),
     schedule: { type: 'at', scheduledLocal },
   };
+  await showPreview(http, screen, body);
   const post = await http.post<Post>('/posts', body);
   screen.event('post composed', `${post.targets.length} targets, each due ${scheduledLocal} in its own zone`);
 
@@ -170,6 +173,7 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
     passed,
     `${published} of ${done.targets.length} targets published; the post is ${done.status}; ${events}`,
   );
+  await showBulk(http, screen, client.id);
   const member = new TourClient(baseUrl, session, signal);
   const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
