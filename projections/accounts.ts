@@ -210,6 +210,8 @@ export const livePlatforms = async (
 
 export interface AccountFilters {
   readonly clientId?: string;
+  /** Only accounts of these clients. */
+  readonly clientIds?: readonly string[];
   readonly platforms?: readonly Platform[];
 }
 
@@ -222,6 +224,7 @@ export const listAccounts = async (
 ): Promise<Page<AccountRow>> => {
   const query = knex('read.accounts').where({ workspace_id: workspaceId });
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
+  if (filters.clientIds !== undefined) query.whereRaw('client_id = any(?::uuid[])', [[...filters.clientIds]]);
   if (filters.platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...filters.platforms]]);
   return newestFirst(query, accounts, page);
 };

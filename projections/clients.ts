@@ -104,6 +104,8 @@ export interface ClientFilters {
   readonly search?: string;
   /** Default false: only live clients. */
   readonly archived?: boolean;
+  /** Only these clients. */
+  readonly clientIds?: readonly string[];
 }
 
 /** Newest first. */
@@ -114,6 +116,7 @@ export const listClients = async (
   page: PageOf<NewestFirst>,
 ): Promise<Page<ClientRow>> => {
   const query = knex('read.clients').where({ workspace_id: workspaceId });
+  if (filters.clientIds !== undefined) query.whereRaw('id = any(?::uuid[])', [[...filters.clientIds]]);
   if (filters.type !== undefined) query.where({ type: filters.type });
   if (filters.search !== undefined) query.whereILike('name', substring(filters.search));
   if (filters.archived === true) query.whereNotNull('archived_at');

@@ -3,6 +3,9 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 
 /** The publisher's searches for targets with work to do. Leases say which targets another process works on. */
 
+/** Kind of the leases that publishers take on targets. */
+export const leaseKindOfTargets = 'target';
+
 /** A target that a search found. */
 export interface FoundTarget {
   readonly id: string;

@@ -218,6 +218,8 @@ export const mediaByIds = async (
 };
 
 export interface MediaFilters {
+  /** Only assets of these clients, and those of the whole workspace. */
+  readonly clientIds?: readonly string[];
   readonly kind?: MediaKind;
   readonly folder?: string;
   readonly clientId?: string;
@@ -236,6 +238,8 @@ export const listMedia = async (
   if (filters.kind !== undefined) query.where({ kind: filters.kind });
   if (filters.folder !== undefined) query.where({ folder: filters.folder });
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
+  if (filters.clientIds !== undefined)
+    query.whereRaw('(client_id is null or client_id = any(?::uuid[]))', [[...filters.clientIds]]);
   if (filters.search !== undefined) query.whereILike('name', substring(filters.search));
   return newestFirst(query, media, page);
 };

@@ -1,16 +1,16 @@
 import type { PostBody, PostEvent } from '#schemas/post.ts';
 
 /**
- * Bodies of a post that a revision replaced and that some target may still show: a target shows the body of its own
- * revision of the post. Only a revision writes them, so a post that was never revised has none.
+ * Bodies of a post that a revise replaced and that some target may still show: a target shows the body of its own
+ * revision of the post. Only a revise writes them, so a post that was never revised has none.
  */
 
 export interface EarlierBodies {
   /** By revision of the event that holds the body. */
   readonly bodies: Readonly<Record<string, PostBody>>;
   /**
-   * By target that a revision named: the revision that it shows, and the one that it shows until the revision reaches
-   * it. Before the next revision of a post every target has been reached, or was skipped.
+   * By target that a revise named: the revision that it shows, and the one that it shows until the revise reaches it.
+   * Before the next revise of a post every target has been reached, or was skipped.
    */
   readonly targets: Readonly<Record<string, readonly [now: number, before: number]>>;
 }
@@ -27,10 +27,10 @@ interface Revised {
 }
 
 /**
- * Keeps the body that the revision replaces. Drops a body once no target can show it: so a post has at most two bodies
+ * Keeps the body that the revise replaces. Drops a body once no target can show it: so a post has at most two bodies
  * for each target, however often it is revised.
  */
-const withRevision = (
+const withRevise = (
   { body, bodyRevision, planRevision, earlier, targetIds }: Revised,
   revision: number,
   named: readonly string[],
@@ -49,7 +49,7 @@ const withRevision = (
   };
 };
 
-/** The revision came too late for these targets: they show what they showed before. */
+/** The revise came too late for these targets: they show what they showed before. */
 const withoutSkipped = (
   { bodies, targets }: EarlierBodies,
   revision: number,
@@ -95,7 +95,7 @@ export const earlierOf = (row: BeforeEvent | null, event: PostEvent, revision: n
       if (planRevision === null) return earlier;
       const targetIds = Object.keys(row.standings);
       const bodyRevision = row.body_revision ?? planRevision;
-      return withRevision({ body, bodyRevision, planRevision, earlier, targetIds }, revision, event.data.targetIds);
+      return withRevise({ body, bodyRevision, planRevision, earlier, targetIds }, revision, event.data.targetIds);
     }
     case 'PostTargetsSkipped':
       return earlier && withoutSkipped(earlier, event.data.intentRevision, event.data.targetIds);

@@ -1,7 +1,7 @@
 import type { Intent } from '#domain/post.ts';
 
 /**
- * What tells whether targets lag: without times, and of the revisions that name a target only the last one. So a post
+ * What tells whether targets lag: without times, and of the revises that name a target only the last one. So a post
  * that is revised ever again keeps no longer a row.
  */
 export const latestOf = (intents: readonly Intent[]): readonly Intent[] => {

@@ -29,15 +29,15 @@ export const openPostsWith = async (
   workspaceId: string,
   assetId: string,
   limit: number,
-): Promise<readonly string[]> => {
-  const { rows } = await pool.query<{ id: string }>(
-    `select id::text from read.posts
+): Promise<readonly { readonly id: string; readonly clientId: string }[]> => {
+  const { rows } = await pool.query<{ id: string; clientId: string }>(
+    `select id::text, client_id::text as "clientId" from read.posts
      where (${mediaOf}) @> $2::jsonb and ${isOpenWithMedia} and workspace_id = $1
      union
-     select id::text from read.posts p
+     select id::text, client_id::text from read.posts p
      where (${mediaOfEarlier}) @> $2::jsonb and ${isOpenWithEarlierMedia} and workspace_id = $1 and ${isNeededEarlier}
      limit $3`,
     [workspaceId, JSON.stringify([assetId]), limit],
   );
-  return rows.map(({ id }) => id);
+  return rows;
 };

@@ -337,6 +337,8 @@ export const getPost = async (pool: Pool, workspaceId: string, id: string): Prom
 export interface PostFilters {
   readonly statuses?: readonly PostStatus[];
   readonly clientId?: string;
+  /** Only posts of these clients that go to accounts of these clients alone. */
+  readonly clientIds?: readonly string[];
   readonly platforms?: readonly Platform[];
   readonly campaignId?: string;
   readonly externalRef?: string;
@@ -354,6 +356,13 @@ const columnsOfPost = [
 ];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 
+/** A draft has no targets yet: the accounts that it names count. `?`: the clients, three times. */
+const ofClientsAlone = `client_id = any(?::uuid[])
+  and not exists (select from read.post_targets t where t.post_id = posts.id and t.client_id <> all(?::uuid[]))
+  and (status <> 'draft' or body #> '{targetSelection,accountIds}' = 'null' or not exists (
+    select from jsonb_array_elements_text(body #> '{targetSelection,accountIds}') named
+    join read.accounts a on a.id = named::uuid where a.client_id <> all(?::uuid[])))`;
+
 /** Newest first. */
 export const listPosts = async (
   knex: Knex,
@@ -367,6 +376,7 @@ export const listPosts = async (
   if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
   else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
+  if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone, Array(3).fill([...filters.clientIds]));
   if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
   if (filters.campaignId !== undefined) query.where({ campaign_id: filters.campaignId });
   if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });

@@ -21,6 +21,8 @@ export interface PublishedPost {
 export interface PublishedFilters {
   readonly clientId?: string;
   readonly accountId?: string;
+  /** Only posts of these clients, whichever client a target has. */
+  readonly postClientIds?: readonly string[];
   readonly platforms?: readonly Platform[];
 }
 
@@ -51,6 +53,14 @@ const targetsOf = ({ clientId, accountId, platforms }: PublishedFilters) => {
   };
 };
 
+/** Of post `p`. */
+const ofClients = ({
+  postClientIds,
+}: PublishedFilters): { readonly sql: string; readonly bindings: Knex.RawBinding[] } =>
+  postClientIds === undefined
+    ? { sql: '', bindings: [] }
+    : { sql: 'and p.client_id = any(?::uuid[])', bindings: [[...postClientIds]] };
+
 const asPost = (raw: Readonly<Record<string, unknown>>): PublishedPost => ({
   id: String(raw.id),
   published_at: toIso(raw.published_at),
@@ -71,7 +81,7 @@ export const listPublished = async (
     `select p.id, p.published_at, f.last_published_at, f.targets from read.posts p
      cross join lateral (${targets.sql}) f
      where p.workspace_id = ? and p.published_at >= ?::timestamptz and p.published_at < ?::timestamptz
-       and f.targets is not null
+       and f.targets is not null ${ofClients(filters).sql}
        ${after === null ? '' : 'and (p.published_at, p.id) < (?::timestamptz, ?::uuid)'}
      order by p.published_at desc, p.id desc limit ?`,
     [
@@ -79,6 +89,7 @@ export const listPublished = async (
       workspaceId,
       range.from,
       range.to,
+      ...ofClients(filters).bindings,
       ...(after === null ? [] : [after.publishedAt, after.id]),
       limit + 1,
     ],
@@ -99,8 +110,8 @@ export const publishedByIds = async (
     `select p.id, p.published_at, f.last_published_at, f.targets from read.posts p
      cross join lateral (${targets.sql}) f
      where p.id = any(?::uuid[]) and p.workspace_id = ? and p.published_at >= ?::timestamptz
-       and p.published_at < ?::timestamptz and f.targets is not null`,
-    [...targets.bindings, [...ids], workspaceId, range.from, range.to],
+       and p.published_at < ?::timestamptz and f.targets is not null ${ofClients(filters).sql}`,
+    [...targets.bindings, [...ids], workspaceId, range.from, range.to, ...ofClients(filters).bindings],
   );
   return found.rows.map(asPost);
 };

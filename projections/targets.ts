@@ -1,11 +1,9 @@
-import type { Knex } from 'knex';
 import { type ContentBody, contentFor, firstCommentOf } from '#domain/content.ts';
 import { titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
-import { bodyAtSql } from './post-bodies.ts';
-import { asRow, type Page, pageOf } from './rows.ts';
+import { attemptAtSql, unfinished } from './overdue-targets.ts';
 import * as fold from './target-folds.ts';
 import { atOnce, due, pending, settled } from './target-folds.ts';
 import { addSegment, renderSegments, type SegmentsOut } from './target-segments.ts';
@@ -51,6 +49,8 @@ interface Own {
    * When a worker must act on the target next; null when none must. While publishing: the time of its last event.
    */
   readonly next_action_at: string | null;
+  /** As in the target's state. */
+  readonly overdue: boolean;
   readonly first_comment_issue: FirstCommentIssue | null;
   /** Id of the comment on the network. */
   readonly first_comment_id: string | null;
@@ -85,6 +85,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     failure: 'jsonb',
     retry_at: 'timestamptz',
     next_action_at: 'timestamptz',
+    overdue: 'bool',
     first_comment_issue: 'jsonb',
     first_comment_id: 'text',
     undo: 'text',
@@ -96,8 +97,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: '(post_id, due_at, id)' },
     { on: '(account_id, due_at, id)' },
     { on: '(client_id, due_at, id)' },
-    // Used by the due search of the former release; nothing in this one reads it.
-    { on: '(next_action_at, id) where next_action_at is not null' },
+    { on: `(${attemptAtSql}, id) where ${unfinished}` },
     // Holds every column that posts are counted by, so that the count reads no rows.
     {
       on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
@@ -127,6 +127,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       external_id: null,
       permalink: null,
       segments: null,
+      overdue: false,
       first_comment_issue: null,
       first_comment_id: null,
       undo: null,
@@ -143,6 +144,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...row,
       ...pending(dueAt),
       ...atOnce(row.schedule_mode, event),
+      overdue: false,
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
     TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }, event) => ({
@@ -158,7 +160,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       schedule_mode_reason: data.scheduleModeReason,
       // A failed target stays failed until it is requeued.
       ...(row.status === 'failed'
-        ? { due_at: data.dueAt }
+        ? { due_at: data.dueAt, overdue: false }
         : due({ ...row, schedule_mode: data.scheduleMode }, data.dueAt, event)),
       scheduled_local: data.scheduledLocal,
       timezone: data.timezone,
@@ -233,6 +235,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       retry_at: null,
       next_action_at: reconcileAt,
     })),
+    TargetAbsenceObserved: unchanged,
     TargetOutcomeSettled: change((row, data, event) => {
       if (data.outcome === 'absent') return { ...row, ...pending(row.due_at, event.metadata.occurredAt) };
       if (data.outcome === 'failed' && data.failure !== null) {
@@ -248,7 +251,12 @@ export const postTargets = defineModel<Own, TargetEvent>({
         failure: null,
       };
     }),
-    TargetRequeued: change((row, { dueAt: retryAt }) => ({ ...row, ...pending(row.due_at, retryAt) })),
+    TargetOverdue: change((row) => ({ ...row, overdue: true })),
+    TargetRequeued: change((row, { by, dueAt: retryAt }) => ({
+      ...row,
+      ...pending(row.due_at, retryAt),
+      overdue: by === 'schedule' && row.overdue,
+    })),
     TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({
       ...row,
       next_action_at: dueAt,
@@ -344,102 +352,4 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     updatedAt: row.updated_at,
     revision: row.revision,
   };
-};
-
-/** A target and the content of its post that it shows. */
-export interface TargetWithContent {
-  readonly target: TargetRow;
-  readonly body: TargetContent;
-}
-
-const content =
-  "b.body -> 'content' as c, b.body -> 'mediaIds' as m, b.body -> 'variants' as v, b.body -> 'thread' as t";
-interface RawContent {
-  readonly c: TargetContent['content'];
-  readonly m: TargetContent['mediaIds'];
-  readonly v: TargetContent['variants'];
-  readonly t: TargetContent['thread'];
-}
-const contentOf = ({ c, m, v, t }: RawContent): TargetContent => ({ content: c, mediaIds: m, variants: v, thread: t });
-
-export const getTarget = async (knex: Knex, workspaceId: string, id: string): Promise<TargetWithContent | null> => {
-  const found = await knex.raw(
-    `select t.*, ${content} from read.post_targets t join read.posts p on p.id = t.post_id
-     cross join lateral (select ${bodyAtSql} as body) b
-     where t.id = ? and t.workspace_id = ?`,
-    [id, workspaceId],
-  );
-  const [raw] = found.rows;
-  if (raw === undefined) return null;
-  const { c, m, v, t, ...row } = raw;
-  return { target: asRow(postTargets, row), body: contentOf({ c, m, v, t }) };
-};
-
-type ContentKey = Pick<TargetRow, 'post_id' | 'post_revision'>;
-const contentKey = ({ post_id, post_revision }: ContentKey): string => `${post_id}/${post_revision}`;
-
-export interface TargetFilters {
-  readonly postId?: string;
-  readonly clientId?: string;
-  readonly accountId?: string;
-  /** Of the post. */
-  readonly externalRef?: string;
-  readonly platforms?: readonly Platform[];
-  readonly statuses?: readonly TargetStatus[];
-  /** Due instants: from inclusive, to exclusive. */
-  readonly from?: string;
-  readonly to?: string;
-}
-
-/** Keyset cursor of the list of targets. */
-export interface DueFirst {
-  readonly scheduledAt: string;
-  readonly id: string;
-}
-
-/** Ascending by due instant. A second statement fetches each content once, however many targets show it. */
-export const listTargets = async (
-  knex: Knex,
-  workspaceId: string,
-  filters: TargetFilters,
-  { after, limit }: { readonly after: DueFirst | null; readonly limit: number },
-): Promise<Page<TargetWithContent>> => {
-  const query = knex('read.post_targets').where({ workspace_id: workspaceId });
-  if (filters.postId !== undefined) query.where({ post_id: filters.postId });
-  if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
-  if (filters.accountId !== undefined) query.where({ account_id: filters.accountId });
-  if (filters.externalRef !== undefined) {
-    // An array, so that Postgres reads the few posts first and never the targets of the whole workspace.
-    query.whereRaw(
-      'post_id = any(array(select p.id from read.posts p where p.workspace_id = ? and p.external_ref = ?))',
-      [workspaceId, filters.externalRef],
-    );
-  }
-  if (filters.platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...filters.platforms]]);
-  if (filters.statuses !== undefined) query.whereRaw('status = any(?::text[])', [[...filters.statuses]]);
-  if (filters.from !== undefined) query.where('due_at', '>=', filters.from);
-  if (filters.to !== undefined) query.where('due_at', '<', filters.to);
-  if (after !== null) query.whereRaw('(due_at, id) > (?::timestamptz, ?::uuid)', [after.scheduledAt, after.id]);
-  const raw: Record<string, unknown>[] = await query.orderBy(['due_at', 'id']).limit(limit + 1);
-  const page = pageOf(
-    raw.map((row) => asRow(postTargets, row)),
-    limit,
-  );
-  const shown = new Map(page.rows.map((row) => [contentKey(row), row]));
-  if (shown.size === 0) return { rows: [], hasMore: false };
-  const found = await knex.raw(
-    `select t.post_id, t.post_revision, ${content}
-     from unnest(?::uuid[], ?::int4[]) as t (post_id, post_revision) join read.posts p on p.id = t.post_id
-     cross join lateral (select ${bodyAtSql} as body) b`,
-    [[...shown.values()].map((row) => row.post_id), [...shown.values()].map((row) => row.post_revision)],
-  );
-  const bodies = new Map<string, TargetContent>(
-    found.rows.map((row: RawContent & ContentKey) => [contentKey(row), contentOf(row)]),
-  );
-  const rows = page.rows.flatMap((target): TargetWithContent[] => {
-    const body = bodies.get(contentKey(target));
-    // The post's row is written before, or with, its first target; until then the target is not shown.
-    return body === undefined ? [] : [{ target, body }];
-  });
-  return { rows, hasMore: page.hasMore };
 };

@@ -15,6 +15,8 @@ interface Own {
   readonly url: string;
   readonly events: readonly string[];
   readonly description: string | null;
+  /** Null: all events of the workspace. */
+  readonly client_ids: readonly string[] | null;
   readonly active: boolean;
   /** Why the endpoint is off; null while it is on. */
   readonly disabled_reason: DisableReason | null;
@@ -35,19 +37,25 @@ export const webhooks = defineModel<Own, WebhookEvent>({
     disabled_reason: 'text',
     secrets: 'jsonb',
     deleted_at: 'timestamptz',
+    client_ids: 'text[]',
   },
   indexes: [{ on: '(workspace_id, created_at, id) where deleted_at is null' }],
   on: {
-    WebhookRegistered: (_row, { url, events, description, keyVersion }, { metadata }) => ({
+    WebhookRegistered: (_row, { url, events, description, clientIds, keyVersion }, { metadata }) => ({
       url,
       events,
       description,
+      client_ids: clientIds,
       active: true,
       disabled_reason: null,
       secrets: [{ generation: 1, keyVersion, createdAt: metadata.occurredAt, expiresAt: null }],
       deleted_at: null,
     }),
-    WebhookUpdated: change((row, changes) => ({ ...row, ...changes })),
+    WebhookUpdated: change((row, { clientIds, ...changes }) => ({
+      ...row,
+      ...changes,
+      ...(clientIds === undefined ? {} : { client_ids: clientIds }),
+    })),
     WebhookSecretRotated: change((row, data, { metadata }) => ({
       ...row,
       secrets: rotated(row.secrets, data, metadata.occurredAt),

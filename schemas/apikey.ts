@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ClientIds, type EventOf, Instant, Mode, Nullable, Uuid } from './common.ts';
 import { OpenEnum } from './published.ts';
-import type { Upcast } from './upcast.ts';
+import { type Upcast, withMember } from './upcast.ts';
 
 /** An API key of a member. The secret itself is never here: only its SHA-256, hex. */
 
@@ -55,7 +55,7 @@ export const apikeyEvents = {
 
 export const apikeyUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has `clientIds`: a release that does not know the limit must not serve such a key. */
-  ApiKeyCreated: [(data) => ({ ...data, clientIds: null })],
+  ApiKeyCreated: [withMember('clientIds')],
 };
 
 export type ApiKeyEvent = EventOf<typeof apikeyEvents>;

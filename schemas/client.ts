@@ -15,6 +15,10 @@ export const ClientName = Type.String({
 });
 const FreeForm = Type.Record(Type.String(), Type.Unknown());
 
+export const unknownOutcomeRules = ['hold', 'retry_when_absent'] as const;
+export const unknownOutcomeWords =
+  'What happens to a target when the network does not say whether it published it. hold: the target keeps the status `outcome_unknown` until the network is known to have, or never to get, the post, or until an operator decides. retry_when_absent: after three looks at the network, at least a minute apart, that find no such post, the target is tried again. The network may be wrong, so the post may then be published twice. Only where the network lists all of an account’s own posts; never on telegram or tiktok. The service looks for 72 hours.';
+
 export const typeWords = 'influencer: a person; brand: a company or a product.';
 export const ClientType = OpenEnum('ClientType', clientTypes, typeWords);
 export const modeWords =
@@ -38,7 +42,7 @@ export const ClientFields = Type.Object({
   defaultPostMode: PostMode,
   timezone: Nullable(Timezone),
   approvalRequired: Type.Boolean(),
-  /** Kept whole: no code reads them yet. */
+  /** Kept whole. The service reads `unknownOutcome` alone. */
   rules: FreeForm,
   brandVoice: FreeForm,
 });

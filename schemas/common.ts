@@ -4,6 +4,8 @@ import { Named, OpenEnum } from './published.ts';
 /** Shapes that every noun uses. No rule lives here. */
 
 export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
+/** For inputs: callers may write an id in upper case. */
+export const anyCaseUuid = uuidPattern.replaceAll('a-f', 'a-fA-F');
 export const Uuid = Type.String({
   format: 'uuid',
   pattern: uuidPattern,

@@ -26,7 +26,7 @@ import { requestEvents } from './request.ts';
 import { targetEvents, targetUpcasts } from './target.ts';
 import { kindOf, type Topic } from './topics.ts';
 import type { Upcast } from './upcast.ts';
-import { webhookEvents } from './webhook.ts';
+import { webhookEvents, webhookUpcasts } from './webhook.ts';
 import { workspaceEvents } from './workspace.ts';
 
 /**
@@ -79,7 +79,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
     events: versioned(workspaceEvents),
     publishes: { ...workspacePublic, ...teamPublic },
   },
-  webhook: { topic: 'webhooks', events: versioned(webhookEvents), publishes: webhookPublic },
+  webhook: { topic: 'webhooks', events: versioned(webhookEvents, webhookUpcasts), publishes: webhookPublic },
   apikey: { topic: 'workspace', events: versioned(apikeyEvents, apikeyUpcasts), publishes: apikeyPublic },
   clientname: { topic: 'workspace', events: versioned(clientnameEvents) },
   invite: { topic: 'workspace', events: versioned(inviteEvents), publishes: invitePublic },

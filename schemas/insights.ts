@@ -48,16 +48,17 @@ export const figureWords = {
     'Clicks that published nothing by themselves: a like or a share is none. On facebook all of them, on linkedin all of them for posts of organizations only, on pinterest those that open the pin, on x those on a link. Reported by facebook, linkedin, pinterest, x.',
   permalink: 'Address of the post on its network. Reported by facebook, instagram, threads, tiktok.',
   reactionsByType: 'Reactions by kind. Reported by facebook, linkedin.',
-  clicksByType: 'Clicks by what was clicked, under the names of the network. Reported by facebook, pinterest.',
+  clicksByType:
+    'Clicks by what was clicked, under the names of the network; on linkedin those on a link, of posts of members. Reported by facebook, linkedin, pinterest.',
   profileActivity:
     'Actions on the profile after the post was seen, by kind, under the names of the network; not of reels. Reported by instagram.',
   navigation: 'What viewers of a story did next. Reported by instagram.',
   follows:
-    'Follows that the post caused: on facebook of videos, on instagram not of reels, on linkedin of posts of members. Reported by facebook, instagram, linkedin, pinterest.',
+    'Follows that the post caused: on facebook of videos, on instagram not of reels, on linkedin of posts of members. Reported by facebook, instagram, linkedin, pinterest, x.',
   profileVisits:
     'Times the profile was opened after the post was seen: on instagram not of reels, on linkedin of posts of members. Reported by instagram, linkedin, pinterest, x.',
   linkClicks:
-    'Clicks on a link in the post: on instagram taps on the link sticker of a story, on linkedin of posts of members. Reported by facebook, instagram, linkedin, pinterest.',
+    'Taps on the link sticker of a story; clicks on links of other posts are in `clicksByType`. Reported by instagram.',
   totalInteractions:
     'Interactions, as the network adds them up; on threads the sum of likes, replies, reposts, quotes and shares. Reported by instagram, threads, x.',
   reposts: 'Reposts without words of their own. Reported by bluesky, instagram, threads, x.',
@@ -73,8 +74,8 @@ export const figureWords = {
     'Seconds that a viewer stays on average, in whole seconds; on instagram of reels only. Reported by facebook, instagram, pinterest, x, youtube.',
   avgViewPercentage:
     'Part of the video that a viewer sees on average, in percent: 0 to 100, and more where viewers watch again. Reported by x, youtube.',
-  subscribersGained: 'Subscribers that the video gained; on x, followers. Reported by x, youtube.',
-  subscribersLost: 'Subscribers that the video lost; on x, followers. Reported by x, youtube.',
+  subscribersGained: 'Subscribers that the video gained. Reported by youtube.',
+  subscribersLost: 'Subscribers that the video lost. Reported by youtube.',
   audienceRetention:
     'How many viewers are left at each point of the video, in its order. Reported by facebook, x, youtube.',
   trafficSources: 'Views by where the viewers came from, under the names of the network. Reported by youtube.',

@@ -74,6 +74,7 @@ const wordings: Readonly<Record<string, (params: Params, schema: Refusing) => Wo
   maximum: ({ limit }) => ['too_large', `must be at most ${number(limit)}`],
   exclusiveMinimum: ({ limit }) => ['too_small', `must be more than ${number(limit)}`],
   exclusiveMaximum: ({ limit }) => ['too_large', `must be less than ${number(limit)}`],
+  uuidKeys: () => ['repeated', 'must not have the same id twice, in upper and in lower case'],
   uniqueItems: () => ['repeated', 'must not have the same entry twice'],
 };
 

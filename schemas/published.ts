@@ -4,7 +4,16 @@ import { type TEnum, type TSchema, Type } from 'typebox';
  * How a schema appears in the contract: its name, its words, and what is shown of it. These are annotations: validation
  * does not read them. The emitter of the contract reads them and leaves them out.
  */
-export const annotations = ['named', 'here', 'open', 'shown', 'nullIsAbsent', 'expects'] as const;
+export const annotations = [
+  'named',
+  'here',
+  'open',
+  'shown',
+  'nullIsAbsent',
+  'expects',
+  'uuidKeys',
+  'countsFor',
+] as const;
 
 interface Words {
   /** Values that help a reader; the first is shown. */
@@ -35,3 +44,9 @@ export const ClosedEnum = <const V extends readonly string[]>(named: string, val
 /** The contract shows these keywords of the schema instead of its own: what the service takes beyond them is a courtesy. */
 export const shownAs = <S extends TSchema>(schema: S, shown: Readonly<Record<string, unknown>>): S =>
   withMembers(schema, { shown });
+
+/** A map by ids as callers write them, in upper or lower case; `clean` reads them in lower case. */
+export const byUuid = <S extends TSchema>(schema: S): S => withMembers(schema, { uuidKeys: true });
+
+/** A member that counts only where the member `type` beside it has this value; elsewhere it may hold anything. */
+export const forType = <S extends TSchema>(type: string, schema: S): S => withMembers(schema, { countsFor: type });

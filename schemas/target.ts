@@ -208,6 +208,12 @@ export const targetEvents = {
   TargetRateLimited: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
   TargetPublishDeferred: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
   TargetOutcomeUnknown: Type.Object({ ...claim, failure: Failure, reconcileAt: Instant }),
+  /** A look at the network found no post of an attempt with an unknown outcome; the client's rules count such looks. */
+  TargetAbsenceObserved: Type.Object({
+    ...claim,
+    /** When the network was asked. */
+    observedAt: Instant,
+  }),
   TargetOutcomeSettled: Type.Object({
     outcome: Type.Enum(['published', 'failed', 'absent']),
     externalId: Nullable(Type.String({ maxLength: 500 })),
@@ -215,6 +221,11 @@ export const targetEvents = {
     publishedAt: Nullable(Instant),
     failure: Nullable(Failure),
     by: Type.Enum(['reconcile', 'admin', 'policy']),
+  }),
+  /** Nobody has worked the target off for a while. Once, until a person gives it another time or retries it. */
+  TargetOverdue: Type.Object({
+    /** When its attempt was due. */
+    dueAt: Instant,
   }),
   TargetRequeued: Type.Object({
     by: Type.Enum(['schedule', 'retry', 'revise']),

@@ -8,7 +8,7 @@ import { annotations } from './published.ts';
 /**
  * The one ajv instance: strict, and it never changes the value: no coercion, no defaults, no removal (with unions they
  * delete or refuse). `personal` marks members that the store's edge encrypts; `expects` says in words what a pattern or a
- * format stands for.
+ * format stands for; `uuidKeys` refuses two keys that differ only in case.
  */
 const ajv = new Ajv2020({
   strict: true,
@@ -30,7 +30,14 @@ ajv.addFormat(
   (text) => plainInstant.test(text) || (text.length <= maxInstant && anyInstant.validate(text)),
 );
 ajv.addKeyword({ keyword: 'personal', schemaType: 'boolean' });
-ajv.addVocabulary([...annotations]);
+ajv.addVocabulary(annotations.filter((one) => one !== 'uuidKeys'));
+const inLowerCase = (keys: readonly string[]): ReadonlySet<string> => new Set(keys.map((key) => key.toLowerCase()));
+ajv.addKeyword({
+  keyword: 'uuidKeys',
+  type: 'object',
+  schemaType: 'boolean',
+  validate: (_: boolean, value: object) => inLowerCase(Object.keys(value)).size === Object.keys(value).length,
+});
 
 const compiled = new WeakMap<TSchema, ValidateFunction>();
 
@@ -80,7 +87,7 @@ export const issuesOf = (schema: TSchema, value: unknown): readonly Issue[] => {
   const validate = validatorOf(schema);
   if (validate(value)) return [];
   const found = new Map<string, Issue>();
-  for (const error of telling(validate.errors ?? [])) {
+  for (const error of telling(validate.errors ?? [], (one) => counts(one, schema, value))) {
     const issue = issueOf(error, schema, value);
     // The type first: the other keywords may say of the same value what its type says better.
     if (!found.has(issue.path) || issue.code === 'wrong_type') found.set(issue.path, issue);
@@ -94,7 +101,7 @@ export const issuesOf = (schema: TSchema, value: unknown): readonly Issue[] => {
  * vague error is dropped when a specific one lies at its path or below, among the first: a caller may send 10,000 wrong
  * items.
  */
-const telling = (all: readonly ErrorObject[]): readonly ErrorObject[] => {
+const telling = (all: readonly ErrorObject[], isCounted: (error: ErrorObject) => boolean): readonly ErrorObject[] => {
   const errors = all.slice(0, maxRead);
   const vague = ({ keyword, params }: ErrorObject): boolean =>
     keyword === 'anyOf' || (keyword === 'type' && params.type === 'null');
@@ -110,7 +117,28 @@ const telling = (all: readonly ErrorObject[]): readonly ErrorObject[] => {
       explained.add(path);
     }
   }
-  return errors.filter((one) => !vague(one) || !explained.has(one.instancePath));
+  return errors.filter((one) => (!vague(one) || !explained.has(one.instancePath)) && isCounted(one));
+};
+
+/** Keywords under which a step into the value leads to one schema, and those that name the member first. */
+const intoAny = new Set(['items', 'additionalProperties']);
+const intoNamed = new Set(['properties', 'patternProperties']);
+
+/** Whether the value at fault counts: in a member with `countsFor` of another `type` anything may stand. */
+const counts = ({ instancePath, schemaPath }: ErrorObject, schema: TSchema, value: unknown): boolean => {
+  const keywords = stepsOf(schemaPath).map(decodeURIComponent);
+  const steps = stepsOf(instancePath).values();
+  let at = value;
+  for (let index = 0; index < keywords.length; index += 1) {
+    const keyword = keywords[index] ?? '';
+    const isNamed = intoNamed.has(keyword);
+    if (!isNamed && !intoAny.has(keyword)) continue;
+    if (isNamed) index += 1;
+    const member = memberAt(schema, keywords.slice(0, index + 1)) as { readonly countsFor?: string } | undefined;
+    if (member?.countsFor !== undefined && memberAt(at, ['type']) !== member.countsFor) return false;
+    at = memberAt(at, [steps.next().value ?? '']);
+  }
+  return true;
 };
 
 const memberAt = (root: unknown, steps: readonly string[]): unknown =>

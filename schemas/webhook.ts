@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { type EventOf, Instant, Nullable, Uuid } from './common.ts';
+import { ClientIds, type EventOf, Instant, Nullable, Uuid } from './common.ts';
 import { OpenEnum } from './published.ts';
+import { grown, type Upcast, withMember } from './upcast.ts';
 
 /** A webhook endpoint: its address, its subscription, whether it is on, and the requests made of it. */
 
@@ -14,7 +15,13 @@ const Description = Nullable(Type.String({ maxLength: 500 }));
 /** Version of the secret key from which a generation of its signing secret is derived. */
 const KeyVersion = Type.String({ minLength: 1, maxLength: 20 });
 
-export const WebhookFields = Type.Object({ url: EndpointUrl, events: EventFilter, description: Description });
+export const WebhookFields = Type.Object({
+  url: EndpointUrl,
+  events: EventFilter,
+  description: Description,
+  /** The clients to whose events it is limited; null: all events of the workspace. */
+  clientIds: Nullable(ClientIds),
+});
 export type WebhookFields = Static<typeof WebhookFields>;
 
 export const disableReasons = ['requested', 'failing', 'gone', 'receiver'] as const;
@@ -63,3 +70,9 @@ export const webhookEvents = {
   WebhookReplayCanceled: Type.Object({ replayId: Uuid }),
 } as const;
 export type WebhookEvent = EventOf<typeof webhookEvents>;
+
+/** Version 2 has `clientIds`: a release that does not know the limit must not send to such an endpoint. */
+export const webhookUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
+  WebhookRegistered: [withMember('clientIds')],
+  WebhookUpdated: [grown((data) => 'clientIds' in data)],
+};

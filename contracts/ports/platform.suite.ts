@@ -271,6 +271,27 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
+    'a network that lists the posts of an account says which of its calls made one',
+    each(async (platform) => {
+      if (!adapter.listsOwnPosts(platform)) return;
+      const lost = await request(platform, { content: harness.scripted('timeout_before') });
+      const made = await request(platform, { content: harness.scripted('error_after') });
+      const calls = await Promise.all([attempt(lost), attempt(made)]);
+      const [first, second] = calls.map(({ steps }) => steps);
+      assert.ok(first && second);
+      kind(await adapter.reconcile(next(lost, first), first.crossed), 'absent');
+      kind(await adapter.reconcile(next(made, second), second.crossed), 'present');
+    }),
+  );
+
+  t(
+    'telegram has no such list',
+    each(async (platform) => {
+      if (platform === 'telegram') assert.equal(adapter.listsOwnPosts(platform), false);
+    }),
+  );
+
+  t(
     'a second crossing after one that made a post makes no other post where absence is proof',
     each(async (platform) => {
       const asked = await request(platform, { content: harness.scripted('error_after') });

@@ -147,6 +147,11 @@ export interface PlatformAdapter {
    * key).
    */
   absenceIsProof(platform: Platform): boolean;
+  /**
+   * Whether the network lists an account's own posts completely. Then "absent" after the settle window says that the
+   * network has no such post now; it may still be wrong, so only the rules of a client act on it.
+   */
+  listsOwnPosts(platform: Platform): boolean;
   publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome>;
   reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome>;
   /**

@@ -13,6 +13,8 @@ export interface Filters {
   readonly platforms?: readonly Platform[];
   readonly clientId?: string;
   readonly socialAccountId?: string;
+  /** Of the read models alone: only posts of these clients. */
+  readonly postClientIds?: readonly string[];
 }
 
 /** Gains over some days, added up over posts. Null: no network reported the figure, or no observation was made. */

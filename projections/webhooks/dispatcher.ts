@@ -190,7 +190,7 @@ const onlyLaneOf = (log: Log): Lane | null => {
 };
 
 /** A test goes to the endpoint that asked for it, whatever its subscription, and has the payload of such an event. */
-const messageOf = ({ event, eventType }: RequestedTest, partitions: number): Minted => {
+const messageOf = ({ event, eventType, clientIds }: RequestedTest, partitions: number): Minted => {
   const messageId = envelopeIdOf(event.id, eventType);
   const endpointId = event.stream.slice('webhook-'.length);
   return {
@@ -200,7 +200,8 @@ const messageOf = ({ event, eventType }: RequestedTest, partitions: number): Min
     type: eventType,
     position: event.position,
     lane: laneOf(event, partitions),
-    body: sampleBytes(eventType, event),
+    clientId: null,
+    body: sampleBytes(eventType, event, clientIds),
     deliveries: [
       { id: deliveryIdOf(messageId, endpointId), endpointId, replayId: null, trigger: 'test', leased: false },
     ],

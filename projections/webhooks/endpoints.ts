@@ -21,6 +21,8 @@ import { disorderMs } from './marks.ts';
 export interface RequestedTest {
   readonly event: DecodedEvent;
   readonly eventType: string;
+  /** The limit of the endpoint. */
+  readonly clientIds: readonly string[] | null;
 }
 
 interface Known {
@@ -141,7 +143,8 @@ class Change {
         return null;
       case 'WebhookUpdated':
         if (fact.data.url !== undefined) await this.#forgetHealth(id);
-        if (fact.data.events !== undefined && after.active) await this.#refilter(id, position, after, event);
+        if ((fact.data.events !== undefined || fact.data.clientIds !== undefined) && after.active)
+          await this.#refilter(id, position, after, event);
         return before.disabledPosition;
       case 'WebhookDisabled':
         await this.#close(id, position);
@@ -160,7 +163,7 @@ class Change {
         await this.#delete(id);
         return null;
       case 'WebhookTestRequested':
-        this.tests.push({ event, eventType: fact.data.eventType });
+        this.tests.push({ event, eventType: fact.data.eventType, clientIds: limitOf(after) });
         return before.disabledPosition;
       case 'WebhookResendRequested':
         await this.#resend(id, fact.data.deliveryId, fact.data.eventTime);
@@ -195,11 +198,11 @@ class Change {
   /** Subscribes from `from` on; a catch-up reads the store between there and the head once more. */
   async #open(id: string, from: Start, state: LiveWebhook, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
-      `insert into ops.webhook_intervals (endpoint_id, from_position, to_position, workspace_id, events, version)
-       values ($1, $2, null, $3, $4, $5)
+      `insert into ops.webhook_intervals (endpoint_id, from_position, to_position, workspace_id, events, client_ids, version)
+       values ($1, $2, null, $3, $4, $5, $6)
        on conflict (endpoint_id, from_position) do update
-         set to_position = null, events = excluded.events, version = excluded.version`,
-      [id, from.position, event.metadata.workspaceId, state.events, this.#version],
+         set to_position = null, events = excluded.events, client_ids = excluded.client_ids, version = excluded.version`,
+      [id, from.position, event.metadata.workspaceId, state.events, limitOf(state), this.#version],
     );
     await this.#revive(id, from.position, state, event);
     await this.#catchUp(id, from, event);
@@ -214,7 +217,7 @@ class Change {
       `with again as (
          update ops.webhook_deliveries set status = 'pending', updated_at = clock_timestamp()
          where endpoint_id = $1 and status = 'canceled' and replay_id is null and position >= $2
-           and type = any($3::text[]) and event_time >= $4
+           and type = any($3::text[]) and event_time >= $4 and ($5::uuid[] is null or client_id = any($5::uuid[]))
          returning *
        )
        insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
@@ -222,7 +225,11 @@ class Change {
        select id, event_time, message_id, endpoint_id, workspace_id, 0, clock_timestamp(), false,
          coalesce((attempts -> -1 ->> 'number')::int, 0), 0, 'scheduled', false
        from again`,
-      [id, from, typesOf(state.events), new Date(Date.parse(event.metadata.occurredAt) - catchUpMs - disorderMs)],
+      [
+        ...[id, from, typesOf(state.events)],
+        new Date(Date.parse(event.metadata.occurredAt) - catchUpMs - disorderMs),
+        limitOf(state),
+      ],
     );
   }
 
@@ -271,7 +278,8 @@ class Change {
   }
 
   /**
-   * Cancels the scheduled deliveries of events beyond this position; with a state, only types that its filter excludes.
+   * Cancels the scheduled deliveries of events beyond this position; with a state, only those that its filter or its
+   * limit excludes.
    */
   async #cancel(id: string, position: bigint, state: LiveWebhook | null): Promise<void> {
     const includedTypes = state === null ? [] : typesOf(state.events);
@@ -279,12 +287,13 @@ class Change {
       `with gone as (
          delete from ops.webhook_queue q using ops.webhook_deliveries d
          where q.endpoint_id = $1 and q.trigger = 'scheduled' and d.event_time = q.event_time and d.id = q.delivery_id
-           and d.position > $2 and not (d.type = any($3::text[]))
+           and d.position > $2
+           and not (d.type = any($3::text[]) and ($4::uuid[] is null or coalesce(d.client_id = any($4::uuid[]), false)))
          returning q.delivery_id, q.event_time
        )
        update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
        from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`,
-      [id, position, includedTypes],
+      [id, position, includedTypes, state === null ? null : limitOf(state)],
     );
   }
 
@@ -379,6 +388,9 @@ class Change {
     await this.#tx.query("select pg_notify('webhook_queue', '')");
   }
 }
+
+/** An endpoint that was folded by a release without limits has none. */
+const limitOf = ({ clientIds }: LiveWebhook): readonly string[] | null => clientIds ?? null;
 
 /** Every type that a filter includes. */
 const typesOf = (filter: readonly string[]): readonly string[] =>

@@ -15,14 +15,26 @@ export interface Interval {
   readonly from: bigint;
   readonly to: bigint | null;
   readonly events: readonly string[];
+  /** The clients to whose events it is limited; null: all events of the workspace. */
+  readonly clientIds: readonly string[] | null;
 }
+
+/** An endpoint that receives an event of a type, if the event belongs to one of these clients; null: any event. */
+export interface Subscriber {
+  readonly endpointId: string;
+  readonly clientIds: readonly string[] | null;
+}
+
+/** Whether an endpoint with this limit gets an event of this client; null: of no client. */
+export const isWithin = (clientIds: readonly string[] | null, clientId: string | null): boolean =>
+  clientIds === null || (clientId !== null && clientIds.includes(clientId));
 
 const maxAgeMs = 1_000;
 /** After this a catch-up may trust that every member knows its interval. Well over `maxAgeMs`. */
 export const settleMs = 3_000;
 
 const columns =
-  'endpoint_id, workspace_id, from_position::text, to_position::text, events, version::text from ops.webhook_intervals';
+  'endpoint_id, workspace_id, from_position::text, to_position::text, events, client_ids, version::text from ops.webhook_intervals';
 
 interface Row {
   endpoint_id: string;
@@ -30,6 +42,7 @@ interface Row {
   from_position: string;
   to_position: string | null;
   events: string[];
+  client_ids: string[] | null;
   version: string;
 }
 
@@ -93,12 +106,11 @@ export class Interest {
     return this.knows(workspaceId) && types.some((type) => this.#of(workspaceId, type).length > 0);
   }
 
-  /** Endpoints that receive an event of this type at this position. */
-  at(workspaceId: string, type: string, position: bigint): readonly string[] {
+  /** Endpoints that receive an event of this type at this position; one may stand twice, with two limits. */
+  at(workspaceId: string, type: string, position: bigint): readonly Subscriber[] {
     const found = this.#of(workspaceId, type);
-    if (found.length === 0) return [];
-    const open = found.filter(({ from, to }) => from <= position && (to === null || position < to));
-    return open.length < 2 ? open.map(({ endpointId }) => endpointId) : unique(open);
+    if (found.length === 0) return found;
+    return found.filter(({ from, to }) => from <= position && (to === null || position < to));
   }
 
   #of(workspaceId: string, type: string): readonly Interval[] {
@@ -134,6 +146,7 @@ export class Interest {
         from: BigInt(row.from_position),
         to: row.to_position === null ? null : BigInt(row.to_position),
         events: row.events,
+        clientIds: row.client_ids,
       });
       this.#byType.delete(row.workspace_id);
       const version = BigInt(row.version);
@@ -141,7 +154,3 @@ export class Interest {
     }
   }
 }
-
-const unique = (intervals: readonly Interval[]): readonly string[] => [
-  ...new Set(intervals.map(({ endpointId }) => endpointId)),
-];

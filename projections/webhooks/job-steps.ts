@@ -98,7 +98,7 @@ export class JobSteps {
       subjects: this.#deps.subjects,
       partitions: this.#deps.log.partitions,
       subscribers: ({ metadata, position }, type) =>
-        interest.at(metadata.workspaceId, type, position).filter((id) => id === job.endpoint_id),
+        interest.at(metadata.workspaceId, type, position).filter(({ endpointId }) => endpointId === job.endpoint_id),
     });
     await this.#move(tx, job, page, events.at(-1), 0);
     if (isLast) await tx.query('update ops.webhook_jobs set last_position = $2 where id = $1', [job.id, head]);
@@ -142,7 +142,8 @@ export class JobSteps {
     const planned = await plan(events, {
       subjects: this.#deps.subjects,
       partitions: this.#deps.log.partitions,
-      subscribers: (_event, type) => (matches(filter, type) ? [job.endpoint_id] : []),
+      subscribers: (_event, type) =>
+        matches(filter, type) ? [{ endpointId: job.endpoint_id, clientIds: state.clientIds ?? null }] : [],
       replayId: job.id,
     });
     const minted = planned.length === 0 ? 0 : (await mint(pool, tx, planned, 0)).size;

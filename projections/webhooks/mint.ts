@@ -20,6 +20,8 @@ export interface Minted {
   readonly position: bigint;
   /** `<topic>-<partition>` of the event. */
   readonly lane: string;
+  /** The client of the event; null: it belongs to none. */
+  readonly clientId: string | null;
   readonly body: Buffer;
   readonly deliveries: readonly MintedDelivery[];
 }
@@ -34,7 +36,7 @@ export interface MintedDelivery {
 }
 
 /** Raise it whenever a function below changes what it does: both are then made again under the new number. */
-const version = 2;
+const version = 3;
 
 export const migrateMint = (pool: Pool): Promise<void> =>
   withMigrationLock(pool, async (tx) => {
@@ -46,7 +48,7 @@ export const migrateMint = (pool: Pool): Promise<void> =>
       create function ops.webhook_mint_${version}(
         lease_ms float8, bodies bytea,
         m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
-        m_start int4[], m_length int4[],
+        m_client uuid[], m_start int4[], m_length int4[],
         d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
       ) returns setof uuid language plpgsql as $$
       declare
@@ -65,13 +67,14 @@ export const migrateMint = (pool: Pool): Promise<void> =>
         with asked as materialized (
           select d.id, d.endpoint_id, d.replay_id, d.trigger, d.leased,
             m_time[d.message] as event_time, m_id[d.message] as message_id, m_workspace[d.message] as workspace_id,
-            m_type[d.message] as type, m_position[d.message] as position
+            m_type[d.message] as type, m_position[d.message] as position, m_client[d.message] as client_id
           from unnest(d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased)
             as d (message, id, endpoint_id, replay_id, trigger, leased)
         ), born as (
           insert into ops.webhook_deliveries
-            (event_time, id, endpoint_id, workspace_id, message_id, type, position, replay_id, created_at, updated_at)
-          select a.event_time, a.id, a.endpoint_id, a.workspace_id, a.message_id, a.type, a.position, a.replay_id,
+            (event_time, id, endpoint_id, workspace_id, message_id, type, position, client_id, replay_id, created_at,
+              updated_at)
+          select a.event_time, a.id, a.endpoint_id, a.workspace_id, a.message_id, a.type, a.position, a.client_id, a.replay_id,
             -- For a test, the instant that its caller got in the answer.
             case when a.trigger = 'test' then a.event_time else clock_timestamp() end, clock_timestamp()
           from asked a
@@ -79,7 +82,9 @@ export const migrateMint = (pool: Pool): Promise<void> =>
           where a.trigger <> 'scheduled' or exists (
             select from ops.webhook_intervals i
             where i.endpoint_id = a.endpoint_id and i.from_position <= a.position
-              and (i.to_position is null or a.position < i.to_position))
+              and (i.to_position is null or a.position < i.to_position)
+              -- A member that does not know yet that the limit became narrower sends nothing beyond it.
+              and (i.client_ids is null or a.client_id = any(i.client_ids)))
           order by a.event_time, a.id
           on conflict do nothing
           returning id
@@ -103,7 +108,7 @@ export const migrateMint = (pool: Pool): Promise<void> =>
         m_group text, m_consumed text, m_epoch int8, m_next int8, m_to int8, m_event uuid,
         lease_ms float8, bodies bytea,
         m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
-        m_start int4[], m_length int4[],
+        m_client uuid[], m_start int4[], m_length int4[],
         d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
       ) returns setof uuid language plpgsql set enable_seqscan = off as $$
       begin
@@ -111,7 +116,7 @@ export const migrateMint = (pool: Pool): Promise<void> =>
           raise exception 'the lane is not ours, or there already' using errcode = '${notMoved}';
         end if;
         return query select * from ops.webhook_mint_${version}(lease_ms, bodies, m_time, m_id, m_workspace, m_type,
-          m_position, m_lane, m_start, m_length, d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased);
+          m_position, m_lane, m_client, m_start, m_length, d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased);
       end $$`);
   });
 
@@ -172,6 +177,7 @@ const parameters = {
     'text[]',
     'int8[]',
     'text[]',
+    'uuid[]',
     'int4[]',
     'int4[]',
   ].concat(['int4[]', 'uuid[]', 'uuid[]', 'uuid[]', 'text[]', 'bool[]']),
@@ -207,6 +213,7 @@ const insert = async (
       plainArray(messages.map(({ type }) => type)),
       plainArray(messages.map(({ position }) => position)),
       plainArray(messages.map(({ lane }) => lane)),
+      plainArray(messages.map(({ clientId }) => clientId)),
       plainArray(starts),
       plainArray(messages.map(({ body }) => body.length)),
       plainArray(deliveries.map(({ message }) => message)),

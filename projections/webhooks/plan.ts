@@ -1,13 +1,14 @@
-import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
+import { deliveryIdOf } from '#domain/ids.ts';
 import type { Applied } from '#runtime/consuming/options.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { topicOf } from '#schemas/events.ts';
 import { kindOf, partitionOf } from '#schemas/topics.ts';
 import type { Handover, Leased } from './handover.ts';
+import { isWithin, type Subscriber } from './interest.ts';
 import type { Minted, MintedDelivery } from './mint.ts';
 import type { Subjects } from './subjects.ts';
-import { envelopeBytes, publicTypesOf } from './types.ts';
+import { bytesOf, clientOf, envelope, publicTypesOf } from './types.ts';
 
 /** Plans deliveries for events: their public types, their endpoints, their bytes. */
 
@@ -15,7 +16,7 @@ export interface PlanOptions {
   readonly subjects: Subjects;
   readonly partitions: number;
   /** Endpoints that receive an event under this type. */
-  readonly subscribers: (event: DecodedEvent, type: string) => readonly string[];
+  readonly subscribers: (event: DecodedEvent, type: string) => readonly Subscriber[];
   readonly replayId?: string;
 }
 
@@ -37,7 +38,7 @@ export const laneOf = (event: DecodedEvent, partitions: number): string =>
 /** All endpoints of an event share one envelope. @throws Unavailable when a stream could not be read */
 export const plan = async (events: readonly DecodedEvent[], options: PlanOptions): Promise<Minted[]> => {
   const { subjects, partitions, subscribers, replayId } = options;
-  const matched = new Map<DecodedEvent, { readonly type: string; readonly endpoints: readonly string[] }[]>();
+  const matched = new Map<DecodedEvent, { readonly type: string; readonly endpoints: readonly Subscriber[] }[]>();
   for (const event of events) {
     for (const type of publicTypesOf(event, kindOf(event.stream))) {
       const endpoints = subscribers(event, type);
@@ -55,7 +56,11 @@ export const plan = async (events: readonly DecodedEvent[], options: PlanOptions
     if (subject === undefined)
       throw new BrokenInvariant(`${event.stream} does not have ${event.id} where the log says`);
     for (const { type, endpoints } of types) {
-      const messageId = envelopeIdOf(event.id, type);
+      const made = envelope(type, event, subject);
+      const clientId = clientOf(made, subject);
+      const within = new Set(endpoints.flatMap((one) => (isWithin(one.clientIds, clientId) ? [one.endpointId] : [])));
+      if (within.size === 0) continue;
+      const messageId = made.id;
       messages.push({
         eventTime: event.metadata.occurredAt,
         messageId,
@@ -63,8 +68,9 @@ export const plan = async (events: readonly DecodedEvent[], options: PlanOptions
         type,
         position: event.position,
         lane: laneOf(event, partitions),
-        body: envelopeBytes(type, event, subject),
-        deliveries: endpoints.map((endpointId) => ({
+        clientId,
+        body: bytesOf(made),
+        deliveries: [...within].map((endpointId) => ({
           id: deliveryIdOf(messageId, endpointId, replayId),
           endpointId,
           replayId: replayId ?? null,

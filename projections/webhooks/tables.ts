@@ -42,9 +42,10 @@ const beginInclusively = async (tx: PoolClient): Promise<void> => {
 
 /** Additions of later releases, each where it is missing: see NOTE above. */
 const migrateLater = async (tx: PoolClient): Promise<void> => {
-  const { rows } = await tx.query<Record<'epochs' | 'places' | 'shares', boolean>>(
+  const { rows } = await tx.query<Record<'epochs' | 'limits' | 'places' | 'shares', boolean>>(
     `select to_regclass('ops.webhook_places') is not null as places,
        to_regclass('ops.webhook_jobs_replays') is not null as shares,
+       exists (select from pg_attribute where attrelid = 'ops.webhook_intervals'::regclass and attname = 'client_ids') as limits,
        exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs`,
   );
   // For the catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the
@@ -55,6 +56,12 @@ const migrateLater = async (tx: PoolClient): Promise<void> => {
     await tx.query(`
       create index webhook_jobs_replays on ops.webhook_jobs (workspace_id) where kind = 'replay' and status = 'running';
       create index webhook_endpoints_active on ops.webhook_endpoints (workspace_id) where active`);
+  }
+  // The clients to whose events an interval is limited, null: all; and the client of a delivered event, null: none.
+  if (rows[0]?.limits !== true) {
+    await tx.query(`
+      alter table ops.webhook_intervals add column client_ids uuid[];
+      alter table ops.webhook_deliveries add column client_id uuid`);
   }
   // Endpoints about to be registered: they count before the read model shows them.
   if (rows[0]?.places !== true) {

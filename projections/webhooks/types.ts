@@ -124,10 +124,18 @@ const enveloped = (type: string, event: DecodedEvent, data: unknown): Rendered =
   created: event.metadata.occurredAt,
   data,
 });
-const bytesOf = (envelope: Rendered): Buffer => Buffer.from(JSON.stringify(envelope));
+export const bytesOf = (envelope: Rendered): Buffer => Buffer.from(JSON.stringify(envelope));
 
 export const envelope = (type: string, event: DecodedEvent, subject: Subject): Rendered =>
   enveloped(type, event, render(type, event, subject));
+
+/** The client of a rendered event; null: it belongs to none. `media.ready` does not name it, its stream does. */
+export const clientOf = ({ data }: Rendered, subject: Subject): string | null => {
+  const { clientId = (subject as { readonly clientId?: unknown } | null)?.clientId } = data as {
+    readonly clientId?: unknown;
+  };
+  return typeof clientId === 'string' ? clientId : null;
+};
 
 export const envelopeBytes = (type: string, event: DecodedEvent, subject: Subject): Buffer =>
   bytesOf(envelope(type, event, subject));
@@ -139,6 +147,13 @@ export const sampleOf = (type: string, webhookId: string): unknown => {
   return type === 'webhook.test' ? { ...(known.example as object), webhookId } : known.example;
 };
 
-/** The body of a test delivery of this type. @param event the request for it, in the endpoint's stream */
-export const sampleBytes = (type: string, event: DecodedEvent): Buffer =>
-  bytesOf(enveloped(type, event, sampleOf(type, idOf(event.stream))));
+/**
+ * The body of a test delivery of this type. The sample belongs to a client of the endpoint, where that is limited.
+ * @param event the request for it, in the endpoint's stream
+ */
+export const sampleBytes = (type: string, event: DecodedEvent, clientIds: readonly string[] | null = null): Buffer => {
+  const sample = sampleOf(type, idOf(event.stream)) as Readonly<Record<string, unknown>>;
+  const [own] = clientIds ?? [];
+  const data = own === undefined || typeof sample.clientId !== 'string' ? sample : { ...sample, clientId: own };
+  return bytesOf(enveloped(type, event, data));
+};

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
 import { Named, said } from '#schemas/published.ts';
+import { Maybe, UuidInput } from './common.ts';
 
 /** Requests for fresh figures. */
 
@@ -10,8 +11,8 @@ export const AnalyticsRefreshCreate = Named(
   'AnalyticsRefreshCreate',
   Type.Object(
     {
-      accountIds: Type.Optional(
-        Type.Array(Uuid, {
+      accountIds: Maybe(
+        Type.Array(UuidInput, {
           minItems: 1,
           maxItems: maxRefreshed,
           description: `The accounts whose figures are fetched; one that is listed twice counts once. Absent: every connected account of the workspace; where more than ${maxRefreshed.toLocaleString('en')} are connected, it is required.`,

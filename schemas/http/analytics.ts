@@ -11,7 +11,7 @@ import {
   unknownFigure,
 } from '#schemas/insights.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
-import { Maybe, PlatformInput, paging } from './common.ts';
+import { Maybe, PlatformInput, paging, UuidInput } from './common.ts';
 
 /**
  * Requests and answers of the analytics. In metrics, absent means "not fetched yet", null "the network does not report
@@ -41,8 +41,8 @@ const filters = {
     DateInput('Last day of the window, included. Default: today. The window has at most 400 days.', '2026-01-31'),
   ),
   platform: OnNetworks('Only accounts on this network, or on one of several with commas. Absent: on every network.'),
-  clientId: Maybe(said(Uuid, 'Only accounts of this client. Absent: of every client.')),
-  socialAccountId: Maybe(said(Uuid, 'Only this account. Absent: every account.')),
+  clientId: Maybe(said(UuidInput, 'Only accounts of this client. Absent: of every client.')),
+  socialAccountId: Maybe(said(UuidInput, 'Only this account. Absent: every account.')),
 };
 
 const compare = Maybe(

@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
-import { Uuid } from '#schemas/common.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { OnNetworks } from './analytics.ts';
-import { Maybe } from './common.ts';
+import { Maybe, paging, UuidInput } from './common.ts';
 
 /** The slots of the week, the best time to post first. */
 
 export const BestTimesQuery = Type.Object({
+  ...paging,
   platform: OnNetworks(
     'Only posts on this network, or on one of several with commas. Absent: the networks of the connected accounts.',
   ),
-  clientId: Maybe(said(Uuid, 'Only accounts of this client, and its zone. Absent: the whole workspace.')),
+  clientId: Maybe(said(UuidInput, 'Only accounts of this client, and its zone. Absent: the whole workspace.')),
 });
 
 export const BestTime = Named(

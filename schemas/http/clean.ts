@@ -9,7 +9,11 @@ interface Shape {
   readonly items?: Shape;
   readonly anyOf?: readonly Shape[];
   readonly enum?: readonly unknown[];
+  readonly format?: string;
+  readonly uuidKeys?: boolean;
+  readonly countsFor?: string;
   readonly default?: unknown;
+  readonly additionalProperties?: unknown;
 }
 
 /** The alternative of a union that a valid value matches. */
@@ -29,18 +33,24 @@ const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
   }
   if (meant.properties !== undefined && typeof value === 'object' && value !== null) {
     const given = value as Record<string, unknown>;
-    const out: Record<string, unknown> = {};
+    const out: Record<string, unknown> = meant.additionalProperties === true ? { ...given } : {};
     for (const [name, member] of Object.entries(meant.properties)) {
+      if (member.countsFor !== undefined && given.type !== member.countsFor) continue;
       const sent = Object.hasOwn(given, name) ? given[name] : undefined;
       const optional = meant.required?.includes(name) !== true;
       if (sent === undefined && merge) continue;
       if (sent === undefined || (sent === null && optional)) {
         if (member.default !== undefined) out[name] = structuredClone(member.default);
+        else delete out[name];
       } else {
         out[name] = cleaned(member, sent, false);
       }
     }
     return out;
+  }
+  if (meant.format === 'uuid' && typeof value === 'string') return value.toLowerCase();
+  if (meant.uuidKeys === true && typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([id, one]) => [id.toLowerCase(), one]));
   }
   if (value === 'twitter' && meant.enum?.includes('twitter') === true) return 'x';
   // Free-form objects, and values without members of their own, stay unchanged.
@@ -48,8 +58,9 @@ const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
 };
 
 /**
- * The one step between a valid input and a handler: drops members that the schema does not know, reads null of an
- * optional member as absent, fills defaults. Objects without named members are kept whole. With `merge` (a partial
+ * The one step between a valid input and a handler: drops members that the schema does not know, unless it keeps them
+ * by `additionalProperties: true`, and members that count only for another `type`; reads null of an optional member as
+ * absent, fills defaults, reads ids in lower case. Objects without named members are kept whole. With `merge` (a partial
  * update) an absent member stays absent, and null restores a member's default.
  */
 export const clean = <S extends TSchema>(schema: S, value: unknown, merge = false): Cleaned<S> =>

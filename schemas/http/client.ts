@@ -8,6 +8,8 @@ import {
   PostMode,
   postModes,
   typeWords,
+  unknownOutcomeRules,
+  unknownOutcomeWords,
 } from '#schemas/client.ts';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
@@ -18,13 +20,26 @@ import { Defaulted, FreeForm, Maybe, paging, Resettable, stamps } from './common
 
 const ClientTypeInput = ClosedEnum('ClientTypeInput', clientTypes, typeWords);
 const PostModeInput = ClosedEnum('PostModeInput', postModes, modeWords);
+const UnknownOutcome = ClosedEnum('UnknownOutcomeRule', unknownOutcomeRules, unknownOutcomeWords);
+const rulesWords =
+  'Rules for the posts of a client: an object with any members, kept whole. `unknownOutcome` (`hold`, the default, or `retry_when_absent`) is applied. Reserved members: `bannedWords` and `requiredHashtags` (arrays), `disclaimer`, `linkPolicy`, and `approvalLate` (`publish` or `fail`); the service stores these and does not apply them yet.';
 const Rules = Named(
   'ClientRules',
   Type.Record(Type.String(), Type.Unknown(), {
-    description:
-      'Rules for the posts of a client: an object with any members, kept whole. Reserved members: `bannedWords` and `requiredHashtags` (arrays), `disclaimer`, `linkPolicy`, and `approvalLate` (`publish` or `fail`). The service stores them and does not apply them yet.',
-    examples: [{ bannedWords: ['cheap'] }],
+    description: rulesWords,
+    examples: [{ bannedWords: ['cheap'], unknownOutcome: 'hold' }],
   }),
+);
+const RulesInput = Named(
+  'ClientRulesInput',
+  Type.Object(
+    { unknownOutcome: Maybe(said(UnknownOutcome, 'What happens when an outcome stays unknown. Default: hold.')) },
+    {
+      additionalProperties: true,
+      description: rulesWords,
+      examples: [{ bannedWords: ['cheap'], unknownOutcome: 'hold' }],
+    },
+  ),
 );
 const ruleWords = 'Rules for its posts.';
 const voiceWords = 'How its posts should sound, in members of your own: an object, kept whole for those who write.';
@@ -35,7 +50,7 @@ const optional = (Preset: typeof Defaulted) => ({
   defaultPostMode: Preset(said(PostModeInput, clientWords.defaultPostMode), 'schedule'),
   timezone: Preset(said(Timezone, clientWords.timezone, zone), null),
   approvalRequired: Preset(Type.Boolean({ description: clientWords.approvalRequired }), false),
-  rules: Preset(said(Rules, ruleWords), {}),
+  rules: Preset(said(RulesInput, ruleWords), {}),
   brandVoice: Preset(said(FreeForm, voiceWords), {}),
 });
 const Name = said(ClientName, clientWords.name, { examples: ['Acme'] });

@@ -8,7 +8,7 @@ import {
   type TSchema,
   Type,
 } from 'typebox';
-import { Instant, Nullable, Platform, platforms, Uuid } from '#schemas/common.ts';
+import { anyCaseUuid, Instant, Nullable, Platform, platforms, Uuid } from '#schemas/common.ts';
 import { IssueCode } from '#schemas/issues.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 
@@ -51,6 +51,13 @@ export const Defaulted = <S extends TSchema, const D>(schema: S, value: D) =>
     readonly '~cleaned': Cleaned<S> | Extract<D, null>;
   };
 
+/** An id as callers write it; `clean` reads it in lower case. */
+export const UuidInput = Type.String({
+  format: 'uuid',
+  pattern: anyCaseUuid,
+  expects: 'a uuid, such as 0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+});
+
 /** A platform as callers write it; `clean` reads `twitter` as `x`. */
 export const PlatformInput = shownAs(
   ClosedEnum('PlatformInput', [...platforms, 'twitter'], 'A social network. `twitter` is read as `x`.'),
@@ -89,7 +96,7 @@ export const stamps = {
   revision: Type.Integer({ minimum: 0, description: 'Revision of its own stream: the value of ETag and If-Match.' }),
 };
 
-export const IdParams = Type.Object({ id: said(Uuid, 'Id of the resource.') });
+export const IdParams = Type.Object({ id: said(UuidInput, 'Id of the resource.') });
 
 const Limit = Defaulted(
   Type.Integer({ minimum: 1, maximum: 100, description: 'Rows per page; it may change between pages.' }),
@@ -106,8 +113,8 @@ export const Warning = Named(
       code: said(
         OpenEnum(
           'WarningCode',
-          ['stands_still'],
-          'stands_still: a later change of this resource is stored but cannot be shown yet.',
+          ['stands_still', 'platforms_ignored'],
+          'stands_still: a later change of this resource is stored but cannot be shown yet; platforms_ignored: `targets.platforms` of this post changes nothing, because its selection is no group.',
         ),
         'Stable: branch on it.',
       ),

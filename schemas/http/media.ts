@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { kindWords, MediaFailure, MediaKind, MediaUse, mediaKinds } from '#schemas/media.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Maybe, PlatformInput, paging, stamps } from './common.ts';
+import { Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
 
 /** Assets of the content library, as callers send them and see them. */
 
@@ -74,7 +74,7 @@ export const MediaPresign = Named(
           'The PUT must have exactly this length. At most 100 MiB for an image, gif or document; 5 GiB for a video.',
         examples: [482_133],
       }),
-      clientId: Maybe(said(Uuid, `${owner} Absent: posts of every client may use it.`)),
+      clientId: Maybe(said(UuidInput, `${owner} Absent: posts of every client may use it.`)),
       folder: Maybe(Folder),
     },
     { description: 'The file that will be uploaded.' },
@@ -85,7 +85,10 @@ export const MediaPresign = Named(
 const described = {
   name: Maybe(Name),
   clientId: Maybe(
-    said(Uuid, `${owner} Absent: the client that was named for the upload, else posts of every client may use it.`),
+    said(
+      UuidInput,
+      `${owner} Absent: the client that was named for the upload, else posts of every client may use it.`,
+    ),
   ),
   folder: Maybe(Folder),
   altText: Maybe(AltText),
@@ -101,7 +104,7 @@ const described = {
 export const MediaRegister = Named(
   'MediaRegister',
   Type.Object(
-    { assetId: said(Uuid, 'The asset that POST /media/presign answered.'), ...described },
+    { assetId: said(UuidInput, 'The asset that POST /media/presign answered.'), ...described },
     {
       description:
         'An uploaded file as an asset. An absent `name`, `clientId` or `folder` keeps what was named for the upload.',
@@ -119,7 +122,7 @@ export const MediaImport = Named(
         examples: ['https://cdn.example/photos/winter.png'],
       }),
       ...described,
-      clientId: Maybe(said(Uuid, `${owner} Absent: posts of every client may use it.`)),
+      clientId: Maybe(said(UuidInput, `${owner} Absent: posts of every client may use it.`)),
     },
     { description: 'A file at an address as an asset.' },
   ),
@@ -129,7 +132,7 @@ export const MediaQuery = Type.Object({
   ...paging,
   kind: Maybe(said(ClosedEnum('MediaKindInput', mediaKinds, kindWords), 'Only files of this kind.')),
   folder: Maybe(said(Folder, 'Only assets with exactly this label.')),
-  clientId: Maybe(said(Uuid, 'Only assets of this client.')),
+  clientId: Maybe(said(UuidInput, 'Only assets of this client.')),
   search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, ignoring case.' })),
 });
 

@@ -3,7 +3,7 @@ import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/commo
 import { ExternalRef } from '#schemas/externalref.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
 import { Attempts, Failure, ScheduleMode, segmentStatuses, targetStatuses, undoStatuses } from '#schemas/target.ts';
-import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
+import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
 
@@ -149,9 +149,9 @@ export type PostTargetReschedule = Cleaned<typeof PostTargetReschedule>;
 
 export const PostTargetQuery = Type.Object({
   ...paging,
-  postId: Maybe(said(Uuid, 'Only targets of this post.')),
-  clientId: Maybe(said(Uuid, 'Only targets of this client’s accounts.')),
-  accountId: Maybe(said(Uuid, 'Only targets of this account.')),
+  postId: Maybe(said(UuidInput, 'Only targets of this post.')),
+  clientId: Maybe(said(UuidInput, 'Only targets of this client’s accounts.')),
+  accountId: Maybe(said(UuidInput, 'Only targets of this account.')),
   platform: Maybe(Type.Array(PlatformInput, { minItems: 1, description: 'One network, or several with commas.' })),
   status: Maybe(Type.Array(TargetStatusInput, { minItems: 1, description: 'One status, or several with commas.' })),
   externalRef: Maybe(said(ExternalRef, 'Only targets of posts with this reference of yours.')),

@@ -16,15 +16,15 @@ import {
   Thread,
   Variant,
 } from '#schemas/post.ts';
-import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
+import { byUuid, ClosedEnum, forType, Named, OpenEnum, said } from '#schemas/published.ts';
 import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
-import { type Cleaned, Defaulted, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
+import { type Cleaned, Defaulted, InstantInput, Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
 import { PostTarget } from './post-target.ts';
 
 /** POST /posts and its relatives: the caller's input, and the post as answered. */
 
 const Text = (maxLength: number, description: string) => Type.String({ maxLength, description });
-const MediaIds = (description: string) => Type.Array(Uuid, { maxItems: 20, description });
+const MediaIds = (description: string) => Type.Array(UuidInput, { maxItems: 20, description });
 
 /** The contract shows one such schema for each network. */
 export const VariantInput = Named(
@@ -50,9 +50,9 @@ const TargetSelectionInput = Named(
   Type.Object(
     {
       mode: said(ClosedEnum('SelectionModeInput', selectionModes, selectionWords), 'How the accounts are selected.'),
-      clientId: Maybe(said(Uuid, 'Required for mode group, where it equals the `clientId` of the post.')),
+      clientId: Maybe(said(UuidInput, 'Required for mode group, where it equals the `clientId` of the post.')),
       accountIds: Maybe(
-        Type.Array(Uuid, {
+        Type.Array(UuidInput, {
           minItems: 1,
           maxItems: 500,
           description: 'Required for the modes selection and accounts. One that is listed twice counts once.',
@@ -70,7 +70,7 @@ const TargetSelectionInput = Named(
   ),
 );
 
-const ScheduleInput = Named(
+export const ScheduleInput = Named(
   'ScheduleInput',
   Type.Object(
     {
@@ -78,16 +78,22 @@ const ScheduleInput = Named(
         ClosedEnum('ScheduleTypeInput', scheduleTypes, scheduleTypeWords),
         'Which of the members below count.',
       ),
-      scheduledAt: Maybe(InstantInput('For type at, where no `scheduledLocal` is sent: the due instant.')),
-      scheduledLocal: Maybe(
-        said(
-          LocalDateTime,
-          'For type at: the due wall-clock time `YYYY-MM-DDTHH:mm`, read in each target’s own zone; it wins over `scheduledAt`.',
-          { examples: ['2026-02-02T09:00'] },
+      scheduledAt: forType(
+        'at',
+        Maybe(InstantInput('For type at, where no `scheduledLocal` is sent: the due instant.')),
+      ),
+      scheduledLocal: forType(
+        'at',
+        Maybe(
+          said(
+            LocalDateTime,
+            'For type at: the due wall-clock time `YYYY-MM-DDTHH:mm`, read in each target’s own zone; it wins over `scheduledAt`.',
+            { examples: ['2026-02-02T09:00'] },
+          ),
         ),
       ),
-      from: Maybe(InstantInput('Required for type range: when the first target is due.')),
-      to: Maybe(InstantInput('Required for type range: when the last target is due, after `from`.')),
+      from: forType('range', Maybe(InstantInput('Required for type range: when the first target is due.'))),
+      to: forType('range', Maybe(InstantInput('Required for type range: when the last target is due, after `from`.'))),
       spreadMinutes: Maybe(
         Type.Integer({
           minimum: 0,
@@ -97,7 +103,7 @@ const ScheduleInput = Named(
         }),
       ),
     },
-    { description: 'When a post goes out.' },
+    { description: 'When a post goes out. Members that belong to another type are ignored.' },
   ),
 );
 export type ScheduleInput = Cleaned<typeof ScheduleInput>;
@@ -110,6 +116,23 @@ const SegmentInput = Named(
       mediaIds: Defaulted(MediaIds('The media of this segment, in order.'), []),
     },
     { description: 'One post of a thread.' },
+  ),
+);
+
+export const ThreadInput = Named(
+  'PostThreadInput',
+  Type.Object(
+    {
+      segments: Type.Array(SegmentInput, {
+        minItems: 2,
+        maxItems: 50,
+        description: 'The first is the head; each later one replies to the one before it.',
+      }),
+    },
+    {
+      description:
+        'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
+    },
   ),
 );
 
@@ -149,7 +172,9 @@ const composed = {
     Type.Boolean({ description: 'Submits the post for approval where the client or the role requires it.' }),
     false,
   ),
-  campaignId: Maybe(said(Uuid, 'The campaign that the post belongs to. Not supported yet: only a draft may have it.')),
+  campaignId: Maybe(
+    said(UuidInput, 'The campaign that the post belongs to. Not supported yet: only a draft may have it.'),
+  ),
   externalRef: Maybe(
     said(
       ExternalRef,
@@ -157,36 +182,16 @@ const composed = {
       { examples: ['CMS-1042'] },
     ),
   ),
-  thread: Maybe(
-    said(
-      Named(
-        'PostThreadInput',
-        Type.Object(
-          {
-            segments: Type.Array(SegmentInput, {
-              minItems: 2,
-              maxItems: 50,
-              description: 'The first is the head; each later one replies to the one before it.',
-            }),
-          },
-          {
-            description:
-              'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
-          },
-        ),
-      ),
-      'A chain of replies on x and threads; other networks ignore it. Absent: no thread.',
-    ),
-  ),
+  thread: Maybe(said(ThreadInput, 'A chain of replies on x and threads; other networks ignore it. Absent: no thread.')),
   mediaAltTexts: Maybe(
     said(
-      MediaAltTexts,
+      byUuid(MediaAltTexts),
       'Text for people who do not see a picture, by id of its asset; ids not in the post are ignored.',
     ),
   ),
   coverMediaId: Maybe(
     said(
-      Uuid,
+      UuidInput,
       'An image asset as the cover of a video on youtube, instagram, facebook and telegram. Absent: a frame of the video.',
     ),
   ),
@@ -212,7 +217,7 @@ export const PostCreate = Named(
   'PostCreate',
   Type.Object(
     {
-      clientId: said(Uuid, 'The client that the post belongs to.'),
+      clientId: said(UuidInput, 'The client that the post belongs to.'),
       ...composed,
       saveDraft: Defaulted(
         Type.Boolean({
@@ -251,14 +256,14 @@ const PostStatusInput = ClosedEnum(
 export const PostQuery = Type.Object({
   ...paging,
   status: Maybe(Type.Array(PostStatusInput, { minItems: 1, description: 'One status, or several with commas.' })),
-  clientId: Maybe(said(Uuid, 'Only posts of this client.')),
+  clientId: Maybe(said(UuidInput, 'Only posts of this client.')),
   platform: Maybe(
     Type.Array(PlatformInput, {
       minItems: 1,
       description: 'Only posts with a target on this network, or on one of several with commas.',
     }),
   ),
-  campaignId: Maybe(said(Uuid, 'Only posts of this campaign.')),
+  campaignId: Maybe(said(UuidInput, 'Only posts of this campaign.')),
   externalRef: Maybe(said(ExternalRef, 'Only posts with this reference of yours: at most one for each client.')),
   from: Maybe(InstantInput('Scheduled (a draft: created) at or after.')),
   to: Maybe(InstantInput('Scheduled (a draft: created) before.')),

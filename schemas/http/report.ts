@@ -3,14 +3,14 @@ import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { LocalDate } from '#schemas/insights.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
 import { Completeness, exportDays, formatWords, ReportFailure, ReportFormat, reportFormats } from '#schemas/report.ts';
-import { Maybe, paging, stamps } from './common.ts';
+import { Maybe, paging, stamps, UuidInput } from './common.ts';
 
 /** Saved reports, their runs and exports, as callers see them. */
 
 export const ReportQuery = Type.Object(paging);
 export const ExportParams = Type.Object({
-  id: said(Uuid, 'Id of the report.'),
-  runId: said(Uuid, 'Id of a run of the report: from its `runs`, or from the event `report.run.completed`.'),
+  id: said(UuidInput, 'Id of the report.'),
+  runId: said(UuidInput, 'Id of a run of the report: from its `runs`, or from the event `report.run.completed`.'),
 });
 
 const FormatInput = ClosedEnum('ReportFormatInput', reportFormats, formatWords);

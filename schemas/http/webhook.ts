@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { Instant, maxLimitClients, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 import { DisableReason } from '#schemas/webhook.ts';
-import { Defaulted, InstantInput, Maybe, paging, Resettable, stamps } from './common.ts';
+import { Defaulted, InstantInput, Maybe, paging, Resettable, stamps, UuidInput } from './common.ts';
 import { eventFilters, eventTypes } from './webhook-events.ts';
 
 /** Webhook endpoints, their deliveries and their replays, as callers send them and see them. */
@@ -46,10 +46,23 @@ const Description = Type.String({
   examples: ['Tells the newsroom'],
 });
 
+const limitWords =
+  'The clients to whose events the endpoint is limited: it gets events that name one of them in `clientId` of their data, and `media.ready` of their assets; events that belong to no client it does not get.';
+const ClientLimit = Type.Array(Uuid, {
+  minItems: 1,
+  maxItems: maxLimitClients,
+  description: `${limitWords} A repeated client counts once. Null: all events of the workspace.`,
+});
+
 export const WebhookCreate = Named(
   'WebhookCreate',
   Type.Object(
-    { url: Url, events: Events, description: Defaulted(Description, null) },
+    {
+      url: Url,
+      events: Events,
+      description: Defaulted(Description, null),
+      clientIds: Maybe(ClientLimit),
+    },
     { description: 'A webhook endpoint as it is registered.' },
   ),
 );
@@ -67,6 +80,7 @@ export const WebhookUpdate = Named(
         }),
       ),
       description: Resettable(Description, null),
+      clientIds: Resettable(ClientLimit, null),
     },
     { description: 'Changes of a webhook endpoint: only the members that are sent change.' },
   ),
@@ -98,6 +112,10 @@ export const Webhook = Named(
       events: Type.Array(EventFilter, { description: 'The events that it gets: those that match any entry.' }),
       active: Type.Boolean({ description: 'Whether events are sent to it.' }),
       description: said(Nullable(Type.String()), 'Your note about the endpoint; null: none.'),
+      clientIds: said(
+        Nullable(Type.Array(Uuid)),
+        'The clients to whose events it is limited; null: all events of the workspace.',
+      ),
       disabledReason: said(Nullable(DisableReason), 'Why it is off; null while it is on.'),
       secretHint: said(
         Nullable(Type.String()),
@@ -144,8 +162,8 @@ const attemptErrors = ['url_not_allowed', 'connection_failed', 'tls_failed', 'ti
 const attemptErrorWords =
   'Why an attempt has no HTTP status. url_not_allowed: the service may not call the address; connection_failed: no connection, or it broke; tls_failed: the certificate or the handshake was refused; timeout: the answer took too long; bad_response: the answer is no HTTP.';
 
-const endpointId = said(Uuid, 'Id of the endpoint.');
-export const DeliveryParams = Type.Object({ id: endpointId, deliveryId: said(Uuid, 'Id of the delivery.') });
+const endpointId = said(UuidInput, 'Id of the endpoint.');
+export const DeliveryParams = Type.Object({ id: endpointId, deliveryId: said(UuidInput, 'Id of the delivery.') });
 
 export const DeliveryQuery = Type.Object({
   ...paging,
@@ -236,7 +254,7 @@ export const WebhookReplayCreate = Named(
 export const replayStatuses = ['running', 'completed', 'canceled', 'failed'] as const;
 const replayWords =
   'running: deliveries are being created; completed: all deliveries are created, whether or not they are sent yet; canceled: a caller canceled it; failed: the service could not read an event, and the replay ended there.';
-export const ReplayParams = Type.Object({ id: endpointId, replayId: said(Uuid, 'Id of the replay.') });
+export const ReplayParams = Type.Object({ id: endpointId, replayId: said(UuidInput, 'Id of the replay.') });
 
 export const WebhookReplay = Named(
   'WebhookReplay',

@@ -9,6 +9,7 @@ import { invitePages } from './invite-page.ts';
 import { Keyring } from './keyring.ts';
 import { answer } from './middleware/answer.ts';
 import { role, scope, token } from './middleware/auth.ts';
+import { openToLimited, withinClients } from './middleware/client-limits.ts';
 import { correlation } from './middleware/correlation.ts';
 import { idempotencyKey, input } from './middleware/input.ts';
 import { problems } from './middleware/problems.ts';
@@ -48,9 +49,11 @@ export const createApp = (deps: Deps): Koa => {
         token(keyring, sessions, allowances, patience),
         scope,
         role,
+        openToLimited,
         rateLimit(allowances),
         input(heavyBodies, bodyBudget, allowances),
         idempotencyKey,
+        withinClients(deps),
         answer({ deps, ownWrites, allowances, warnings, patience }),
       ],
     );

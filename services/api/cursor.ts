@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { canonicalJson } from '#runtime/eventing/canonical.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import { withinLimit } from './client-limits.ts';
 import type { Call, Many } from './operation.ts';
 import { Refusal } from './refusal.ts';
 
@@ -56,10 +57,12 @@ export const listPage = async <Row, After, Shown, Beside = undefined>(
     readonly show: (row: Row, beside: Beside) => Shown;
   },
 ): Promise<Many<Shown>> => {
-  const binding = bindingOf(operation, workspaceId, query);
+  // A cursor is valid for one limit, too: pages of another one would begin elsewhere.
+  const limited = { ...query, ...withinLimit(principal) };
+  const binding = bindingOf(operation, workspaceId, limited);
   const after = query.cursor === undefined ? null : (open(deps.secrets, binding, query.cursor) as After);
   // Live and test data of an agency share its slots, so that a second key gives no second share.
-  const { rows, hasMore, next } = await deps.lists.run(principal.liveWorkspaceId, query, (knex) =>
+  const { rows, hasMore, next } = await deps.lists.run(principal.liveWorkspaceId, limited, (knex) =>
     steps.rows({ after, limit: query.limit }, knex),
   );
   const last = rows.at(-1);

@@ -81,6 +81,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'It has expired, was changed, or is for another method. Ask for a fresh one: POST /media/presign with the same Idempotency-Key for an upload, GET /media/{id} for a file.',
   },
+  client_limited: {
+    status: 403,
+    title: 'The credential is limited to clients',
+    about:
+      'The key is limited to clients, and the call concerns the whole workspace or an asset of it. Use a key for all clients, or ask for what belongs to one client.',
+  },
   first_party_only: {
     status: 403,
     title: 'Only the console may do this',

@@ -3,7 +3,7 @@ import type { ErrorCode } from '#domain/codes.ts';
 import type { CommandContext, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Scope } from '#schemas/apikey.ts';
 import type { Actor, Mode, Role } from '#schemas/common.ts';
-import type { Cleaned } from '#schemas/http/common.ts';
+import type { Cleaned, Warning } from '#schemas/http/common.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Commands } from './actions.ts';
 import { type Tag, tags } from './contract/tags.ts';
@@ -73,6 +73,8 @@ export interface One<Data> {
   /** Revision of the resource's own stream, for ETag. */
   readonly revision?: number;
   readonly replayed?: boolean;
+  /** What the caller should know of the data. */
+  readonly warnings?: readonly Warning[];
 }
 export interface Many<Row> {
   readonly data: readonly Row[];

@@ -8,6 +8,7 @@ import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
 import { deleteMedia } from './operations/deleteMedia.ts';
+import { deletePost } from './operations/deletePost.ts';
 import { deleteWebhook } from './operations/deleteWebhook.ts';
 import { disconnectAccount } from './operations/disconnectAccount.ts';
 import { getAccount } from './operations/getAccount.ts';
@@ -50,6 +51,7 @@ import { replayWebhook } from './operations/replayWebhook.ts';
 import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
 import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
+import { revisePost } from './operations/revisePost.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
 import { testWebhook } from './operations/testWebhook.ts';
 import { updateClient } from './operations/updateClient.ts';
@@ -74,6 +76,8 @@ export const operations: readonly Operation[] = [
   previewPost,
   getPost,
   updatePost,
+  deletePost,
+  revisePost,
   publishPost,
   listPostTargets,
   bulkPostTargets,

@@ -175,16 +175,22 @@ export const bestTimes = (
     weekSlots
       .map((slot) => {
         const log = levels.reduce((sum, { believed }) => sum + believed(slot), logMean(priors, slot));
+        // What is shown is what is sorted by, so that a page can begin behind a slot that was shown.
         const lift = Math.exp(log);
-        return { slot, lift, sampleSize: levels.at(-1)?.means.count(slot) ?? 0 };
+        return {
+          slot,
+          lift: rounded(lift),
+          score: rounded(lift / (1 + lift)),
+          sampleSize: levels.at(-1)?.means.count(slot) ?? 0,
+        };
       })
       // Equal slots stay in the order of the week, because the sort is stable.
       .sort((a, b) => b.lift - a.lift)
-      .map(({ slot, lift, sampleSize }) => ({
+      .map(({ slot, lift, score, sampleSize }) => ({
         weekday: Math.floor(slot / 24) + 1,
         hour: slot % 24,
-        score: rounded(lift / (1 + lift)),
-        lift: rounded(lift),
+        score,
+        lift,
         sampleSize,
         basis: sampleSize === 0 ? 'prior' : 'observed',
       }))

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'role_required'
   | 'upload_url_invalid'
   | 'first_party_only'
+  | 'client_limited'
   | 'not_found'
   | 'method_not_allowed'
   | 'not_acceptable'

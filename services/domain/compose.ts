@@ -3,7 +3,15 @@ import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
-import { coverOf, type GateInput, type GateMedia, gate, grantsOf, replyOverrides } from './platforms/index.ts';
+import {
+  coverOf,
+  type GateInput,
+  type GateMedia,
+  gate,
+  grantsOf,
+  replyOverrides,
+  takesCoverFrame,
+} from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Checks a composed body for contradictions, and for content that the networks of its targets would refuse. */
@@ -218,7 +226,7 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
   for (const { path, id, goesTo } of mentionsOf(body)) {
     const asset = assets.get(id);
     if (asset === undefined) {
-      invalid.push({ path, code: 'unknown_id', message: 'is not known' });
+      invalid.push(unknownFile(path));
       continue;
     }
     if (path === '/coverMediaId' && asset.kind !== 'image') {
@@ -229,8 +237,7 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
     }
     const { clientId } = asset;
     if (clientId !== null && destinations.some((one) => goesTo(one) && one.clientId !== clientId)) {
-      const message = 'belongs to another client than the post goes to';
-      notInClient.push({ path, code: 'media_not_in_client', message, mediaId: id });
+      notInClient.push(strangerFile(path, id));
     }
   }
   return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
@@ -246,13 +253,37 @@ export const concerns = (body: PostBody, destination: Destination, { path, accou
   const mention = mentionsOf(body).find((one) => one.path === path);
   if (mention !== undefined) return mention.goesTo(destination);
   if (path.startsWith('/thread/')) return goesOutAsThread(body, destination.platform);
-  if (path === '/coverFrameMs') return takesFrame(destination);
+  if (path === '/coverFrameMs') return takesCoverFrame(destination.platform);
   const [, index] = /^\/variants\/(\d+)\/overrides\//.exec(path) ?? [];
   return index !== undefined && body.variants[Number(index)]?.platform === destination.platform;
 };
 
-/** Spec 2.2: a frame is chosen on TikTok alone. */
-const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok';
+/**
+ * Faults of the files that a draft names. Its targets are not known, so nothing is said of what a network takes: a file
+ * must be known, and be the client's own or the workspace's.
+ */
+export const draftMediaIssues = (
+  body: PostBody,
+  clientId: string,
+  assets: PostAssets,
+): Pick<MediaIssues, 'invalid' | 'notInClient'> => {
+  const invalid: Issue[] = [];
+  const notInClient: Issue[] = [];
+  for (const { path, id } of mentionsOf(body)) {
+    const asset = assets.get(id);
+    if (asset === undefined) invalid.push(unknownFile(path));
+    else if (asset.clientId !== null && asset.clientId !== clientId) notInClient.push(strangerFile(path, id));
+  }
+  return { invalid, notInClient };
+};
+
+const unknownFile = (path: string): Issue => ({ path, code: 'unknown_id', message: 'is not known' });
+const strangerFile = (path: string, mediaId: string): Issue => ({
+  path,
+  code: 'media_not_in_client',
+  message: 'belongs to another client than the post goes to',
+  mediaId,
+});
 
 /**
  * A cover frame at or after the end of a video that goes out alone. With several videos no network lets the caller
@@ -261,11 +292,13 @@ const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok'
 const frameIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): readonly Issue[] => {
   const { coverFrameMs } = body;
   if (coverFrameMs === null) return [];
-  const lengths = destinations.filter(takesFrame).flatMap(({ platform }) => {
-    const [id, ...more] = contentFor(body, platform).segments[0].mediaIds;
-    const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
-    return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
-  });
+  const lengths = destinations
+    .filter(({ platform }) => takesCoverFrame(platform))
+    .flatMap(({ platform }) => {
+      const [id, ...more] = contentFor(body, platform).segments[0].mediaIds;
+      const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
+      return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
+    });
   const shortest = Math.min(...lengths);
   return coverFrameMs < shortest
     ? []

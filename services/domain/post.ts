@@ -220,7 +220,7 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       return [
         {
           type: 'PostRevised',
-          data: { body, changed: [...changed], targetIds: [...targetIds], times: times && [...times] },
+          data: { body, changed: [...changed], targetIds: [...targetIds], times: times === null ? null : [...times] },
         },
       ];
     }

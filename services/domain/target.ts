@@ -1,9 +1,11 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider } from './decider.ts';
+import * as absence from './target/absence.ts';
 import { evolve } from './target/evolve.ts';
 import * as firstComment from './target/first-comment.ts';
 import * as native from './target/native.ts';
 import * as outcome from './target/outcome.ts';
+import * as overdue from './target/overdue.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
 import { type Settle, settle } from './target/settle.ts';
@@ -16,8 +18,10 @@ import { initial, type TargetState } from './target/state.ts';
  * out through every later attempt.
  */
 
+export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
 export { modeChange } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
+export { overdueAfterMs } from './target/overdue.ts';
 export {
   attemptAt,
   type FirstComment,
@@ -61,6 +65,8 @@ export type TargetCommand =
   | native.RecordNativeUnknown
   | native.RecordUndone
   | native.RecordUndoFailed
+  | overdue.RecordOverdue
+  | absence.ObserveAbsence
   | Settle;
 
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
@@ -117,6 +123,10 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return native.recordUndone(command, state);
     case 'RecordUndoFailed':
       return native.recordUndoFailed(command, state);
+    case 'RecordOverdue':
+      return overdue.recordOverdue(command, state);
+    case 'ObserveAbsence':
+      return absence.observeAbsence(command, state);
     case 'Settle':
       return settle(command, state);
   }

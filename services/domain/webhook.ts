@@ -94,9 +94,17 @@ const live = (state: WebhookState): LiveWebhook => {
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
+/** Each client once. */
+const limitOf = (clientIds: readonly string[] | null): string[] | null =>
+  clientIds === null ? null : [...new Set(clientIds)];
+
 const update = (command: Extract<WebhookCommand, { type: 'Update' }>, state: LiveWebhook): readonly WebhookEvent[] => {
-  const { active, events: named, ...others } = command.changes;
-  const fields = named === undefined ? others : { ...others, events: [...new Set(named)] };
+  const { active, events: named, clientIds, ...others } = command.changes;
+  const fields = {
+    ...others,
+    ...(named === undefined ? {} : { events: [...new Set(named)] }),
+    ...(clientIds === undefined ? {} : { clientIds: limitOf(clientIds) }),
+  };
   const changed = Object.fromEntries(
     Object.entries(fields).filter(([name, value]) => !same(value, state[name as keyof WebhookFields])),
   ) as Partial<WebhookFields>;
@@ -123,8 +131,9 @@ const rotate = (
 const decide = (command: WebhookCommand, state: WebhookState): readonly WebhookEvent[] => {
   if (command.type === 'Register') {
     if (state.status !== 'none') return [];
-    const { url, events, description, keyVersion } = command;
-    return [{ type: 'WebhookRegistered', data: { url, events: [...new Set(events)], description, keyVersion } }];
+    const { url, events, description, clientIds, keyVersion } = command;
+    const fields = { url, events: [...new Set(events)], description, clientIds: limitOf(clientIds) };
+    return [{ type: 'WebhookRegistered', data: { ...fields, keyVersion } }];
   }
   if (command.type === 'Delete') {
     if (state.status === 'none') throw new Rejection('not_found', 'There is no such webhook.');

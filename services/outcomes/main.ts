@@ -12,7 +12,8 @@ import { startOutcomes } from './outcomes.ts';
 
 await runProcess({
   name: 'outcomes',
-  summary: 'records the outcomes of targets in their posts, and resumes work interrupted by a crash',
+  summary:
+    'records the outcomes of targets in their posts, resumes work interrupted by a crash, and tells of overdue targets',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);
@@ -35,7 +36,7 @@ await runProcess({
       logger,
       ...time,
     };
-    const outcomes = startOutcomes({ ...deps, onFailure: sweepMetrics(registry, adapters.pool) }, signal);
+    const outcomes = startOutcomes({ ...deps, ...sweepMetrics(registry, adapters.pool) }, signal);
     watchConsumers({ registry, readiness, pool: adapters.pool }, 'outcomes', () => outcomes.consumers);
     ready();
     await outcomes.done;

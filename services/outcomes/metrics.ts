@@ -1,17 +1,22 @@
 import type { Pool } from 'pg';
 import { countPostsBehind } from '#projections/posts-behind.ts';
 import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
-import type { SweptKind } from './sweeper.ts';
+import type { SweptKind } from './rounds.ts';
 
 /** The count stops at this number, because an operator needs no larger one to act. */
 const maxCounted = 10_000;
 
-/** Registers the metrics of the sweep. @returns counts one failure of it */
-export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind) => void) => {
+/** Counts what the rounds meet. */
+export interface SweepMetrics {
+  readonly onFailure: (kind: SweptKind) => void;
+  readonly onOverdue: () => void;
+}
+
+export const sweepMetrics = (registry: Registry, pool: Pool): SweepMetrics => {
   const registers = [registry];
   const failures = new Counter({
     name: 'sweep_failures_total',
-    help: 'posts, archived clients and disconnected accounts that a sweep could not finish; each rests, for longer every time',
+    help: 'posts, archived clients, disconnected accounts and overdue targets that a sweep could not finish; each rests, for longer every time',
     labelNames: ['kind'],
     registers,
   });
@@ -32,5 +37,10 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
       this.set((await behind())?.oldestSeconds ?? Number.NaN);
     },
   });
-  return (kind) => failures.inc({ kind });
+  const overdue = new Counter({
+    name: 'targets_overdue_total',
+    help: 'targets that were unfinished 15 minutes after their attempt was due; each is counted once until it is moved or retried',
+    registers,
+  });
+  return { onFailure: (kind) => failures.inc({ kind }), onOverdue: () => overdue.inc() };
 };

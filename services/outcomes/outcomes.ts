@@ -11,12 +11,14 @@ import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
+import { type OverdueDeps, runOverdue } from './overdue.ts';
 import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, ends the posts
- * and invites of archived clients and the posts of disconnected accounts, and resumes work interrupted by a crash. Its effects are appends, so its groups are
+ * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, and tells
+ * of overdue targets. Its effects are appends, so its groups are
  * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
  * event.
  */
@@ -38,6 +40,8 @@ export interface OutcomesDeps {
   readonly clock?: Pick<Clock, 'fault'>;
   /** Called for each post, client or account that a sweep could not finish. */
   readonly onFailure?: SweeperDeps['onFailure'] & {};
+  /** Called for each target that was recorded as overdue. */
+  readonly onOverdue?: OverdueDeps['onOverdue'] & {};
 }
 
 export const outcomesGroup = 'outcomes';
@@ -95,6 +99,6 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
       return null;
     },
   });
-  const done = together([outcomes.done, archives.done, runSweeper(deps, stop)], failed);
+  const done = together([outcomes.done, archives.done, runSweeper(deps, stop), runOverdue(deps, stop)], failed);
   return { done, consumers: [outcomes, archives] };
 };

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Histogram, Registry } from 'prom-client';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { AbsencePolicy } from '#domain/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
@@ -61,6 +62,8 @@ export interface PublisherDeps {
    * the request. Default 30 min.
    */
   readonly mediaLimitMs?: number;
+  /** Looks at a network after which the rules of a client let a target be tried again. Default 3, a minute apart. */
+  readonly absencePolicy?: AbsencePolicy;
 }
 
 export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes'>> {

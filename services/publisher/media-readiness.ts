@@ -1,7 +1,7 @@
 import { contentFor } from '#domain/content.ts';
 import { type Asset, type MadeFile, type MediaState, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import { type GateMedia, posterFits, takesCover, useOf } from '#domain/platforms/index.ts';
+import { capabilities, type GateMedia, posterFits, takesCover, useOf } from '#domain/platforms/index.ts';
 import { needsOfTarget } from '#domain/post-media.ts';
 import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
 import { asFacts, type Loaded } from '#runtime/eventing/domain-store.ts';
@@ -95,10 +95,11 @@ export const readinessOf = (
     const segmentIndex = segments.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
     return segments.length === 1 || segmentIndex < 0 ? {} : { segmentIndex };
   };
+  const { altText: takesAltText } = capabilities(platform);
   const needs = needsOfTarget(body, platform, kindOf, from).map(({ mediaId, need }): FoundNeed => {
     const asset = usable(mediaId);
     if (asset === null) return { mediaId, need, found: { kind: 'failed', failure: mediaMissing(mediaId) } };
-    const altText = body.mediaAltTexts?.[mediaId] ?? asset.details.altText;
+    const altText = takesAltText ? (body.mediaAltTexts?.[mediaId] ?? asset.details.altText) : null;
     return { mediaId, need, found: foundOf(mediaId, need, asset, altText) };
   });
   for (const { mediaId, found } of needs) if (found.kind === 'failed') return { ...found, ...segmentOf(mediaId) };

@@ -37,7 +37,7 @@ export const followHandedOver = async (context: WorkContext, target: Handed): Pr
 const verify = async (context: WorkContext, target: Handed): Promise<Question> => {
   const { boundary } = target;
   return boundary === null
-    ? { outcome: { kind: 'undecided' }, askedAt: context.tools.now(), provableAt: null }
+    ? { outcome: { kind: 'undecided' }, askedAt: context.tools.now(), absence: { kind: 'nothing' } }
     : ask(context, target, boundary);
 };
 

@@ -1,5 +1,6 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
+import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { backOff } from '#runtime/work/back-off.ts';
@@ -10,6 +11,7 @@ import type { DueRow } from './due-row.ts';
 import { DueSearch } from './due-search.ts';
 import { Files } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
+import { absencePolicy } from './reconcile-schedule.ts';
 import type { SearchScope } from './search.ts';
 import { Shares, takeFairly } from './shares.ts';
 import { StaleRows } from './stale-rows.ts';
@@ -24,8 +26,6 @@ import type { RestMs } from './work.ts';
  */
 
 export type { PublisherDeps } from './deps.ts';
-
-const leaseKind = 'target';
 
 /** Milliseconds that a target rests after an unexpected error of this publisher. */
 const errorRestMs = 30_000;
@@ -81,6 +81,7 @@ class Publisher {
       preparationLimitMs: 15 * 60_000,
       preparationIdleMs: 60_000,
       mediaLimitMs: 30 * 60_000,
+      absencePolicy,
       ...deps,
       now: clock.now,
       startedAt: clock.now(),
@@ -89,12 +90,12 @@ class Publisher {
     };
     this.#supply = new Shares(config.publishConcurrency * 2);
     this.#questions = new Shares(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
-    this.#due = new DueSearch(pool, leaseKind);
-    this.#unknown = new UnknownSearch(pool, leaseKind);
+    this.#due = new DueSearch(pool, leaseKindOfTargets);
+    this.#unknown = new UnknownSearch(pool, leaseKindOfTargets);
     this.#worker = new TargetWorker(this.#tools, this.#staleRows, signal);
     this.#leases = new Leases({
       pool,
-      kind: leaseKind,
+      kind: leaseKindOfTargets,
       clock,
       ttlMs: config.leaseTtlMs,
       onError: (error) => logger.warn({ err: error }, 'could not renew or release leases; retrying'),

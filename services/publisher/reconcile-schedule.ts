@@ -1,6 +1,6 @@
-import type { TargetCheckpoint } from '#domain/target.ts';
+import type { AbsencePolicy, TargetCheckpoint } from '#domain/target.ts';
 
-/** When the publisher asks about an unknown outcome, and the instant from which the answer `absent` is proof. */
+/** When the publisher asks about an unknown outcome, and the instant from which the answer `absent` counts. */
 
 const hourMs = 3_600_000;
 /** The publisher asks hourly up to this age of the outcome; afterwards a person settles it. */
@@ -19,24 +19,26 @@ const nextOffset = (elapsedMs: number, delaysMs: readonly number[]): number => {
   return offset;
 };
 
-/** Milliseconds since the epoch from which `absent` is proof; null: the adapter cannot prove it. */
-export const provableAt = (
-  { deadline }: TargetCheckpoint,
-  settleWindowMs: number,
-  absenceIsProof: boolean,
-): number | null => (deadline === null || !absenceIsProof ? null : Date.parse(deadline) + settleWindowMs);
+/** Three looks of a client's rules, at least a minute apart. */
+export const absencePolicy: AbsencePolicy = { looks: 3, gapMs: 60_000 };
 
-/** Milliseconds from now to the next question; null: the publisher has given up, and a person settles the outcome. */
+/** Milliseconds since the epoch at which the network's settle window ends. */
+export const windowEndsAt = ({ deadline }: TargetCheckpoint, settleWindowMs: number): number | null =>
+  deadline === null ? null : Date.parse(deadline) + settleWindowMs;
+
+/**
+ * Milliseconds from now to the next question; null: the publisher has given up, and a person settles the outcome.
+ * @param counts milliseconds since the epoch from which the answer `absent` counts; null: it does not
+ */
 export const nextQuestionMs = (
   now: number,
   unknownSince: number,
   delaysMs: readonly number[],
-  provable: number | null,
+  counts: number | null,
 ): number | null => {
   const elapsed = now - unknownSince;
   if (elapsed >= givenUpAfterMs) return null;
   const next = unknownSince + nextOffset(elapsed, delaysMs);
-  // From that instant absence is proof, so the publisher asks then too.
-  const sooner = provable !== null && provable > now ? Math.min(next, provable) : next;
+  const sooner = counts !== null && counts > now ? Math.min(next, counts) : next;
   return Math.max(1, sooner - now);
 };

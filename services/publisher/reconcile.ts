@@ -1,6 +1,8 @@
-import type { Json, ReconcileOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
+import type { Json, PlatformAdapter, ReconcileOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
+import { type ClientState, retriesWhenAbsent } from '#domain/client.ts';
 import { nativePostGone, outcomeUnknown } from '#domain/publish-failures.ts';
-import type { TargetCheckpoint, TargetCommand, TargetIn } from '#domain/target.ts';
+import { nextLookAt, type TargetCheckpoint, type TargetCommand, type TargetIn } from '#domain/target.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import { adapterTimes } from './adapter-times.ts';
 import type { CallOutcome } from './call.ts';
@@ -9,7 +11,7 @@ import { commentDueAt } from './comment-due.ts';
 import { adapterOf, mediaReadiness, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
 import { recordOutcome, reportLapsedAccount } from './outcome.ts';
-import { nextQuestionMs, provableAt, restMs } from './reconcile-schedule.ts';
+import { nextQuestionMs, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
 
 /** Milliseconds that an adapter has to answer; afterwards the answer counts as `undecided`. */
@@ -22,13 +24,21 @@ interface Answer {
   readonly outcome: Found;
   /** Milliseconds since the epoch at which the question was asked. */
   readonly askedAt: number;
-  /** Milliseconds since the epoch from which `absent` is proof; null: it never is. */
-  readonly provableAt: number | null;
+  readonly absence: Absence;
 }
 
-/** The network reported the post absent so late that this attempt can no longer create it. */
-const isProvenAbsent = ({ outcome, askedAt, provableAt: provable }: Answer): boolean =>
-  outcome.kind === 'absent' && provable !== null && askedAt >= provable;
+/** What the answer `absent` is worth. */
+type Absence =
+  | { readonly kind: 'nothing' }
+  /** The attempt can no longer create the post (`proof`), or the rules of the client count it (`look`). */
+  | {
+      readonly kind: 'proof' | 'look';
+      /** Milliseconds since the epoch from which it is worth that. */
+      readonly from: number;
+    };
+
+const nothing: Absence = { kind: 'nothing' };
+const undecided = (): Found => ({ kind: 'undecided' });
 
 /**
  * Asks the network for the result of an attempt that a worker left after its boundary. No answer: the outcome is
@@ -66,7 +76,7 @@ export const settleUnknown = async (
   const { boundary } = target;
   const answer: Answer =
     boundary === null
-      ? { outcome: { kind: 'undecided' }, askedAt: tools.now(), provableAt: null }
+      ? { outcome: undecided(), askedAt: tools.now(), absence: nothing }
       : await ask(context, target, boundary);
   const { outcome } = answer;
   const content = await context.streams.content(target);
@@ -87,33 +97,81 @@ export const settleUnknown = async (
     await settle({ kind: 'handed_over', nativeId: outcome.nativeId });
   } else if (outcome.kind === 'absent' && target.nativeId !== null) {
     await settle({ kind: 'failed', failure: nativePostGone });
-  } else if (isProvenAbsent(answer)) {
-    await settle({ kind: 'absent', proof: true });
-  } else return nextQuestionMs(tools.now(), since, delays, answer.provableAt) ?? restMs;
+  } else return (await settleAbsent(context, answer)) ?? nextQuestion(context, target, answer);
   return 'settled';
 };
 
 /**
+ * Uses the answer `absent` as far as it is worth something. A look is recorded before the next one is planned: if the
+ * worker dies before the append, the next worker looks again, and if it dies after it, the look is in the stream.
+ * @returns null: the outcome is still unknown
+ */
+const settleAbsent = async ({ tools, leased }: WorkContext, answer: Answer): Promise<'settled' | null> => {
+  const { outcome, askedAt, absence } = answer;
+  if (outcome.kind !== 'absent' || absence.kind === 'nothing' || askedAt < absence.from) return null;
+  if (absence.kind === 'proof') {
+    await leased.record({
+      type: 'Settle',
+      by: 'reconcile',
+      now: leased.now(),
+      outcome: { kind: 'absent', proof: true },
+    });
+  } else {
+    const policy = tools.absencePolicy;
+    await leased.record({ type: 'ObserveAbsence', askedAt: new Date(askedAt).toISOString(), policy });
+    faultPoint('publisher:after-absence');
+  }
+  return leased.state.status === 'outcome_unknown' ? null : 'settled';
+};
+
+const nextQuestion = (
+  { tools, leased: { state } }: WorkContext,
+  target: TargetIn<'outcome_unknown'>,
+  { absence }: Answer,
+): number => {
+  const looked = state.status === 'outcome_unknown' ? nextLookAt(state.absences, tools.absencePolicy) : null;
+  const from = absence.kind === 'nothing' ? null : Math.max(absence.from, looked ?? absence.from);
+  const since = Date.parse(target.unknownSince);
+  return nextQuestionMs(tools.now(), since, tools.config.reconcileDelaysMs, from) ?? restMs;
+};
+
+/**
+ * The rules of the client never turn a network's silence into proof where its list of posts is not complete; a post that
+ * waits in the network's own scheduler is on no such list.
+ */
+const absenceOf = (
+  { tools }: WorkContext,
+  target: Asked,
+  boundary: TargetCheckpoint,
+  adapter: PlatformAdapter,
+  client: ClientState,
+): Absence => {
+  const { platform } = target.common;
+  const from = windowEndsAt(boundary, adapterTimes(adapter, platform, tools.config).settleWindowMs);
+  if (from === null) return nothing;
+  if (adapter.absenceIsProof(platform)) return { kind: 'proof', from };
+  const isCounted = target.common.scheduleMode !== 'native' && adapter.listsOwnPosts(platform);
+  if (target.status !== 'outcome_unknown' || !isCounted || !retriesWhenAbsent(client)) return nothing;
+  return { kind: 'look', from: Math.max(from, nextLookAt(target.absences, tools.absencePolicy)) };
+};
+
+type Asked = TargetIn<'publishing' | 'outcome_unknown' | 'handed_to_platform'>;
+
+/**
  * Asks the network about the call of this boundary. If the adapter fails or does not answer, the answer is `undecided`.
  */
-export const ask = async (
-  context: WorkContext,
-  target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'> | TargetIn<'handed_to_platform'>,
-  boundary: TargetCheckpoint,
-): Promise<Answer> => {
+export const ask = async (context: WorkContext, target: Asked, boundary: TargetCheckpoint): Promise<Answer> => {
   const { tools, leased } = context;
   const [conditions, content, readiness] = await Promise.all([
     context.conditions.current(target),
     context.streams.content(target),
     mediaReadiness(context, target),
   ]);
-  const undecided = (): Found => ({ kind: 'undecided' });
   const adapter = adapterOf(context, target, conditions);
   const scheduler = adapter === null ? null : schedulerOf(adapter, target);
   if (adapter === null || scheduler === 'missing')
-    return { outcome: undecided(), askedAt: tools.now(), provableAt: null };
-  const { settleWindowMs } = adapterTimes(adapter, target.common.platform, tools.config);
-  const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.common.platform));
+    return { outcome: undecided(), askedAt: tools.now(), absence: nothing };
+  const absence = absenceOf(context, target, boundary, adapter, conditions.client.state);
   const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
   const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
   const request = requestOf(target, content, conditions.account.state, lent);
@@ -135,7 +193,7 @@ export const ask = async (
       return undecided();
     })
     .finally(lent.close);
-  return { outcome: await within(answerLimitMs, answered, undecided), askedAt, provableAt: provable };
+  return { outcome: await within(answerLimitMs, answered, undecided), askedAt, absence };
 };
 
 const presentAs = (outcome: VerifyOutcome): Found =>

@@ -1,6 +1,6 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type { AccountState } from '#domain/account.ts';
-import { effectiveOverrides, replyOverrides } from '#domain/platforms/index.ts';
+import { effectiveOverrides, replyOverrides, takesCoverFrame } from '#domain/platforms/index.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
 import type { Segment } from '#schemas/target.ts';
 import { noSegmentFiles, type SegmentFiles, type TargetFiles } from './media-readiness.ts';
@@ -39,7 +39,7 @@ export const requestOf = (
   aiDisclosure: content.aiDisclosure,
   media: files.media,
   cover: files.cover,
-  coverFrameMs: content.body?.coverFrameMs ?? null,
+  coverFrameMs: takesCoverFrame(target.common.platform) ? (content.body?.coverFrameMs ?? null) : null,
   checkpoints: target.common.checkpoints
     .filter(({ segment }) => (segment?.index ?? 0) === target.common.publishedSegments.length)
     .map(({ attempt, step, data, deadline }) => ({ attempt, step, data: data as Json, deadline })),

@@ -5,14 +5,15 @@ import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
 import { type NetworkClock, showAnalytics } from './tour-analytics.ts';
 import { TourClient } from './tour-client.ts';
+import { showBulk, showPreview } from './tour-composing.ts';
 import { prepareMedia } from './tour-media.ts';
 import { showHandOver } from './tour-native.ts';
 
 /**
  * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo,
- * one post with ten targets, and every event of the post at the webhook. One account's network rate-limits the first
- * try, one accepts and does not answer; one account lives in another zone. Then a post is handed to a network's own
- * scheduler, and taken back.
+ * a preview, one post with ten targets and a first comment, and every event of the post at the webhook, then posts and
+ * targets in one call. One account's network rate-limits the first try, one accepts and does not answer; one account
+ * lives in another zone. Then a post is handed to a network's own scheduler, and taken back.
  */
 
 export interface TourOptions {
@@ -40,7 +41,7 @@ const link = 'https://northwind.example/winter';
 
 /** Three networks get the clip, all others the photo. */
 const variantsWith = (clip: string) => [
-  { platform: 'x', contentOverride: `${short} ${link}` },
+  { platform: 'x', contentOverride: `${short} ${link}`, overrides: { firstComment: 'Book a table for Saturday ☕' } },
   { platform: 'bluesky', contentOverride: short, overrides: { link } },
   { platform: 'instagram', mediaIdsOverride: [clip] },
   { platform: 'youtube', mediaIdsOverride: [clip] },
@@ -59,6 +60,12 @@ interface Target {
   readonly permalink: string | null;
   readonly failure: { readonly code: string } | null;
   readonly retryAt: string | null;
+}
+
+interface Commented {
+  readonly firstComment: string | null;
+  readonly firstCommentExternalId: string | null;
+  readonly firstCommentIssue: { readonly code: string } | null;
 }
 
 interface Post {
@@ -133,6 +140,7 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
     variants: variantsWith(clip),
     schedule: { type: 'at', scheduledLocal },
   };
+  await showPreview(http, screen, body);
   const post = await http.post<Post>('/posts', body);
   screen.event('post composed', `${post.targets.length} targets, each due ${scheduledLocal} in its own zone`);
 
@@ -154,21 +162,45 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
     ]),
     1,
   );
+  const commented = await showComment(http, done, options);
   const published = done.targets.filter((target) => target.status === 'published').length;
   const received = await receivedEvents(http, endpoint.id, receiver, post.id, signal);
   showEvents(received, done, screen);
   const signed = received.filter(({ standard, service }) => standard && service).length;
-  const passed = published === platforms.length && received.some(isLast) && signed === received.length;
+  const whole = published === platforms.length && commented && received.some(isLast);
+  const passed = whole && signed === received.length;
   const events = `${signed} of ${received.length} events arrived with both signatures valid`;
   screen.result(
     passed,
     `${published} of ${done.targets.length} targets published; the post is ${done.status}; ${events}`,
   );
+  await showBulk(http, screen, client.id);
   const handedOver = await showHandOver({ http, clientId: client.id, clip, screen, signal });
   const member = new TourClient(baseUrl, session, signal);
   const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
   return passed && handedOver && analysed;
+};
+
+/** Waits for the event of the comment, as an integration does that does not poll. True when it is posted. */
+const showComment = async (
+  http: TourClient,
+  post: Post,
+  { receiver, screen, signal }: Pick<TourOptions, 'receiver' | 'screen' | 'signal'>,
+): Promise<boolean> => {
+  const target = post.targets.find(({ platform }) => platform === 'x');
+  const isAbout = ({ type, data }: Received) =>
+    type.startsWith('target.first_comment_') && data.targetId === target?.id;
+  for (const until = performance.now() + patienceMs; performance.now() < until; ) {
+    if (receiver.received.some(isAbout)) break;
+    await delay(50, undefined, { signal });
+  }
+  const { firstComment, firstCommentExternalId, firstCommentIssue } = await http.get<Commented>(
+    `/post-targets/${target?.id}`,
+  );
+  const said = firstCommentIssue === null ? `“${firstComment}” as ${firstCommentExternalId}` : firstCommentIssue.code;
+  screen.event(`x first comment ${firstCommentIssue === null ? 'posted' : 'failed'}`, said);
+  return firstCommentExternalId !== null;
 };
 
 const isLast = ({ type }: Received): boolean => type === 'post.published';

@@ -19,9 +19,10 @@ import type { PlannedTarget, TargetStatus } from '#schemas/target.ts';
 /**
  * Applies the stream of a post to its targets: first the plan, then each intent in order. Any process may run this any
  * number of times, also after a crash: the events' ids follow from the post's events, and a step that is done already
- * yields no event. A target's first event names the actor and the time of the plan, not of the process that carried it
- * out. If we die after an intent's append, between two of its targets or before its skips are recorded, the row of the
- * post shows that its targets are behind, and the sweeper runs this again.
+ * yields no event. The events name the actor and the time of the plan or of the intent, not of the process that carried
+ * it out: two processes that append the same event write the same bytes. If we die after an intent's append, between two
+ * of its targets or before its skips are recorded, the row of the post shows that its targets are behind, and the
+ * sweeper runs this again.
  */
 
 /** Appends under way at once for one post: they share the store's group commits. */
@@ -68,7 +69,9 @@ export const fanOut = async (
   });
   let left: Loaded<PostState> = loaded;
   for (const intent of live.intents) {
-    left = (await applyIntent(store, postId, intent, context, targets, given)) ?? left;
+    const decision = loaded.events.find(({ id }) => id === intent.eventId);
+    const decided = { ...(decision === undefined ? context : contextOf(decision)), ...until };
+    left = (await applyIntent(store, postId, intent, decided, targets, given)) ?? left;
   }
   return { post: left, targets };
 };
@@ -124,20 +127,18 @@ const applyIntent = async (
   const due = intent.targetIds
     .map((targetId, index) => ({ targetId, index }))
     .filter((one) => !skipped.has(one.targetId));
+  const caused = { ...context, causeEventId: intent.eventId, causationId: intent.eventId };
   const lacks = ({ common }: ScheduledTarget): boolean => common.appliedRevision < intent.revision;
   await inGroups(due, async ({ targetId, index }) => {
     const before = targets.get(targetId) ?? (await store.load(target, targetId));
     targets.set(targetId, before);
     if (before.state.status !== 'none' && !lacks(before.state)) return;
     try {
-      const after = await execute(
-        store,
-        target,
-        targetId,
-        commandOf(intent, index, context.now),
-        { ...context, causeEventId: intent.eventId, causationId: intent.eventId },
-        { partitionKey: postId, loaded: before, ...given },
-      );
+      const after = await execute(store, target, targetId, commandOf(intent, index, context.now), caused, {
+        partitionKey: postId,
+        loaded: before,
+        ...given,
+      });
       targets.set(targetId, after);
     } catch (error) {
       if (!(error instanceof TooLate)) throw error;

@@ -20,6 +20,7 @@ const watched: PlatformAdapter = {
   boundaryDeadlineMs: parts.sandbox.boundaryDeadlineMs,
   settleWindowMs: (platform) => parts.sandbox.settleWindowMs(platform),
   absenceIsProof: (platform) => parts.sandbox.absenceIsProof(platform),
+  listsOwnPosts: (platform) => parts.sandbox.listsOwnPosts(platform),
   reconcile: (request, boundary) => parts.sandbox.reconcile(request, boundary),
   comment: (request, signal) => parts.sandbox.comment(request, signal),
   publish: async (request, steps) => {

@@ -479,6 +479,19 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         path: '/posts',
         body: { clientId: ids.client, content: 'Same', targets: { mode: 'group', clientId: ids.client }, schedule },
       }),
+      revisePost: ({ ids }) => ({ path: `/posts/${ids.post}/revise`, body: { content: 'Same again' } }),
+      bulkCreatePosts: ({ ids }) => ({
+        path: '/posts/bulk',
+        body: {
+          posts: [
+            { clientId: ids.client, content: 'Same', targets: { mode: 'group', clientId: ids.client }, schedule },
+          ],
+        },
+      }),
+      bulkPostTargets: ({ ids }) => ({
+        path: '/post-targets/bulk',
+        body: { action: 'reschedule', targetIds: [ids.target], shiftMinutes: 5 },
+      }),
       publishPost: ({ ids }) => ({ path: `/posts/${ids.draft}/publish`, body: {} }),
       reschedulePostTarget: ({ ids }) => ({
         path: `/post-targets/${ids.target}/reschedule`,
@@ -525,7 +538,9 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         const again = await by.post(path, body, { key });
         assert.equal(again.headers.get('idempotent-replayed'), 'true', `${id} of ${tenant.name}`);
       }
-      const ids = answers.map(({ data }) => data.id ?? data.inviteId ?? data.assetId ?? data.refreshId);
+      const ids = answers.map(
+        ({ data }) => data.id ?? data.inviteId ?? data.assetId ?? data.refreshId ?? JSON.stringify(data.results),
+      );
       assert.equal(new Set(ids).size, asked.length, id);
     }
   });

@@ -390,7 +390,7 @@ const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, Ta
     if (times > 1) wrong.push(`has ${times} times ${once}`);
   }
   for (const whole of ['PostPublished', 'PostFailed'])
-    wrong.push(...onceBetween('', events, whole, ['PostTargetReopened']));
+    wrong.push(...onceBetween('', events, whole, ['PostTargetReopened', 'PostRevised']));
   const state = foldEvents(post, events);
   if (state.status !== 'live') return wrong;
   for (const { targetId } of state.plan.targets) {
@@ -404,7 +404,7 @@ const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, Ta
     if (told !== settled) wrong.push(`knows ${told} of ${targetId}, which is ${own.status}`);
   }
   const said = events.findLast((one) =>
-    /^Post(Published|Failed|PartiallyPublished|Canceled|TargetReopened)$/.test(one.type),
+    /^Post(Published|Failed|PartiallyPublished|Canceled|TargetReopened|Revised)$/.test(one.type),
   );
   const shown = statusOf(state);
   if (

@@ -50,6 +50,8 @@ export const actionNames = [
   'move',
   'bulk',
   'shift',
+  'revise',
+  'withdraw',
   'retry',
   'limited',
   'contained',
@@ -74,7 +76,7 @@ export const actionNames = [
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 /** Actions that the build before refuses: a load that meets it leaves them out. */
-const sinceBefore: readonly ActionName[] = ['commented'];
+const sinceBefore: readonly ActionName[] = ['commented', 'bulk', 'shift'];
 
 /** Behaviour of the network for a post, at most once each, so that every target can end. */
 const directives = [
@@ -306,6 +308,23 @@ export class Load {
       const results = (done?.results ?? []) as readonly { readonly ok: boolean }[];
       if (done !== null && results.filter(({ ok }) => ok).length !== targetIds.length)
         this.#wrong(`of ${targetIds.length} targets not all were moved: ${JSON.stringify(results)}`);
+    },
+    // Right before the post is due: its targets go out as they were, or as revised.
+    revise: async () => {
+      if (this.#options.mixed()) return;
+      const post = await this.#post({ type: 'at', scheduledAt: this.#in(400, 2_500) }, this.#some(4));
+      if (post === null) return;
+      await delay(this.#options.random.int(0, 500));
+      const schedule = { type: 'at', scheduledAt: this.#in(600, 1_500) };
+      const isTimed = this.#options.random.int(0, 2) === 0;
+      await this.#keyed(`/posts/${post.id}/revise`, { content: this.#text(), ...(isTimed ? { schedule } : {}) });
+    },
+    withdraw: async () => {
+      if (this.#options.mixed()) return;
+      const post = await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3));
+      if (post === null) return;
+      const deleted = await this.call('DELETE', `/posts/${post.id}`);
+      if (deleted.status !== 200) this.#wrong(`post ${post.id} was not canceled: ${deleted.status} ${deleted.code}`);
     },
     retry: async () => {
       const post = await this.#post({ type: 'now' }, this.#some(1), '[[sandbox:reject once]]');

@@ -44,6 +44,7 @@ const target = (name: string, survivors: readonly Survivor[] = []): MutatedFile 
 
 export const mutatedFiles: readonly MutatedFile[] = [
   target(''),
+  target('/absence'),
   target('/evolve', [
     ...unnoticed(
       'An outcome carries a failure exactly where it failed.',
@@ -53,6 +54,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ),
   ]),
   target('/first-comment'),
+  target('/overdue'),
   target('/outcome', [
     ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [
       "state.status !== 'published'",
@@ -72,7 +74,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
       'true',
     ]),
   ]),
-  target('/state'),
+  target('/state', [
+    ...unnoticed('A target that does not exist has no open status.', ["state.status !== 'none'", 'true']),
+  ]),
   target('/thread'),
   domain('scheduling', {
     threshold: 95,

@@ -113,8 +113,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetRateLimited: '1: attempt takeover retryAt failure:Failure',
     TargetPublishDeferred: '1: attempt takeover retryAt failure:Failure',
     TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt',
+    TargetAbsenceObserved: '1: attempt takeover observedAt',
     TargetOutcomeSettled:
       '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
+    TargetOverdue: '1: dueAt',
     TargetRequeued: '2: by:schedule|retry|revise dueAt',
     TargetFirstCommentScheduled: '1: try dueAt refusal:{code message platformCode:null}|null',
     TargetFirstCommentStarted: '1: try deadline',
@@ -141,8 +143,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MediaFilesRemoved: '1:',
   },
   webhook: {
-    WebhookRegistered: '1: url events:[] description:null keyVersion',
-    WebhookUpdated: '1: url? events?:[] description?:null',
+    WebhookRegistered: '2: url events:[] description:null clientIds:[]|null keyVersion',
+    WebhookUpdated: '2: url? events?:[] description?:null clientIds?:[]|null',
     WebhookSecretRotated: '1: generation keyVersion previousExpiresAt',
     WebhookDisabled: '1: by:user|service reason:requested|failing|gone|receiver',
     WebhookEnabled: '1:',

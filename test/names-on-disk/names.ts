@@ -222,6 +222,7 @@ export const prometheusNames: readonly string[] = [
   'report_run_seconds',
   'report_runs_total',
   'sweep_failures_total',
+  'targets_overdue_total',
   'webhook_attempts_total',
   'webhook_breaker_open',
   'webhook_deliveries_total',

@@ -43,10 +43,10 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.secret_keys': 'version check_value made_at',
   'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
   'ops.webhook_deliveries':
-    'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts',
+    'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts client_id',
   'ops.webhook_endpoints': 'id workspace_id revision state active disabled_position version',
   'ops.webhook_health': 'endpoint_id seen_revision failing_since failed_at consecutive open_until opened disable',
-  'ops.webhook_intervals': 'endpoint_id from_position to_position workspace_id events version',
+  'ops.webhook_intervals': 'endpoint_id from_position to_position workspace_id events version client_ids',
   'ops.webhook_jobs':
     'id kind endpoint_id workspace_id cursor from_inclusive settle_at last_position from_time to_time types status read_to minted not_before failure created_at updated_at completed_at known_epoch',
   'ops.webhook_marks': 'position at',
@@ -65,7 +65,7 @@ export const tables: Readonly<Record<string, string>> = {
   'sandbox.containers': 'id platform account_id target_id content_hash ready_at expires_at created_at',
   'sandbox.fired': 'target_id fault times first_at',
   'sandbox.ledger':
-    'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms scheduled_for known_at native_fails',
+    'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms cover_frame_ms scheduled_for known_at native_fails',
   'sandbox.removed': 'platform post_id removed_at',
   'sandbox.undone': 'platform post_id undone_at',
 };

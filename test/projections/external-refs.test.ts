@@ -4,7 +4,7 @@ import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { listPosts } from '#projections/posts.ts';
 import { migrate } from '#projections/tables.ts';
-import { listTargets } from '#projections/targets.ts';
+import { listTargets } from '#projections/target-queries.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -6,11 +6,13 @@ import { findKeys } from '#projections/apikeys.ts';
 import { getClient, listClients } from '#projections/clients.ts';
 import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
+import { beforeAllTargets, unfinishedSql } from '#projections/overdue-targets.ts';
 import { getPost, listPosts, renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
 import { sameTexts } from '#projections/same-texts.ts';
 import { migrate } from '#projections/tables.ts';
-import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
+import { getTarget, listTargets } from '#projections/target-queries.ts';
+import { renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/read-pool.ts';
 import { watched } from '#test/support/pool.ts';
@@ -50,10 +52,10 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     await pool.query(
       `insert into read.post_targets_v1 (id, workspace_id, revision, created_at, updated_at, post_id, client_id, account_id,
          platform, status, due_at, timezone, jitter_seconds, schedule_mode, attempts, takeover, post_revision,
-         applied_revision, next_action_at)
+         applied_revision, next_action_at, overdue)
        select gen_random_uuid(), $1, 0, now(), now(), p.id, p.client_id,
          case when random() < 0.02 then $2::uuid else gen_random_uuid() end,
-         'x', 'pending', p.scheduled_at, 'UTC', 0, 'managed', 0, 0, 0, 0, p.scheduled_at
+         'x', 'pending', p.scheduled_at, 'UTC', 0, 'managed', 0, 0, 0, 0, p.scheduled_at, false
        from read.posts_v1 p`,
       [big, bigAccount],
     );
@@ -198,15 +200,21 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await run(bigAccount, 'nowhere')(), []);
   });
 
-  t('the query of the former release’s publisher reads its index', async () => {
-    const found = await pool.query(
-      `explain (format json) select id from read.post_targets
-       where next_action_at is not null and next_action_at <= $1::timestamptz order by next_action_at, id limit 500`,
-      ['2026-02-01T00:10:00.000Z'],
+  t('the search for overdue targets reads its index, and a page of it', async () => {
+    const { rows } = await pool.query(
+      'select id, due_at::text as at from read.post_targets order by due_at, id limit 1',
     );
-    const text = JSON.stringify(found.rows);
-    assert.match(text, /post_targets_v1_5/);
-    assert.doesNotMatch(text, /Seq Scan|"Sort"/);
+    for (const { at, id } of [beforeAllTargets, rows[0]]) {
+      const found = await pool.query(`explain (analyze, format json) ${unfinishedSql}`, [
+        at,
+        id,
+        '2027-01-01T00:00:00Z',
+      ]);
+      const text = JSON.stringify(found.rows);
+      assert.match(text, /post_targets_v1_5/);
+      assert.doesNotMatch(text, /Seq Scan|"Sort"|Rows Removed by Filter":[1-9]/);
+      assert.match(text, /"Actual Rows":100/);
+    }
   });
 
   t('the query of the sweeper reads its index', async () => {

@@ -34,6 +34,7 @@ suite('read models: targets', (t) => {
       takeover: 0,
       next_action_at: due,
       retry_at: null,
+      overdue: false,
       failure: null,
       post_revision: 0,
       applied_revision: 0,
@@ -204,6 +205,20 @@ suite('read models: targets', (t) => {
       next_action_at: instant(4),
       failure: null,
     });
+    const overdue = target('TargetOverdue', { dueAt: due });
+    await sees([overdue], { status: 'pending', due_at: due, next_action_at: due, overdue: true });
+    await sees([started, overdue], { status: 'publishing', overdue: true });
+    await sees([started, overdue, limited, requeued], { status: 'pending', overdue: true });
+    for (const event of [
+      target('TargetRescheduled', moved),
+      target('TargetRevised', { postRevision: 3, ...moved }),
+      target('TargetReleased', { postRevision: 3, dueAt: instant(7) }),
+      target('TargetRequeued', { by: 'retry', dueAt: instant(31) }),
+    ]) {
+      await sees([overdue, event], { status: 'pending', overdue: false });
+    }
+    const looked = target('TargetAbsenceObserved', { ...claim, observedAt: instant(11) });
+    await sees([started, unknown, looked], { status: 'outcome_unknown', next_action_at: instant(12), failure });
     await sees([started, unknown, settle({ outcome: 'failed', failure })], { status: 'failed', failure });
     await sees([started, unknown, settle({ outcome: 'published', externalId: 'x-1', publishedAt: instant(90) })], {
       ...published,

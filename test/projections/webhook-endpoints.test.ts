@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { webhookKeyVersions, webhooks } from '#projections/webhook-endpoints.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
@@ -11,11 +12,25 @@ suite('read models: webhook-endpoints', (t) => {
     const { id } = ids('id');
     const webhook = on('webhook', id);
     const fields = { url: 'https://hooks.example/in', events: ['post.*', 'target.failed'], description: 'ours' };
-    const registered = webhook('WebhookRegistered', { ...fields, keyVersion: 'v1' });
+    const clientIds = [randomUUID()];
+    const registered = webhook('WebhookRegistered', { ...fields, clientIds, keyVersion: 'v1' });
     const first = { generation: 1, keyVersion: 'v1', createdAt: instant(0), expiresAt: null };
     await given(registered)
       .project(pool, webhooks)
-      .sees([{ id, ...fields, active: true, disabled_reason: null, secrets: [first], deleted_at: null }]);
+      .sees([
+        {
+          id,
+          ...fields,
+          client_ids: clientIds,
+          active: true,
+          disabled_reason: null,
+          secrets: [first],
+          deleted_at: null,
+        },
+      ]);
+    await given(registered, webhook('WebhookUpdated', { clientIds: null }))
+      .project(pool, webhooks)
+      .sees([{ id, ...fields, client_ids: null }]);
     const off = webhook('WebhookDisabled', { by: 'service', reason: 'failing' });
     const asked = [
       webhook('WebhookTestRequested', { eventType: 'webhook.test' }),

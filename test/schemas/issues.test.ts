@@ -2,10 +2,11 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { type TSchema, Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
+import { clean } from '#schemas/http/clean.ts';
 import { Defaulted, InstantInput, Maybe } from '#schemas/http/common.ts';
 import { wordedKeywords } from '#schemas/issue-words.ts';
 import { issueCodes } from '#schemas/issues.ts';
-import { annotations } from '#schemas/published.ts';
+import { annotations, forType } from '#schemas/published.ts';
 import { issuesOf, maxIssues } from '#schemas/validator.ts';
 import { contractFiles } from '#services/api/contract/emit.ts';
 import { operations } from '#services/api/operations.ts';
@@ -55,6 +56,33 @@ suite('words for inputs that do not fit', (t) => {
       deepEqual(issuesOf(part as TSchema, example), [], `${where}: ${words}`);
       ok(!isJargon(words), words);
     }
+  });
+
+  t('every id of an input is taken in upper case too, and read in lower case', () => {
+    const id = '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001';
+    const ids = inputs.filter(({ part }) => part.format === 'uuid');
+    ok(ids.length > 30, `only ${ids.length} ids were found: the walk is broken`);
+    for (const { where, part } of ids) {
+      deepEqual(issuesOf(part as TSchema, id.toUpperCase()), [], where);
+      equal(clean(part as TSchema, id.toUpperCase()), id, where);
+    }
+    deepEqual(codesOf(Uuid, id.toUpperCase()), [['', 'wrong_format']], 'what is stored and answered stays strict');
+  });
+
+  t('a member that counts only for another type may hold anything, and is dropped', () => {
+    const Moment = Type.Object({ type: Type.Enum(['now', 'at']), when: forType('at', Maybe(Type.Integer())) });
+    const Nested = Type.Object({ list: Type.Array(Moment), byName: Type.Record(Type.String(), Moment) });
+    const nested = (one: unknown) => ({ list: [{ type: 'at', when: 1 }, one], byName: { type: one } });
+    deepEqual(codesOf(Nested, nested({ type: 'now', when: 'soon' })), []);
+    deepEqual(codesOf(Nested, nested({ type: 'at', when: 'soon' })), [
+      ['/list/1/when', 'wrong_type'],
+      ['/byName/type/when', 'wrong_type'],
+    ]);
+    deepEqual(codesOf(Type.Object({ one: Maybe(Moment) }), { one: { type: 'now', when: 'soon' } }), []);
+    deepEqual(codesOf(Moment, { when: 'soon' }), [['/type', 'required']]);
+    deepEqual(codesOf(Moment, { type: 'later', when: 'soon' }), [['/type', 'not_allowed']]);
+    deepEqual(clean(Nested, nested({ type: 'now', when: { deep: true } })).list[1], { type: 'now' });
+    deepEqual(clean(Moment, { type: 'at', when: 2 }), { type: 'at', when: 2 });
   });
 
   t('every keyword of an input has words', () => {

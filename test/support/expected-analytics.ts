@@ -1,4 +1,5 @@
 /** The expected results of analytics reads, counted from observations alone, in the plainest way. */
+import { presentFigures } from '#domain/platforms/index.ts';
 import type {
   AccountRollup,
   Board,
@@ -11,7 +12,7 @@ import type {
 } from '#projections/analytics/rollup.ts';
 import { columnOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type AccountFigures, counters, type Demographics } from '#schemas/insights.ts';
+import { type AccountFigures, counters, type Demographics, type PostFigures } from '#schemas/insights.ts';
 import { foldedFigures, type Seen, type Sums, sumsBy, targetDays } from './observations.ts';
 
 /** A network's answer about an account. */
@@ -202,8 +203,9 @@ export const expectedPosts = (
       const known = Object.entries(foldedFigures(seen)).filter(([name]) => isCounter(name));
       const more = Object.entries(last.figures).filter(([name]) => !isCounter(name));
       const platformRemovedAt = seen.findLast(({ removedAt }) => removedAt !== undefined)?.removedAt ?? null;
-      const figures: PostFiguresRow['figures'] = { ...Object.fromEntries([...known, ...more]), platformRemovedAt };
       const { postId, platform, observedAt: fetchedAt, day } = last;
+      const held: PostFigures = Object.fromEntries([...known, ...more]);
+      const figures: PostFiguresRow['figures'] = { ...presentFigures(platform, held), platformRemovedAt };
       return [[id, { postId, platform, figures, fetchedAt, day }]];
     }),
   );

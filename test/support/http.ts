@@ -223,11 +223,24 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const keyOf = async (
     workspaceId: string,
     memberId: string,
-    more: { readonly mode?: Mode; readonly scopes?: readonly string[]; readonly expiresInMs?: number } = {},
+    more: {
+      readonly mode?: Mode;
+      readonly scopes?: readonly string[];
+      readonly expiresInMs?: number;
+      readonly clientIds?: readonly string[];
+    } = {},
   ) => {
-    const { mode = 'live', scopes = allScopes, expiresInMs = 86_400_000 } = more;
+    const { mode = 'live', scopes = allScopes, expiresInMs = 86_400_000, clientIds = null } = more;
     const expiresAt = new Date(now() + expiresInMs).toISOString();
-    const made = await createApiKey(operator, { workspaceId, memberId, name: 'test', scopes, mode, expiresAt });
+    const made = await createApiKey(operator, {
+      workspaceId,
+      memberId,
+      name: 'test',
+      scopes,
+      mode,
+      expiresAt,
+      clientIds,
+    });
     await settled();
     return { ...made, caller: callerOf(() => `${origin}/v1`, made.secret) };
   };

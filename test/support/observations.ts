@@ -1,8 +1,10 @@
 /** Observations as events, and their expected grains, counted in the plainest way. */
+
 import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Temporal } from 'temporal-polyfill';
 import { interactionParts } from '#domain/engagement.ts';
+import { presentFigures } from '#domain/platforms/index.ts';
 import { columnOf, tableOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type CounterName, counters, type PostFigures } from '#schemas/insights.ts';
@@ -171,8 +173,8 @@ class Life {
   }
 
   valuesOf(counter: CounterName): readonly CounterValue[] {
-    return this.#looks.flatMap(({ observedAt, figures }) => {
-      const value = figures[counter] ?? null;
+    return this.#looks.flatMap(({ observedAt, platform, figures }) => {
+      const value = presentFigures(platform, figures)[counter] ?? null;
       return value === null ? [] : [{ at: Date.parse(observedAt), value }];
     });
   }

@@ -12,7 +12,7 @@ import { client } from '#domain/client.ts';
 import { accountIdOf, targetIdOf } from '#domain/ids.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
-import { type TargetState, target } from '#domain/target.ts';
+import { type AbsencePolicy, type TargetState, target } from '#domain/target.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
 import { SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
@@ -52,6 +52,8 @@ export const quick: PublisherConfig = {
   maxRateLimits: 2,
   publishConcurrency: 64,
 };
+/** Looks of a client's rules, close to each other. */
+export const quickLooks: AbsencePolicy = { looks: 3, gapMs: 400 };
 export const quickNetwork = { boundaryDeadlineMs: 600, settleWindowMs: 800, pollMs: 20 };
 
 /** A clock that a test moves ahead. */
@@ -189,6 +191,7 @@ export class PublishingWorld {
       clock: wallClock,
       logger,
       pollMs: 25,
+      absencePolicy: quickLooks,
       ...deps,
     };
     return this.run((signal) => runPublisher(given, signal));
@@ -239,7 +242,7 @@ export class PublishingWorld {
     return { workspaceId: this.workspaceId, actor, correlationId: id, causationId: id, commandId: id, now };
   }
 
-  async client(): Promise<string> {
+  async client(rules: Readonly<Record<string, unknown>> = {}): Promise<string> {
     const id = randomUUID();
     await execute(
       this.store,
@@ -253,7 +256,7 @@ export class PublishingWorld {
           defaultPostMode: 'now',
           timezone: null,
           approvalRequired: false,
-          rules: {},
+          rules,
           brandVoice: {},
         },
       },

@@ -24,6 +24,7 @@ interface Shape {
   readonly maxItems?: number;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly countsFor?: string;
 }
 
 type Path = readonly (string | number)[];
@@ -33,6 +34,8 @@ export interface Spoiling {
   readonly code: IssueCode;
   /** Undefined: the member is left out. */
   readonly value: unknown;
+  /** The member counts only for one `type` of its object, which `spoiled` chooses. */
+  readonly conditional?: true;
 }
 
 const isNull = ({ type }: Shape): boolean => type === 'null';
@@ -120,7 +123,8 @@ export const spoilings = (schema: TSchema, path: Path = []): readonly Spoiling[]
           ...(takesNull(member) ? [] : [{ path: at, code: 'required' as const, value: null }]),
         ]
       : [];
-    return [...missing, ...spoilings(member as TSchema, at)];
+    const all = [...missing, ...spoilings(member as TSchema, at)];
+    return member.countsFor === undefined ? all : all.map((one) => ({ ...one, conditional: true }));
   });
   const items = shape.items === undefined ? [] : spoilings(shape.items as TSchema, [...path, 0]);
   const map = mapOf(shape);
@@ -138,7 +142,8 @@ export const spoiled = (
   if (step === undefined) return value;
   const shape = meantOf(schema as Shape);
   const part = (typeof step === 'number' ? shape.items : (shape.properties?.[step] ?? mapOf(shape))) as Shape;
-  const given = (input ?? sampleOf(shape)) as Record<string | number, unknown>;
+  const sample = (input ?? sampleOf(shape)) as Record<string | number, unknown>;
+  const given = part.countsFor === undefined ? sample : { ...sample, type: part.countsFor };
   const below = spoiled(part as TSchema, given[step] ?? undefined, { path: rest, value });
   if (Array.isArray(given)) {
     const wanted = Math.max(given.length, meantOf(schema as Shape).minItems ?? 0, 1);

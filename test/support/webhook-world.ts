@@ -107,7 +107,7 @@ export class WebhookWorld {
     const url = `https://receiver.example/${id}`;
     await this.act(
       id,
-      { type: 'Register', url, events: [...events], description: null, keyVersion: 'v1' },
+      { type: 'Register', url, events: [...events], description: null, clientIds: null, keyVersion: 'v1' },
       { workspaceId },
     );
     return id;

@@ -110,6 +110,10 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return rulesOf(platform).publish.absenceIsProof;
   }
 
+  listsOwnPosts(platform: Platform): boolean {
+    return rulesOf(platform).publish.listsOwnPosts;
+  }
+
   fetchPostInsights(...asked: Parameters<InsightsSource['fetchPostInsights']>) {
     return this.#insights.fetchPostInsights(...asked);
   }

@@ -15,6 +15,8 @@ export interface LedgerRow {
   readonly overrides: { readonly [key: string]: unknown };
   /** The files of the post, its cover last. */
   readonly media: readonly GivenMedia[];
+  /** Milliseconds into the video, of the frame that is its cover; null: the network chooses. */
+  readonly coverFrameMs: number | null;
   /** By the caller's clock, right before the call. */
   readonly callStartedAt: Date;
   /** By the network's clock. */
@@ -45,7 +47,7 @@ export interface LedgerFilter {
 }
 
 const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
-  content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
+  content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, cover_frame_ms as "coverFrameMs", call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
   visible_at as "visibleAt", scheduled_for as "scheduledFor", (select u.undone_at from sandbox.undone u
     where u.platform = ledger.platform and u.post_id = ledger.post_id) as "undoneAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
 

@@ -17,6 +17,7 @@ export interface CreateCall {
   readonly media: readonly GivenMedia[];
   /** Container, session or record key; for a network without keys a mark of the caller, which makes no call unique. */
   readonly key: string;
+  readonly coverFrameMs: number | null;
   readonly thread: ThreadSegment | null;
   readonly callStartedAt: Date;
 }
@@ -36,10 +37,10 @@ const firstPost = `(select l.post_id from sandbox.ledger l
 const create = `
 with number as (select nextval('sandbox.post_number')::text as n)
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink, duplicate_of,
-  clock_offset_ms)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created',
-  clock_timestamp() + $14 * interval '1 millisecond', replace($15, '#', n), replace($16, '#', n),
+  overrides, call_started_at, media, segment, reply_to, cover_frame_ms, outcome, visible_at, post_id, permalink,
+  duplicate_of, clock_offset_ms)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'created',
+  clock_timestamp() + $15 * interval '1 millisecond', replace($16, '#', n), replace($17, '#', n),
   ${firstPost},
   (select offset_ms from sandbox.clock)
 from number
@@ -49,26 +50,28 @@ returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 /** Makes nothing where the time lies outside of the window. All times are those of the network's clock. */
 const schedule = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, post_id, permalink, duplicate_of, clock_offset_ms,
-  known_at, scheduled_for, visible_at, native_fails)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created', $14, $15, ${firstPost},
-  0, clock_timestamp() + $16 * interval '1 millisecond', $17::timestamptz, $18::timestamptz, $21
+  overrides, call_started_at, media, segment, reply_to, cover_frame_ms, outcome, post_id, permalink, duplicate_of,
+  clock_offset_ms, known_at, scheduled_for, visible_at, native_fails)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'created', $15, $16, ${firstPost},
+  0, clock_timestamp() + $17 * interval '1 millisecond', $18::timestamptz, $19::timestamptz, $22
 from (select clock_timestamp() + offset_ms * interval '1 millisecond' as now from sandbox.clock) network
-where $17::timestamptz between now + $19 * interval '1 millisecond' and now + $20 * interval '1 millisecond'
+where $18::timestamptz between now + $20 * interval '1 millisecond' and now + $21 * interval '1 millisecond'
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const repeat = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'repeated', visible_at, post_id, permalink
+  overrides, call_started_at, media, segment, reply_to,
+  cover_frame_ms, outcome, visible_at, post_id, permalink)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'repeated', visible_at, post_id, permalink
 from sandbox.ledger where platform = $1 and client_key = $5 and keyed and outcome = 'created'
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const refuse = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, refusal)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
+  overrides, call_started_at, media, segment, reply_to,
+  cover_frame_ms, outcome, refusal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'refused', $15)`;
 
 /** When the network's own scheduler publishes a post, instants in ISO 8601. */
 export interface NativePlan {
@@ -106,6 +109,7 @@ const values = (call: CreateCall) => [
   call.media.length === 0 ? null : JSON.stringify(call.media).replaceAll('\\u0000', '\\ufffd'),
   call.thread?.index ?? 0,
   call.thread?.replyTo?.parent ?? null,
+  call.coverFrameMs,
 ];
 
 /** Opens a line. @throws NetworkUnavailable */

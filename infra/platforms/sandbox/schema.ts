@@ -58,6 +58,10 @@ do $$ begin
     alter table sandbox.ledger add column clock_offset_ms bigint not null default 0;
   end if;
   if not exists (select from information_schema.columns
+    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'cover_frame_ms') then
+    alter table sandbox.ledger add column cover_frame_ms int;
+  end if;
+  if not exists (select from information_schema.columns
     where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'scheduled_for') then
     alter table sandbox.ledger add column scheduled_for timestamptz, add column known_at timestamptz,
       add column native_fails boolean not null default false;

@@ -72,7 +72,8 @@ export const media: Publisher<typeof mediaPublic, MediaEvent, Asset> = {
         }),
       },
     ],
-    MediaTranscoded: [{ type: 'media.ready', ofEvent: ({ id }) => ({ assetId: id, status: 'transcoded' }) }],
+    // Of the stream, which names the client: an endpoint that is limited to clients gets those of their assets.
+    MediaTranscoded: [{ type: 'media.ready', ofStream: ({ id }) => ({ assetId: id, status: 'transcoded' }) }],
     MediaFailed: [
       {
         type: 'media.failed',

@@ -31,7 +31,7 @@ const marked = (post: Post, targetId: string, code: number): Post => {
   return index === undefined ? post : { ...post, outcomes: post.outcomes.with(index, code) };
 };
 
-/** A revision reaches failed targets: the counts leave them out until their next outcome. */
+/** A revise reaches failed targets: the counts leave them out until their next outcome. */
 const reopened = (post: Post, targetId: string): Post =>
   post.outcomes[post.indexes.get(targetId) ?? -1] === codes.failed ? marked(post, targetId, open) : post;
 

@@ -202,6 +202,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         }),
       },
     ],
+    TargetAbsenceObserved: 'a step of settling an unknown outcome',
     // Must distinguish the outcomes as the decider does.
     TargetOutcomeSettled: [
       {
@@ -229,12 +230,23 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
       {
         type: 'target.requeued',
         when: ({ outcome }) => outcome === 'absent',
-        ofStream: ({ occurredAt }, { ids, attempts, dueAt }) => ({
+        ofStream: ({ data, occurredAt }, { ids, attempts, dueAt }) => ({
           ...ids,
           attempts,
           scheduledAt: dueAt,
           retryAt: occurredAt,
-          reason: 'proven_absent',
+          reason: data.by === 'policy' ? 'assumed_absent' : 'proven_absent',
+        }),
+      },
+    ],
+    TargetOverdue: [
+      {
+        type: 'target.overdue',
+        ofStream: ({ data }, { ids, attempts, dueAt }) => ({
+          ...ids,
+          attempts,
+          scheduledAt: dueAt,
+          retryAt: data.dueAt === dueAt ? null : data.dueAt,
         }),
       },
     ],

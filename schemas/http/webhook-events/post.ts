@@ -144,7 +144,9 @@ export const postPublic = {
       ...postIds,
       changed: Changed,
       ...composed,
-      targetCount: Count('Number of targets that are published with the newer content.'),
+      targetCount: Count(
+        'Number of targets that go out with the newer content; one that the publisher takes at the same moment keeps the former.',
+      ),
     }),
     { ...examplePost, changed: ['content'], ...exampleText, targetCount: 2 },
   ),

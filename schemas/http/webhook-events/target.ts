@@ -29,8 +29,8 @@ const CancelReason = OpenEnum(
 );
 const RequeueReason = OpenEnum(
   'TargetRequeueReason',
-  ['retry_time_reached', 'retry_requested', 'revised', 'proven_absent', 'segment_found'],
-  'retry_time_reached: the time of the next attempt after a rate limit has come; retry_requested: a caller retried the target; revised: a caller revised the post after the target had failed; proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will; segment_found: the segment of a thread whose outcome was unknown is published, and the next segment follows.',
+  ['retry_time_reached', 'retry_requested', 'revised', 'proven_absent', 'assumed_absent', 'segment_found'],
+  'retry_time_reached: the time of the next attempt after a rate limit has come; retry_requested: a caller retried the target; revised: a caller revised the post after the target had failed; proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will; assumed_absent: three looks at the network found no post, and the rules of the client let the target be tried again then, so it may be published twice; segment_found: the segment of a thread whose outcome was unknown is published, and the next segment follows.',
 );
 const comment = targetEvents.TargetFirstCommentFailed.properties;
 const CommentFailure = Named(
@@ -272,6 +272,19 @@ export const targetPublic = {
       reconcileAt: said(Instant, 'When the service asks the network for the outcome for the first time.'),
     }),
     { ...exampleTarget, attempts: 1, failure: noAnswer, reconcileAt: instants.later },
+  ),
+  'target.overdue': publicEvent(
+    'A target is unfinished 15 minutes after its attempt was due, and neither a wait for approval, a rate limit, a deferral nor an unknown outcome explains it. Sent once, until a caller moves or retries the target; it is still published as soon as that is possible.',
+    Type.Object({
+      ...targetIds,
+      attempts: Attempts,
+      scheduledAt: ScheduledAt,
+      retryAt: said(
+        Nullable(Instant),
+        'When the attempt was due that follows a rate limit, a deferral or a retry; null: at `scheduledAt`.',
+      ),
+    }),
+    { ...exampleTarget, attempts: 0, scheduledAt: instants.due, retryAt: null },
   ),
   'target.requeued': publicEvent(
     'A target that had stopped is due again.',

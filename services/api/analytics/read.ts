@@ -61,7 +61,9 @@ export interface Question {
 }
 
 /** @throws Refusal 400 `invalid_parameter` */
-export const questionOf = async (call: Asking & { readonly query: Asked; readonly now: string }): Promise<Question> => {
+export const questionOf = async (
+  call: Asking & Pick<Call, 'principal'> & { readonly query: Asked; readonly now: string },
+): Promise<Question> => {
   const { clientId, socialAccountId, platform, compare } = call.query;
   const timezone = await timezoneOf(call);
   const window = windowOf(call.query, timezone, call.now);
@@ -73,6 +75,7 @@ export const questionOf = async (call: Asking & { readonly query: Asked; readonl
       ...(platform === undefined ? {} : { platforms: [...new Set(platform)] }),
       ...(clientId === undefined ? {} : { clientId }),
       ...(socialAccountId === undefined ? {} : { socialAccountId }),
+      ...(call.principal.clientIds === null ? {} : { postClientIds: call.principal.clientIds }),
     },
   };
 };

@@ -1,8 +1,10 @@
 import type { ErrorCode } from '#domain/codes.ts';
+import { limitCodesOf } from '../client-limits.ts';
 import type { Operation } from '../operation.ts';
 
 /** The codes with which any operation of this form may refuse. */
 export const codesOf = ({
+  id,
   body,
   scope,
   idempotent,
@@ -30,6 +32,7 @@ export const codesOf = ({
     'insufficient_scope',
     ...(scope === null && role === undefined ? [] : (['role_required'] as const)),
     ...(firstParty === true ? (['first_party_only'] as const) : []),
+    ...limitCodesOf(id),
     ...(params === undefined ? [] : (['not_found'] as const)),
     'not_found',
     'not_acceptable',

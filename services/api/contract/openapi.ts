@@ -1,3 +1,4 @@
+import { limitWords } from '../client-limits.ts';
 import { isSearchable, type Operation, searchCost } from '../operation.ts';
 import { Components, type ContractNode } from './components.ts';
 import { parametersOf, sharedParameters } from './parameters.ts';
@@ -89,7 +90,7 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key: `sk_live_…`, or `sk_test_…` for the sandbox twin.',
+          description: ['An API key: `sk_live_…`, or `sk_test_…` for the sandbox twin.', limitWords].join('\n\n'),
         },
       },
     },

@@ -9,10 +9,12 @@ import { commandsOf } from '../commands.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { pageHeaders } from '../html.ts';
 import { ifMatch } from '../if-match.ts';
-import type { Answer, Call, Principal } from '../operation.ts';
+import { type Answer, type Call, nounOf, type Principal } from '../operation.ts';
 import type { OwnWrites } from '../own-writes.ts';
+import { notFound } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 import type { Warnings } from '../warnings.ts';
+import { namesOther } from './client-limits.ts';
 import type { Allowances } from './rate-limit.ts';
 
 interface Answering {
@@ -94,6 +96,13 @@ export const answer =
       const call: Call = { ...asking, ...commandsOf(asking, operation) };
       const work: Promise<Answer> = operation.handle(call as Call<never, never, never>);
       const made = await within(patience.callMs, work, tooLate);
+      if (principal.clientIds !== null && 'data' in made && namesOther(made.data, principal.clientIds)) {
+        deps.logger.error(
+          { operation: operation.id, correlationId },
+          'an answer named a client beyond the limit of its caller',
+        );
+        throw notFound(nounOf(operation));
+      }
       ctx.status = 200;
       if ('raw' in made) {
         if (made.raw.type === 'text/html') ctx.set(pageHeaders);
@@ -107,7 +116,8 @@ export const answer =
         ctx.type = 'application/json';
         return;
       }
-      const warned = operation.method === 'GET' ? await warnings.of(workspaceId, made.data) : [];
+      const own = 'page' in made ? [] : (made.warnings ?? []);
+      const warned = operation.method === 'GET' ? await warnings.of(workspaceId, made.data) : own;
       const meta = warned.length === 0 ? { correlationId } : { correlationId, warnings: warned };
       if ('page' in made) {
         ctx.body = JSON.stringify({ data: made.data, page: made.page, meta });

@@ -106,7 +106,7 @@ export const input =
     if (params !== undefined && issuesOf(params, ctx.params).length > 0) {
       throw notFound(nounOf(operation));
     }
-    state.params = ctx.params;
+    state.params = params === undefined ? ctx.params : clean(params, ctx.params);
     state.query = readQuery(ctx, query);
     if (body === undefined) return next();
     // Live and test data of an agency share its turns and its budget of bytes, so that a second key gives no second

@@ -6,6 +6,7 @@ import { composed } from '../posts/create.ts';
 import { postExample } from '../posts/examples.ts';
 import { claimRefOf } from '../posts/external-ref.ts';
 import { fanOutOrLeave } from '../posts/load.ts';
+import { postWarnings } from '../posts/warnings.ts';
 
 /**
  * The post's stream holds the whole plan in its first event, so its append is the acceptance. If we die before the
@@ -58,6 +59,6 @@ export const createPost = operation({
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
     if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);
     const data = answerPost(id, state, events);
-    return { data, revision: data.revision, replayed };
+    return { data, revision: data.revision, replayed, warnings: postWarnings(id, state) };
   },
 });

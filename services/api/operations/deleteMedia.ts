@@ -53,12 +53,14 @@ export const deleteMedia = operation({
 
 /** @throws Refusal 409 that names posts which need the asset */
 const requireUnused = async (
-  { deps, workspaceId, behind }: Pick<Call, 'deps' | 'workspaceId' | 'behind'>,
+  { deps, workspaceId, behind, principal }: Pick<Call, 'deps' | 'workspaceId' | 'behind' | 'principal'>,
   id: string,
 ): Promise<void> => {
   if (await behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
-  const postIds = await openPostsWith(deps.pool, workspaceId, id, maxNamed);
-  if (postIds.length > 0) {
+  const posts = await openPostsWith(deps.pool, workspaceId, id, maxNamed);
+  if (posts.length > 0) {
+    const { clientIds } = principal;
+    const postIds = posts.flatMap((one) => (clientIds?.includes(one.clientId) === false ? [] : [one.id]));
     throw new Refusal('media_in_use', 'Posts that are not out yet need it.', { extra: { postIds } });
   }
 };

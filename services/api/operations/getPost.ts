@@ -3,6 +3,7 @@ import { IdParams } from '#schemas/http/common.ts';
 import { Post } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
 import { postDataExample } from '../posts/examples.ts';
+import { notFound } from '../refusal.ts';
 import { readRow } from '../rows.ts';
 
 export const getPost = operation({
@@ -22,6 +23,8 @@ export const getPost = operation({
   example: { data: postDataExample },
   handle: async (call) => {
     const found = await readRow(call, 'post', ['posts'], (id) => rowsOf(call.deps.pool, call.workspaceId, id));
+    // A discarded draft can no longer be read.
+    if (found.post.status === 'discarded') throw notFound('post');
     return { data: renderPost(found.post, found.targets), revision: found.post.revision };
   },
 });

@@ -1,4 +1,5 @@
-import { getTarget, renderTarget } from '#projections/targets.ts';
+import { getTarget } from '#projections/target-queries.ts';
+import { renderTarget } from '#projections/targets.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { PostTarget } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';

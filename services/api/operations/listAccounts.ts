@@ -1,6 +1,7 @@
 import { listAccounts as queryAccounts, renderAccount } from '#projections/accounts.ts';
 import type { NewestFirst } from '#projections/rows.ts';
 import { Account, AccountQuery } from '#schemas/http/account.ts';
+import { withinLimit } from '../client-limits.ts';
 import { listPage, newestFirst } from '../cursor.ts';
 import { exampleAccount } from '../examples.ts';
 import { operation } from '../operation.ts';
@@ -24,6 +25,7 @@ export const listAccounts = operation({
     await call.behind(['workspace']);
     const { clientId, platform } = call.query;
     const filters = {
+      ...withinLimit(call.principal),
       ...(clientId === undefined ? {} : { clientId }),
       ...(platform === undefined ? {} : { platforms: platform }),
     };

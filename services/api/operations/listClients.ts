@@ -1,6 +1,7 @@
 import { listClients as queryClients, renderClient } from '#projections/clients.ts';
 import type { NewestFirst } from '#projections/rows.ts';
 import { Client, ClientQuery } from '#schemas/http/client.ts';
+import { withinLimit } from '../client-limits.ts';
 import { listPage, newestFirst } from '../cursor.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
@@ -24,6 +25,7 @@ export const listClients = operation({
     const { type, search, archived } = call.query;
     const filters = {
       archived,
+      ...withinLimit(call.principal),
       ...(type === undefined ? {} : { type }),
       ...(search === undefined ? {} : { search }),
     };

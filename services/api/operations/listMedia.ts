@@ -1,6 +1,7 @@
 import { listMedia as queryMedia } from '#projections/media.ts';
 import type { NewestFirst } from '#projections/rows.ts';
 import { Media, MediaQuery } from '#schemas/http/media.ts';
+import { withinLimit } from '../client-limits.ts';
 import { listPage, newestFirst } from '../cursor.ts';
 import { exampleMedia } from '../media/examples.ts';
 import { progressOfRows, showMedia } from '../media/show.ts';
@@ -25,6 +26,7 @@ export const listMedia = operation({
     await call.behind(['media']);
     const { kind, folder, clientId, search } = call.query;
     const filters = {
+      ...withinLimit(call.principal),
       ...(kind === undefined ? {} : { kind }),
       ...(folder === undefined ? {} : { folder }),
       ...(clientId === undefined ? {} : { clientId }),

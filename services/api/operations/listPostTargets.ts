@@ -1,5 +1,7 @@
-import { type DueFirst, listTargets, renderTarget, type TargetFilters } from '#projections/targets.ts';
+import { type DueFirst, listTargets, type TargetFilters } from '#projections/target-queries.ts';
+import { renderTarget } from '#projections/targets.ts';
 import { PostTarget, PostTargetQuery } from '#schemas/http/post-target.ts';
+import { withinLimit } from '../client-limits.ts';
 import { listPage } from '../cursor.ts';
 import { operation } from '../operation.ts';
 import { filtersOf } from '../posts/body.ts';
@@ -11,7 +13,8 @@ export const listPostTargets = operation({
   path: '/post-targets',
   tag: 'post-targets',
   summary: 'List post targets',
-  description: 'The targets of all posts, sorted by due instant, the earliest first.',
+  description:
+    'The targets of all posts, sorted by due instant, the earliest first. With `status=outcome_unknown`: those of which a network has not said whether it published them.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,
@@ -23,7 +26,7 @@ export const listPostTargets = operation({
   handle: async (call) => {
     await call.behind(['posts']);
     const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
-    const filters: TargetFilters = filtersOf({ ...more, statuses, platforms });
+    const filters: TargetFilters = { ...filtersOf({ ...more, statuses, platforms }), ...withinLimit(call.principal) };
     return listPage('listPostTargets', call, {
       rows: (page: { after: DueFirst | null; limit: number }, knex) =>
         listTargets(knex, call.workspaceId, filters, page),

@@ -1,6 +1,7 @@
 import { type PostFilters, renderPostRow, listPosts as rowsOf } from '#projections/posts.ts';
 import type { NewestFirst } from '#projections/rows.ts';
 import { PostQuery, PostSummary } from '#schemas/http/post.ts';
+import { withinLimit } from '../client-limits.ts';
 import { listPage } from '../cursor.ts';
 import { operation } from '../operation.ts';
 import { filtersOf } from '../posts/body.ts';
@@ -24,7 +25,7 @@ export const listPosts = operation({
   handle: async (call) => {
     await call.behind(['posts']);
     const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
-    const filters: PostFilters = filtersOf({ ...more, statuses, platforms });
+    const filters: PostFilters = { ...filtersOf({ ...more, statuses, platforms }), ...withinLimit(call.principal) };
     return listPage('listPosts', call, {
       rows: (page: { after: NewestFirst | null; limit: number }, knex) => rowsOf(knex, call.workspaceId, filters, page),
       keyOf: (row) => ({ createdAt: row.created_at, id: row.id }),

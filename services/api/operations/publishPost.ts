@@ -4,6 +4,7 @@ import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { postExample } from '../posts/examples.ts';
 import { publishDraft } from '../posts/publish.ts';
+import { postWarnings } from '../posts/warnings.ts';
 
 export const publishPost = operation({
   id: 'publishPost',
@@ -39,6 +40,7 @@ export const publishPost = operation({
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {
     const { state, events, revision, replayed } = await publishDraft(call);
-    return { data: answerPost(call.params.id, state, events), revision, replayed };
+    const { id } = call.params;
+    return { data: answerPost(id, state, events), revision, replayed, warnings: postWarnings(id, state) };
   },
 });

@@ -1,7 +1,7 @@
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
 import { Webhook, WebhookCreate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
-import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';
+import { requireAllowedUrl, requireKnownEvents, requireOwnClients } from '../webhooks/checks.ts';
 import { webhookOf, withSecret } from '../webhooks/endpoints.ts';
 import { exampleSecret, exampleWebhook } from '../webhooks/examples.ts';
 import { requireRoom } from '../webhooks/room.ts';
@@ -27,12 +27,13 @@ export const registerWebhook = operation({
   },
   handle: async (call) => {
     const { deps } = call;
-    const { url, events, description } = call.body;
+    const { url, events, description, clientIds = null } = call.body;
     const created = await call.stream(webhook).create({
       command: async (): Promise<WebhookCommand> => {
         requireKnownEvents(events, '/events');
         await requireAllowedUrl(deps, url);
-        return { type: 'Register', url, events, description, keyVersion: deps.secrets.current };
+        await requireOwnClients(call, clientIds);
+        return { type: 'Register', url, events, description, clientIds, keyVersion: deps.secrets.current };
       },
       reserve: (id) => requireRoom(call, id),
     });

@@ -8,13 +8,14 @@ import { checkDraft } from '../posts/compose.ts';
 import { draftExample } from '../posts/examples.ts';
 import { refOfDraft } from '../posts/external-ref.ts';
 import { asDraft } from '../posts/load.ts';
+import { postWarnings } from '../posts/warnings.ts';
 
 export const updatePost = operation({
   id: 'updatePost',
   method: 'PATCH',
   path: '/posts/{id}',
   tag: 'posts',
-  summary: 'Replace a draft',
+  summary: 'Replace a whole draft: members that are not sent return to their defaults',
   description:
     'Replaces the whole draft: an optional member that is not sent returns to its default; `targets` and `schedule` are required. Only a draft can be replaced. The input is read as that of POST /posts.',
   scope: 'posts.compose',
@@ -43,6 +44,7 @@ export const updatePost = operation({
       optional: true,
     });
     await refs.release();
-    return { data: answerPost(call.params.id, state, events), revision };
+    const { id } = call.params;
+    return { data: answerPost(id, state, events), revision, warnings: postWarnings(id, state) };
   },
 });

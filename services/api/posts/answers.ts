@@ -1,8 +1,13 @@
 import type { LivePost, PostState } from '#domain/post.ts';
+import type { TargetState } from '#domain/target.ts';
 import { rowOf } from '#projections/model.ts';
+import { bodyAt } from '#projections/post-bodies.ts';
 import { posts, renderPost, withTargets } from '#projections/posts.ts';
-import { postTargets, renderTarget, type TargetRow, type TargetWithContent } from '#projections/targets.ts';
+import type { TargetWithContent } from '#projections/target-queries.ts';
+import { postTargets, renderTarget, type TargetRow } from '#projections/targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 
 /** Answers to commands, rendered from stored events by the read models' own folds: a later GET says the same. */
@@ -41,7 +46,9 @@ export const plannedTarget = (
   const scheduled = planEvent(live, events);
   const planned = live.plan.targets.find((one) => one.targetId === targetId);
   if (scheduled === undefined || planned === undefined) return null;
-  return { target: plannedRow(live, postId, scheduled, planned), body: live.body };
+  // The post may have been revised since.
+  const { body } = scheduled.data as { readonly body: PostBody };
+  return { target: plannedRow(live, postId, scheduled, planned), body };
 };
 
 /** The post as these events of its stream leave it, with its targets as planned. */
@@ -57,8 +64,24 @@ export const answerPost = (postId: string, state: PostState, events: readonly De
   return renderPost(withTargets(row, targets), targets);
 };
 
-export const answerTarget = (events: readonly DecodedEvent[], post: PostState) => {
+/** The post and its targets as these events of their streams leave them. */
+export const answerWithTargets = (
+  events: readonly DecodedEvent[],
+  targets: Iterable<Pick<Loaded<TargetState>, 'events'>>,
+) => {
+  const row = rowOf(posts, events);
+  if (row === null) throw fault('post');
+  const rows = Array.from(targets, (one) => rowOf(postTargets, one.events) ?? missing());
+  return renderPost(withTargets(row, rows), rows);
+};
+
+const missing = (): never => {
+  throw fault('target');
+};
+
+export const answerTarget = (events: readonly DecodedEvent[], postEvents: readonly DecodedEvent[]) => {
   const row = rowOf(postTargets, events);
-  if (row === null || post.status === 'none') throw fault('target');
-  return renderTarget(row, post.body);
+  const post = rowOf(posts, postEvents);
+  if (row === null || post === null) throw fault('target');
+  return renderTarget(row, bodyAt(post, row.post_revision));
 };

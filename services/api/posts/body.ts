@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
+import { mediaIdsOf } from '#domain/post-media.ts';
 import type { PostReplace, ScheduleInput } from '#schemas/http/post.ts';
+import type { PostRevise } from '#schemas/http/post-revise.ts';
 import type { PostBody, Schedule } from '#schemas/post.ts';
 
 /**
@@ -22,45 +25,70 @@ export const scheduleOf = (input: ScheduleInput): Schedule => {
   };
 };
 
+const variantsOf = (variants: PostReplace['variants']): PostBody['variants'] =>
+  variants.map((one) => ({
+    platform: one.platform,
+    contentOverride: one.contentOverride ?? null,
+    mediaIdsOverride: one.mediaIdsOverride ?? null,
+    overrides: one.overrides,
+  }));
+
+const threadOf = (thread: PostReplace['thread'] | null): PostBody['thread'] => {
+  const segments = thread?.segments.map(({ content, mediaIds }) => ({ content, mediaIds }));
+  return segments === undefined ? null : { segments };
+};
+
+/** Alt texts of media that the post does not use are ignored. */
+const withUsedAltTexts = (body: PostBody): PostBody => {
+  const used = new Set(mediaIdsOf({ ...body, coverMediaId: null }));
+  const altTexts = Object.entries(body.mediaAltTexts ?? {}).filter(([id]) => used.has(id));
+  return { ...body, mediaAltTexts: altTexts.length === 0 ? null : Object.fromEntries(altTexts) };
+};
+
 export const bodyOf = (input: PostReplace): PostBody => {
   const { mode, clientId, accountIds, platforms } = input.targets;
   const group = mode === 'group';
-  const segments = input.thread?.segments.map(({ content, mediaIds }) => ({ content, mediaIds }));
-  const media = new Set([
-    ...input.mediaIds,
-    ...input.variants.flatMap((one) => one.mediaIdsOverride ?? []),
-    ...(segments ?? []).flatMap((one) => one.mediaIds),
-  ]);
-  // Alt texts of media that the post does not use are ignored.
-  const altTexts = Object.entries(input.mediaAltTexts ?? {}).filter(([id]) => media.has(id));
-  return {
+  return withUsedAltTexts({
     content: input.content,
     mediaIds: input.mediaIds,
     targetSelection: {
       mode,
       clientId: group ? (clientId ?? null) : null,
       accountIds: group ? null : (accountIds ?? []),
-      platforms: group && platforms !== undefined ? [...new Set(platforms)] : null,
+      // Kept in other modes too, in which they change nothing: `postWarnings` says so.
+      platforms: platforms === undefined ? null : [...new Set(platforms)],
     },
-    variants: input.variants.map((one) => ({
-      platform: one.platform,
-      contentOverride: one.contentOverride ?? null,
-      mediaIdsOverride: one.mediaIdsOverride ?? null,
-      overrides: one.overrides,
-    })),
+    variants: variantsOf(input.variants),
     schedule: scheduleOf(input.schedule),
     scheduleMode: input.scheduleMode,
     timezone: input.timezone,
     aiDisclosure: input.aiDisclosure,
     requestApproval: input.requestApproval,
     campaignId: input.campaignId ?? null,
-    thread: segments === undefined ? null : { segments },
-    mediaAltTexts: altTexts.length === 0 ? null : Object.fromEntries(altTexts),
+    thread: threadOf(input.thread ?? null),
+    mediaAltTexts: input.mediaAltTexts ?? null,
     coverMediaId: input.coverMediaId ?? null,
     coverFrameMs: input.coverFrameMs ?? null,
     ...(input.externalRef === undefined ? {} : { externalRef: input.externalRef }),
-  };
+  });
 };
+
+/** The body with the members that the caller sent: each replaces that of the post as a whole. */
+export const revisedBody = (body: PostBody, input: PostRevise): PostBody => {
+  const { variants, schedule, thread, ...same } = input;
+  const sent = Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined));
+  return withUsedAltTexts({
+    ...body,
+    ...sent,
+    ...(variants === undefined ? {} : { variants: variantsOf(variants) }),
+    ...(schedule === undefined ? {} : { schedule: scheduleOf(schedule) }),
+    ...(thread === undefined ? {} : { thread: threadOf(thread) }),
+  });
+};
+
+/** Names of the members in which two bodies differ. */
+export const changedMembers = (before: PostBody, after: PostBody): string[] =>
+  (Object.keys(after) as (keyof PostBody)[]).filter((name) => !isDeepStrictEqual(before[name], after[name]));
 
 /** Query members as a list's filters: absent ones left out, instants in the form that rows have. */
 export const filtersOf = <Q extends { readonly from?: string; readonly to?: string }>(query: Q) => {

@@ -1,4 +1,3 @@
-import { type PostState, post } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import type { CommandContext } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -145,9 +144,9 @@ const shownOf = async (
     const known = seen.get(targetId);
     const { state, events } = await streamUpTo(call, target, targetId, revision, known?.target);
     const postId = state.status === 'none' ? '' : state.common.postId;
-    const of: PostState = known?.post.state ?? (await store.load(post, postId)).state;
+    const postEvents = known?.post.events ?? (await store.readStream(`post-${postId}`));
     store.note(events, call.positions);
-    shown.set(targetId, answerTarget(events, of));
+    shown.set(targetId, answerTarget(events, postEvents));
   });
   return shown;
 };

@@ -49,6 +49,8 @@ export interface ComposedPost {
   readonly clientId: string;
   readonly body: PostBody;
   readonly planNumber: number;
+  /** The targets of the plan. Default: the accounts that the body selects. */
+  readonly choose?: typeof select;
 }
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
@@ -95,7 +97,7 @@ export interface Checked extends Selected {
 export async function* checksOf(
   call: Pick<Asking, 'principal' | 'now'>,
   reads: Reads,
-  { id, clientId, body, planNumber }: ComposedPost,
+  { id, clientId, body, planNumber, choose = select }: ComposedPost,
 ): AsyncGenerator<Rejection, Checked | null> {
   // Before any check reads the texts: the time of the checks grows with their size.
   const tooLarge = sizeIssues(bytesOf(body));
@@ -105,7 +107,7 @@ export async function* checksOf(
   // Both are read at the same time; problems of the accounts are reported first.
   const asked = reads.assets(body);
   asked.catch(() => undefined);
-  const selected = yield* select(reads, clientId, body);
+  const selected = yield* choose(reads, clientId, body);
   const { clients, destinations } = selected;
   const { schedule, timezone, scheduleMode } = body;
   const isTimed = scheduleIssues(schedule, timezone).length === 0;

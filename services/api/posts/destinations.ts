@@ -60,6 +60,21 @@ export async function* select(reads: Reads, clientId: string, body: PostBody): A
   const own = yield* checkOwnClient(reads, clientId);
   const { accounts, refusals } = await asked;
   yield* refusals;
+  return yield* ofAccounts(reads, clientId, own, accounts);
+}
+
+/** These accounts, with the rules for their clients. */
+export const selectAccounts = (accounts: readonly SelectedAccount[]): typeof select =>
+  async function* (reads, clientId) {
+    return yield* ofAccounts(reads, clientId, yield* checkOwnClient(reads, clientId), accounts);
+  };
+
+async function* ofAccounts(
+  reads: Reads,
+  clientId: string,
+  own: SelectedClient | null,
+  accounts: readonly SelectedAccount[],
+): AsyncGenerator<Rejection, Selected> {
   const otherIds = [...new Set(accounts.map((one) => one.clientId))].filter((id) => id !== clientId);
   const others = await Promise.all(otherIds.map(reads.client));
   const clients = [own, ...others].filter((one) => one !== null);

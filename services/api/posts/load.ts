@@ -2,7 +2,7 @@ import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
-import type { TargetWithContent } from '#projections/targets.ts';
+import type { TargetWithContent } from '#projections/target-queries.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import type { Call } from '../operation.ts';

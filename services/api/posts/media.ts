@@ -1,11 +1,10 @@
 import type { ErrorCode } from '#domain/codes.ts';
-import { mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
+import { draftMediaIssues, mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type MediaState, media, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import { type MediaRow, mediaByIds } from '#projections/media.ts';
-import { platforms } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
@@ -105,13 +104,11 @@ export const mediaRefusals = (
 };
 
 /**
- * The targets of a draft are not known: its own client must be allowed to use its media, unless the draft names
- * accounts of several clients. Whether the media can be published is checked at publication: `validation_failed`,
- * `media_not_in_client`.
+/**
+ * Only the post's own client must be allowed to use the media of a draft, unless the draft names accounts of several
+ * clients. Whether its networks take the media is checked at publication: `validation_failed`, `media_not_in_client`.
  */
 export const draftMediaRefusals = (body: PostBody, clientId: string, assets: PostAssets): readonly Rejection[] => {
-  const nowhere = { accountId: '', clientId, accountTimezone: null, clientTimezone: null, scopes: [] };
-  const everywhere = platforms.map((platform): Destination => ({ ...nowhere, platform }));
-  const { invalid, notInClient } = mediaIssues(body, everywhere, assets);
+  const { invalid, notInClient } = draftMediaIssues(body, clientId, assets);
   return [...unknown(invalid), ...(body.targetSelection.mode === 'accounts' ? [] : strangers(notInClient))];
 };

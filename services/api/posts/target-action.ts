@@ -23,5 +23,5 @@ export const actOnTarget = async <Decided>(
     partitionKey: (state) => (state.status === 'none' ? '' : state.common.postId),
   });
   const { post } = found ?? (await load());
-  return { data: answerTarget(events, post.state), revision, replayed };
+  return { data: answerTarget(events, post.events), revision, replayed };
 };

@@ -1,6 +1,8 @@
+import { client } from '#domain/client.ts';
 import { NotAllowed } from '#runtime/egress/guard.ts';
 import { eventTypes, isKnownFilter } from '#schemas/http/webhook-events.ts';
 import type { Deps } from '../deps.ts';
+import type { Call } from '../operation.ts';
 import { badParameter, Refusal } from '../refusal.ts';
 
 /** Rules of an endpoint that a schema cannot say. */
@@ -42,4 +44,23 @@ export const requireTypeFilter = (type: string | undefined): void => {
   if (type !== undefined && !eventTypes.includes(type)) {
     throw badParameter('eventType', 'unknown_event_type', 'is no event type');
   }
+};
+
+/**
+ * Clients to which an endpoint is limited. Their own streams are read: a client created a moment ago is known.
+ * @throws Refusal 422 that names each client which is unknown or another workspace's
+ */
+export const requireOwnClients = async (
+  { deps, workspaceId }: Pick<Call, 'deps' | 'workspaceId'>,
+  clientIds: readonly string[] | null,
+): Promise<void> => {
+  const unknown: number[] = [];
+  for (const [at, id] of (clientIds ?? []).entries()) {
+    const { state, events } = await deps.store.load(client, id);
+    if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) unknown.push(at);
+  }
+  if (unknown.length === 0) return;
+  throw new Refusal('validation_failed', 'The input is not valid.', {
+    errors: unknown.map((at) => ({ path: `/clientIds/${at}`, code: 'unknown_id', message: 'is not known' })),
+  });
 };

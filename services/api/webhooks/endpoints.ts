@@ -23,6 +23,7 @@ export const renderWebhook = (row: WebhookRow, secrets: Secrets, now: string) =>
     events: row.events,
     active: row.active,
     description: row.description,
+    clientIds: row.client_ids ?? null,
     disabledReason: row.disabled_reason,
     secretHint: newest === undefined ? null : webhookSecret(secrets, row.id, newest).slice(-hintLength),
     secrets: liveSecrets(row.secrets, now).map(({ createdAt, expiresAt }) => ({ createdAt, expiresAt })),

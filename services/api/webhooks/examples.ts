@@ -10,6 +10,7 @@ export const exampleWebhook = {
   events: ['post.published', 'target.*'],
   active: true,
   description: 'Tells the newsroom',
+  clientIds: null,
   disabledReason: null,
   secretHint: 'MkU=',
   secrets: [{ createdAt: at, expiresAt: null }],

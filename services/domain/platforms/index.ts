@@ -1,12 +1,13 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
 export { connectable } from './connectable.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
+export { presentFigures } from './former-figures.ts';
 export { type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
 export type { GateError } from './gate-error.ts';
 export type { GateMedia } from './gate-media.ts';
 export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
-export { coverOf, platformsWithUses, posterFits, takesCover, useOf, useRules } from './media-use.ts';
+export { coverOf, platformsWithUses, posterFits, takesCover, takesCoverFrame, useOf, useRules } from './media-use.ts';
 export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
 export { effectiveOverrides, grantsOf, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';

@@ -119,4 +119,6 @@ export interface NetworkMedia {
    * @param asked by the override `contentType`; null: the feed, or nothing
    */
   readonly useOf?: (asked: 'reel' | 'story' | null, kinds: readonly MediaKind[]) => MediaUse;
+  /** The caller may choose a frame of the video as its cover. */
+  readonly coverFrame?: true;
 }

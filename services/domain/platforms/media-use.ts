@@ -23,6 +23,9 @@ export const platformsWithUses: readonly Platform[] = platforms.filter(
 /** Whether the network takes a separate cover for a video. */
 export const coverOf = (platform: Platform): boolean => useRules(platform, 'cover') !== null;
 
+/** Whether the network takes a frame of the video as its cover. */
+export const takesCoverFrame = (platform: Platform): boolean => rulesOf(platform).media.coverFrame === true;
+
 /** Covers go with moving pictures in a feed or reel; stories and carousels take none. */
 export const takesCover = (platform: Platform, use: MediaUse, kinds: readonly MediaKind[]): boolean =>
   coverOf(platform) && (use === 'feed' || use === 'reel') && kinds.some((kind) => kind === 'video' || kind === 'gif');

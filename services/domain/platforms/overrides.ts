@@ -42,12 +42,14 @@ const items = (value: string) =>
 const tagChars = (tags: readonly string[]) =>
   tags.reduce((sum, tag) => sum + count(tag) + (/\s/.test(tag) ? 2 : 0), Math.max(0, tags.length - 1));
 
+const bareName = (name: string) => name.trim().replace(/^@/, '');
+
 function isUserTag(value: unknown): boolean {
-  if (typeof value === 'string') return true;
+  if (typeof value === 'string') return bareName(value) !== '';
   if (typeof value !== 'object' || value === null) return false;
   const { username, x, y } = value as Record<string, unknown>;
   const placed = (at: unknown) => at === undefined || at === null || (typeof at === 'number' && at >= 0 && at <= 1);
-  return typeof username === 'string' && username !== '' && placed(x) && placed(y);
+  return typeof username === 'string' && bareName(username) !== '' && placed(x) && placed(y);
 }
 
 /** What is wrong with the value of one known key; null: nothing. */
@@ -93,9 +95,10 @@ export function checkOverride(
     }
     case 'user_tags': {
       const list = typeof value === 'string' ? items(value) : value;
-      if (!Array.isArray(list) || !list.every(isUserTag)) {
+      const isBlank = typeof value === 'string' && items(value).length === 0;
+      if (isBlank || !Array.isArray(list) || !list.every(isUserTag)) {
         return wrongType(
-          'must be usernames, objects {username, x, y} with x and y from 0 to 1, or a comma-separated string',
+          'must be usernames that are not empty, objects {username, x, y} with x and y from 0 to 1, or a comma-separated string',
         );
       }
       return list.length > rule.maxItems ? tooLong(`must have at most ${rule.maxItems} items`) : null;
@@ -119,13 +122,12 @@ function normalize(rule: OverrideRule, value: unknown): OverrideValue {
   if (rule.type === 'enum' && typeof value === 'string') return rule.aliases?.[value] ?? value;
   if (rule.type === 'list' && typeof value === 'string') return items(value);
   if (rule.type === 'user_tags') {
-    const bare = (name: string) => name.trim().replace(/^@/, '');
     const list: readonly unknown[] = typeof value === 'string' ? items(value) : (value as readonly unknown[]);
     return list.map((tag) => {
-      if (typeof tag === 'string') return bare(tag);
+      if (typeof tag === 'string') return bareName(tag);
       const { username, x, y } = tag as Record<string, unknown>;
       return {
-        username: bare(String(username)),
+        username: bareName(String(username)),
         ...(typeof x === 'number' && { x }),
         ...(typeof y === 'number' && { y }),
       };
@@ -164,8 +166,8 @@ export const replyOverrides = (platform: Platform, overrides: Overrides): Overri
 };
 
 /**
- * What an adapter gets: known keys of the right shape and nothing else, the network's defaults, and the post's AI
- * disclosure, from which a variant's own `aiGenerated` is the exception.
+ * What an adapter publishes with: known keys of the right shape and nothing else, the network's defaults, and the post's
+ * AI disclosure, from which a variant's own `aiGenerated` is the exception. A comment has a call of its own.
  */
 export function effectiveOverrides(
   platform: Platform,
@@ -174,6 +176,7 @@ export function effectiveOverrides(
 ): Readonly<Record<string, OverrideValue>> {
   const effective: Record<string, OverrideValue> = {};
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
+    if (rule.type === 'comment') continue;
     if (isSet(overrides, key) && checkOverride(platform, rule, overrides[key], overrides) === null) {
       effective[key] = normalize(rule, overrides[key]);
     } else if (rule.default !== undefined) effective[key] = rule.default;

@@ -22,13 +22,14 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'awaiting_approval', common: applied(common, event.data.postRevision) };
     case 'TargetReleased': {
       const { postRevision, dueAt } = event.data;
-      return pending({ ...applied(common, postRevision), dueAt });
+      return pending({ ...applied(common, postRevision), dueAt, overdue: false });
     }
     case 'TargetRescheduled':
-      return due({ ...remember(common, fact), ...event.data });
+      return due({ ...remember(common, fact), ...event.data, overdue: false });
     case 'TargetRevised': {
+      const { postRevision: appliedRevision } = event.data;
       // An upload of the former content must not go out: no later attempt may see its checkpoints.
-      const revised = { ...common, ...event.data, appliedRevision: event.data.postRevision, checkpoints: [] };
+      const revised = { ...common, ...event.data, appliedRevision, checkpoints: [], overdue: false };
       return state.status === 'failed' ? { ...state, common: revised } : due(revised);
     }
     case 'TargetCanceled':
@@ -37,7 +38,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       const { by, dueAt: retryAt } = event.data;
       // A person's retry or revision resets the counts. An automatic requeue does not, or no limit on automatic attempts
       // would hold.
-      const counted = by !== 'schedule' ? { ...remember(common, fact), rateLimits: 0, defers: 0 } : common;
+      const counted =
+        by === 'schedule' ? common : { ...remember(common, fact), rateLimits: 0, defers: 0, overdue: false };
       return pending(counted, retryAt);
     }
 
@@ -87,8 +89,12 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
       const { takeover, boundary } = state;
       const nativeId = state.status === 'handed_to_platform' ? state.nativeId : null;
-      return { status: 'outcome_unknown', takeover, boundary, unknownSince: fact.occurredAt, nativeId, common };
+      const since = { unknownSince: fact.occurredAt, absences: [] };
+      return { status: 'outcome_unknown', takeover, boundary, ...since, nativeId, common };
     }
+    case 'TargetAbsenceObserved':
+      if (state.status !== 'outcome_unknown') return state;
+      return { ...state, absences: [...state.absences, event.data.observedAt] };
     case 'TargetOutcomeSettled': {
       const { outcome, externalId, permalink, publishedAt, failure } = event.data;
       if (outcome === 'absent') return pending(common, fact.occurredAt);
@@ -96,6 +102,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       const post = { externalId: externalId ?? '', permalink, publishedAt: publishedAt ?? fact.occurredAt };
       return { status: 'published', ...post, removedAt: null, firstComment: null, common };
     }
+    case 'TargetOverdue':
+      return { ...state, common: { ...common, overdue: true } };
     case 'TargetRemovedOnPlatform':
       return state.status === 'published' ? { ...state, removedAt: event.data.observedAt } : state;
     case 'TargetHandedToPlatform':
@@ -133,6 +141,7 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
     attempts: 0,
     rateLimits: 0,
     defers: 0,
+    overdue: false,
     checkpoints: [],
     publishedSegments: [],
     appliedCommands: [],

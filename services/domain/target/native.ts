@@ -11,6 +11,7 @@ import {
   type TargetCommon,
   type TargetIn,
   type TargetState,
+  TooLate,
   type UndoRequest,
 } from './state.ts';
 
@@ -145,7 +146,8 @@ const nothing: Omit<UndoData, 'then'> = {
 
 const requireUndoable = ({ common }: Handed, now: string): void => {
   if (!isUndoable(common.dueAt, now)) {
-    throw new Rejection('target_not_pending', 'The network publishes the target too soon to take it back.');
+    const detail = 'The network publishes the target too soon to take it back.';
+    throw new TooLate('handed_to_platform', 'canceled', detail);
   }
 };
 

@@ -68,7 +68,7 @@ const requireOpen = (target: ScheduledTarget, change: 'rescheduled' | 'canceled'
   if (reason !== null) throw new TooLate(reason, change);
 };
 
-/** Carries out a revision of the post. */
+/** Carries out a revise of the post. */
 export interface Revise {
   readonly type: 'Revise';
   /** Revision of the post that holds the content. */
@@ -92,8 +92,8 @@ export const revise = (command: Revise, state: TargetState): readonly TargetEven
   const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision, ...time } };
   // One append: a failed target with the new content always has its new attempt too.
   if (status !== 'failed') return [revised];
-  const isPast = dueAt < now;
-  return [revised, { type: 'TargetRequeued', data: { by: 'revise', dueAt: isPast ? now : dueAt } }];
+  const later = new Date(Math.max(Date.parse(dueAt), Date.parse(now))).toISOString();
+  return [revised, { type: 'TargetRequeued', data: { by: 'revise', dueAt: later } }];
 };
 
 /** A person retries the target. */

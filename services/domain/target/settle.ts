@@ -2,7 +2,7 @@ import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { commentAfter } from './first-comment.ts';
 import { handedOver, settleHandedOver } from './native.ts';
-import { requireScheduled, type TargetIn, type TargetState } from './state.ts';
+import { requireUnknown, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
 /** The network or a person settles an unknown outcome. */
@@ -31,25 +31,22 @@ export interface Settle {
 type SettledOutcome = Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data'];
 
 export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
-  const target = requireScheduled(state);
   const { outcome, by, now, commentDueAt = null } = command;
   const settled = (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>): TargetEvent => ({
     type: 'TargetOutcomeSettled',
     data: { by, externalId: null, permalink: null, publishedAt: null, failure: null, ...said },
   });
-  if (target.status === 'handed_to_platform' && by === 'reconcile') {
+  if (state.status === 'handed_to_platform' && by === 'reconcile') {
     if (outcome.kind === 'published') {
       const comment = commentAfter(commentDueAt, outcome.externalId);
-      return [...settleHandedOver(target, settled(publishedAs(outcome))), ...comment];
+      return [...settleHandedOver(state, settled(publishedAs(outcome))), ...comment];
     }
     if (outcome.kind === 'failed') {
-      return settleHandedOver(target, settled({ outcome: 'failed', failure: outcome.failure }));
+      return settleHandedOver(state, settled({ outcome: 'failed', failure: outcome.failure }));
     }
     return [];
   }
-  if (target.status !== 'outcome_unknown') {
-    throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
-  }
+  const target = requireUnknown(state);
   if (by === 'admin') requireUnknownSegment(target, command);
   if (outcome.kind === 'handed_over') return [handedOver(target, outcome.nativeId)];
   if (outcome.kind === 'absent') return outcome.proof ? [settled({ outcome: 'absent' })] : [];

@@ -29,6 +29,8 @@ export interface TargetCommon extends PlannedTarget {
   readonly attempts: number;
   readonly rateLimits: number;
   readonly defers: number;
+  /** The service told that the target is overdue, and nobody has moved or retried it since. */
+  readonly overdue: boolean;
   readonly checkpoints: readonly TargetCheckpoint[];
   /** The published segments of a thread, in order. */
   readonly publishedSegments: readonly NetworkPost[];
@@ -78,6 +80,8 @@ type Situation =
       readonly takeover: number;
       readonly boundary: TargetCheckpoint | null;
       readonly unknownSince: string;
+      /** When looks found no post, while the rules of the client let the target be tried again then. */
+      readonly absences: readonly string[];
       /** Id of the scheduled post on the network; null: none was handed over, or the answer was lost. */
       readonly nativeId: string | null;
     }
@@ -135,15 +139,15 @@ export type SkipReason = TargetStatus | 'segment_published';
 /** Refuses a change for which it is too late. */
 export class TooLate extends Rejection {
   readonly reason: SkipReason;
-  constructor(reason: SkipReason, change: 'rescheduled' | 'canceled' | 'revised') {
+  constructor(reason: SkipReason, change: 'rescheduled' | 'canceled' | 'revised', detail?: string) {
     const which = reason === 'segment_published' ? 'A target of which a segment is out' : `A ${reason} target`;
-    super('target_not_pending', `${which} cannot be ${change}.`);
+    super('target_not_pending', detail ?? `${which} cannot be ${change}.`);
     this.reason = reason;
   }
 }
 
 export const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
-/** A revision reaches a failed target, which is then tried again, and not one whose next attempt the network has set. */
+/** A revise reaches a failed target, which is then tried again, and not one whose next attempt the network has set. */
 export const revisableStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'failed'];
 
 /** Null: a change of targets in these statuses may alter this one. A thread with a published segment stays as it is. */
@@ -162,6 +166,12 @@ export const isOpen = (state: TargetState): boolean =>
 export const requireScheduled = (state: TargetState): ScheduledTarget => {
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');
   return state;
+};
+
+export const requireUnknown = (state: TargetState): TargetIn<'outcome_unknown'> => {
+  const target = requireScheduled(state);
+  if (target.status === 'outcome_unknown') return target;
+  throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
 };
 
 /** A worker's command names its claim. The decider refuses the command of a worker whose claim is no longer current. */

@@ -144,6 +144,7 @@ export class BenchWorld {
       url,
       events: ['post.*'],
       description: null,
+      clientIds: null,
       keyVersion: 'v1',
     });
     return id;

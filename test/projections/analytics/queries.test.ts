@@ -592,13 +592,35 @@ suite('queries of the analytics', (t) => {
     const fetched = counters.reduce((bits, _name, bit) => bits + 2 ** bit, 0);
     await write('post_days', {
       ...{ workspace_id: mine, post_id: targetId, target_id: targetId, client_id: client, account_id: account },
-      ...{ day: '2026-05-01', platform: 'x', published_at: at('2026-05-01'), observed_at: at('2026-05-01') },
+      ...{ day: '2026-05-01', platform: 'instagram', published_at: at('2026-05-01'), observed_at: at('2026-05-01') },
       ...{ version: 1, more: '{}', fetched, ...columns },
     });
     const out = '2026-05-01T08:00:00.000Z';
     const [found] = await reader.posts(mine, [{ id: targetId, first: out, last: out }], '2026-05-01');
     const figures: Readonly<Record<string, unknown>> = found?.figures ?? {};
     for (const [place, name] of counters.entries()) assert.equal(figures[name], 1_000 + place, name);
+  });
+
+  t('a figure that has another place since is read and ranked there', async () => {
+    const [mine, id] = [randomUUID(), randomUUID()];
+    await write('post_days', {
+      ...{ workspace_id: mine, post_id: id, target_id: id, client_id: client, account_id: account },
+      ...{ day: '2026-05-01', platform: 'x', published_at: at('2026-05-01'), observed_at: at('2026-05-01') },
+      ...{ version: 1, more: '{}', fetched: bitsOf('follows', 'subscribersGained', 'subscribersLost') },
+      ...{ subscribers_gained: 5, subscribers_lost: 2 },
+    });
+    const out = '2026-05-01T08:00:00.000Z';
+    const [found] = await reader.posts(mine, [{ id, first: out, last: out }], '2026-05-01');
+    assert.deepEqual(found?.figures, {
+      follows: 5,
+      subscribersGained: null,
+      subscribersLost: null,
+      platformRemovedAt: null,
+    });
+    const asked = { since: out, to: '2026-05-01', seenBy: '2026-05-02T00:00:00.000Z', filters: {} };
+    const sorted = async (by: 'follows' | 'subscribersGained') =>
+      (await reader.ranked(mine, asked, by, { after: null, limit: 5 })).map(({ value }) => value);
+    assert.deepEqual([await sorted('follows'), await sorted('subscribersGained')], [['5'], []]);
   });
 
   t('a store without tables is unavailable; a window has each of its days once', async () => {

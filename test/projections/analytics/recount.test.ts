@@ -88,6 +88,28 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await day(post, 'likes'), { '2026-02-01': 24, '2026-02-02': 1, '2026-02-05': -5 });
   });
 
+  t('a figure that has another place since: its earlier observations count there, and gain nothing twice', async () => {
+    const post = { ...ids(), platform: 'x' as const };
+    await given(
+      { ...post, ...on('2026-02-01'), figures: { follows: null, subscribersGained: 50, subscribersLost: 7 } },
+      { ...post, ...on('2026-02-05'), figures: { follows: 80, subscribersGained: null, subscribersLost: null } },
+    );
+    assert.deepEqual(await day(post, 'follows'), { '2026-02-01': 50, '2026-02-05': 30 });
+    for (const former of ['subscribers_gained', 'subscribers_lost'])
+      assert.deepEqual(await day(post, former), { '2026-02-01': null, '2026-02-05': null }, former);
+    const pin = { ...ids(), platform: 'pinterest' as const };
+    await given({ ...pin, ...on('2026-02-05'), figures: { linkClicks: 9, likes: 1 } });
+    assert.deepEqual(await day(pin, 'link_clicks'), { '2026-02-05': null });
+    const video = { ...ids(), platform: 'youtube' as const };
+    await given({
+      ...video,
+      ...on('2026-02-05'),
+      figures: { follows: null, subscribersGained: 9, subscribersLost: 1 },
+    });
+    assert.deepEqual(await day(video, 'subscribers_gained'), { '2026-02-05': 9 });
+    assert.deepEqual(await day(video, 'follows'), { '2026-02-05': null });
+  });
+
   t('text with any special character is read back unchanged', async () => {
     const odd = 'tab\t line\n return\r nul\0 back\\slash \\N \\t "quote" \'single\' \u2028 ünïcödé 🎉';
     const post = ids();

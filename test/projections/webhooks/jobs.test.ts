@@ -352,7 +352,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await pool.query("delete from ops.webhook_jobs where status = 'running'");
     const [full, one, two] = await Promise.all([0, 1, 2].map(() => world.register(['client.created'], workspaceId)));
     const elsewhere = randomUUID();
-    const registration = { events: ['client.created'], description: null, keyVersion: 'v1' };
+    const registration = { events: ['client.created'], description: null, clientIds: null, keyVersion: 'v1' };
     const url = 'https://elsewhere.example/hook';
     await world.act(elsewhere, { type: 'Register', url, ...registration }, { workspaceId });
     for (let n = 0; n < 6; n += 1) {

@@ -141,7 +141,14 @@ suite('published: targets', (t) => {
 
   t('an unknown outcome that was reconciled', async () => {
     const nothing = { externalId: null, permalink: null, publishedAt: null, failure: null };
-    for (const by of ['reconcile', 'admin']) {
+    await given(scheduled, started, unknown)
+      .when(target('TargetAbsenceObserved', { ...claim, observedAt: at(20) }))
+      .gives({});
+    for (const [by, reason] of [
+      ['reconcile', 'proven_absent'],
+      ['admin', 'proven_absent'],
+      ['policy', 'assumed_absent'],
+    ]) {
       const settled = (over: object) => target('TargetOutcomeSettled', { ...nothing, by, ...over });
       const history = given(scheduled, started, unknown);
       await history
@@ -161,13 +168,19 @@ suite('published: targets', (t) => {
         .when(settled({ outcome: 'failed', failure }))
         .gives({ 'target.failed': { ...ids, attempts: 1, failure, settledBy: by } });
       await history.when({ ...settled({ outcome: 'absent' }), at: at(50) }).gives({
-        'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(50), reason: 'proven_absent' },
+        'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(50), reason },
       });
     }
   });
 
   t('a retried target', async () => {
     const limited = target('TargetRateLimited', { ...claim, retryAt: at(15), failure });
+    await given(scheduled)
+      .when(target('TargetOverdue', { dueAt: at(0) }))
+      .gives({ 'target.overdue': { ...ids, attempts: 0, scheduledAt: at(0), retryAt: null } });
+    await given(scheduled, started, limited)
+      .when(target('TargetOverdue', { dueAt: at(15) }))
+      .gives({ 'target.overdue': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(15) } });
     for (const [by, reason] of [
       ['schedule', 'retry_time_reached'],
       ['retry', 'retry_requested'],
@@ -751,7 +764,7 @@ suite('published: the agency', (t) => {
   t('webhook endpoints: never their URL', async () => {
     const [id = ''] = uuids(1);
     const webhook = on('webhook', id);
-    const fields = { url: 'https://user:canary@example.com/', events: ['*'], description: null };
+    const fields = { url: 'https://user:canary@example.com/', events: ['*'], description: null, clientIds: null };
     const registered = webhook('WebhookRegistered', { ...fields, keyVersion: '1' });
     await given().when(registered).gives({});
     await given(registered)

@@ -40,12 +40,12 @@ import { suite } from '#test/support/suite.ts';
 
 const given = [
   ...['post.created', 'post.updated', 'post.scheduled', 'post.published', 'post.partially_published'],
-  ...['post.failed', 'post.canceled'],
+  ...['post.failed', 'post.canceled', 'post.revised', 'post.discarded'],
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
   ...['target.publishing', 'target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
   ...['target.schedule_mode_changed', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
-  ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'],
+  ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed', 'target.overdue'],
   ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined', 'media.deleted'],
   ...['media.variant.ready', 'media.variant.failed'],
   ...['account.connected', 'account.reauthorized', 'account.reauth_required', 'account.disconnected'],
@@ -321,11 +321,14 @@ suite('webhooks and state agree', (t) => {
         { type: 'RecordNativeUnknown', failure, reconcileAt: at(131) },
         { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'handed_over', nativeId: 'n2' } },
         { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'published', ...there } },
+        { type: 'RecordOverdue', now: at(2_000) },
+        { type: 'ObserveAbsence', askedAt: at(300), policy: { looks: 2, gapMs: 0 } },
         { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'absent', proof: true } },
         { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'failed', failure } },
         { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'published', ...there, externalId: null } },
       ),
       fc.uuid().map((commandId): TargetCommand => ({ type: 'Retry', commandId, now: at(100) })),
+      small.map((n): TargetCommand => ({ type: 'Revise', postRevision: 4 + n, time: null, now: at(140) })),
       fc.tuple(fc.uuid(), small).map(
         ([commandId, n]): TargetCommand => ({
           type: 'Reschedule',
@@ -356,15 +359,16 @@ suite('webhooks and state agree', (t) => {
       none: [],
       awaiting_approval: ['target.held'],
       pending: [
-        ...['target.scheduled', 'target.rescheduled', 'target.deferred', 'target.requeued'],
-        'target.schedule_mode_changed',
+        ...['target.scheduled', 'target.rescheduled', 'target.revised', 'target.deferred', 'target.requeued'],
+        ...['target.schedule_mode_changed', 'target.overdue'],
       ],
-      publishing: ['target.publishing'],
-      rate_limited: ['target.rate_limited'],
+      publishing: ['target.publishing', 'target.overdue'],
+      rate_limited: ['target.rate_limited', 'target.overdue'],
       outcome_unknown: ['target.outcome_unknown'],
       handed_to_platform: ['target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
       published: ['target.published'],
-      failed: ['target.failed'],
+      // Revised first, then requeued, in one append.
+      failed: ['target.failed', 'target.revised'],
       canceled: ['target.canceled'],
     };
     const seen = new Set<string>();
@@ -384,7 +388,7 @@ suite('webhooks and state agree', (t) => {
           deepEqual([data.targetId, data.postId, data.accountId], [targetId, postId, accountId]);
           if (data.attempts !== undefined) equal(data.attempts, after.common.attempts);
           if (data.scheduledAt !== undefined) equal(data.scheduledAt, after.common.dueAt);
-          if (data.retryAt !== undefined) equal('retryAt' in after && after.retryAt, data.retryAt);
+          if (data.retryAt !== undefined) equal('retryAt' in after && after.retryAt, data.retryAt, type);
           if (data.previousScheduledAt !== undefined) {
             equal(data.previousScheduledAt, before.status === 'none' ? null : before.common.dueAt);
           }
@@ -392,7 +396,7 @@ suite('webhooks and state agree', (t) => {
       }),
       { seed: seeded('target payloads').seed, numRuns: 1_000 },
     );
-    const never = ['target.held', 'target.released', 'target.revised'];
+    const never = ['target.held', 'target.released'];
     const after = ['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'];
     deepEqual(
       typesOfKind('target').filter((type) => !seen.has(type) && !after.includes(type)),
@@ -408,7 +412,11 @@ suite('webhooks and state agree', (t) => {
     const targets = names.map((targetId) => planned({ targetId, accountId: randomUUID(), clientId }));
     const written = { clientId, createdBy, body: postBody() };
     const schedule: PostCommand = { type: 'Schedule', commandId: 'c', ...written, plan: { number: 1, targets } };
-    const news: fc.Arbitrary<PostCommand> = fc
+    const revise = { type: 'Revise', body: postBody(), changed: [], times: null } as const;
+    const revised: fc.Arbitrary<PostCommand> = fc
+      .tuple(fc.uuid(), fc.subarray(names, { minLength: 1 }))
+      .map(([commandId, targetIds]) => ({ ...revise, commandId, targetIds }));
+    const outcomes: fc.Arbitrary<PostCommand> = fc
       .tuple(fc.constantFrom(...names), fc.integer({ min: 0, max: 12 }), small)
       .map(([targetId, targetRevision, which]): PostCommand => {
         const outcome = (['published', 'failed', 'canceled'] as const)[which];
@@ -421,6 +429,7 @@ suite('webhooks and state agree', (t) => {
           publishedAt: outcome === 'published' ? at(1) : null,
         };
       });
+    const news = fc.oneof({ weight: 6, arbitrary: outcomes }, revised);
     const seen = new Set<string>();
     fc.assert(
       fc.property(fc.array(news, { maxLength: 40 }), (all) => {
@@ -444,7 +453,8 @@ suite('webhooks and state agree', (t) => {
       }),
       { seed: seeded('post payloads').seed, numRuns: 1_000 },
     );
-    deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && type !== 'post.updated').sort());
+    const ofDrafts = ['post.updated', 'post.discarded'];
+    deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && !ofDrafts.includes(type)).sort());
   });
 
   t('a fold never changes an earlier subject in place', () => {

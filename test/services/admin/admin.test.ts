@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -13,6 +14,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
+import type { Variant } from '#schemas/post.ts';
 import { UsageError } from '#services/admin/context.ts';
 import { printed } from '#services/admin/print.ts';
 import { readCommand } from '#services/admin/usage.ts';
@@ -21,6 +23,7 @@ import { contextOf } from '#services/workflows/provision.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
+import { planned, postBody } from '#test/support/samples.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -480,9 +483,9 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       ...({ category: 'unknown', code: 'outcome_unknown', message: 'No answer.', platformCode: null } as const),
       ...({ platformMessage: null, retryable: true, actor: 'service', mediaId: null } as const),
     };
-    const unknownTarget = async (): Promise<string> => {
+    const unknownTarget = async (of = postId): Promise<string> => {
       const targetId = randomUUID();
-      const planned = {
+      const own = {
         ...({
           targetId,
           accountId,
@@ -495,13 +498,12 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
         ...({ jitterSeconds: 0, scheduleMode: 'managed', scheduleModeReason: null } as const),
       };
       const commands: readonly TargetCommand[] = [
-        { type: 'Schedule', planned, postId, postRevision: 0 },
+        { type: 'Schedule', planned: own, postId: of, postRevision: 0 },
         { type: 'Start', now: context.now },
         { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: context.now },
         { type: 'RecordUnknown', ...claim, failure, reconcileAt: context.now },
       ];
-      for (const command of commands)
-        await execute(store, target, targetId, command, context, { partitionKey: postId });
+      for (const command of commands) await execute(store, target, targetId, command, context, { partitionKey: of });
       return targetId;
     };
     const shownAs = async (id: string) =>
@@ -517,6 +519,23 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     await did(`target settle ${lost} failed --reason Nowhere`);
     const { status, failure: why } = await shownAs(lost);
     assert.deepEqual({ status, why: why.message }, { status: 'failed', why: 'Nowhere' });
+
+    // The comment of a post that was found out follows it, where the id of the post is known.
+    const commented = randomUUID();
+    const overrides = { firstComment: 'hi' };
+    const variant: Variant = { platform: 'x', contentOverride: null, mediaIdsOverride: null, overrides };
+    const written = { clientId, createdBy: context.actor, body: postBody({ variants: [variant] }) };
+    const plan = { number: 1, targets: [planned({ targetId: randomUUID(), accountId, clientId })] };
+    const scheduled = { type: 'Schedule', commandId: context.commandId, ...written, plan } as const;
+    await execute(store, post, commented, scheduled, context);
+    const ends = async (id: string) => (await store.readStream(`target-${id}`)).slice(-2).map(({ type }) => type);
+    const named = await unknownTarget(commented);
+    await did(`target settle ${named} published --external-id 43`);
+    assert.deepEqual(await ends(named), ['TargetOutcomeSettled', 'TargetFirstCommentScheduled']);
+    const nameless = await unknownTarget(commented);
+    await did(`target settle ${nameless} published`);
+    assert.deepEqual(await ends(nameless), ['TargetOutcomeSettled', 'TargetFirstCommentFailed']);
+    assert.equal((await ends(seen)).at(-1), 'TargetOutcomeSettled', 'it wants no comment');
 
     const again = await admin(`target settle ${seen} failed`);
     assert.equal(again.code, 1);

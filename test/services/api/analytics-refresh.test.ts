@@ -43,6 +43,13 @@ suite('a refresh over HTTP', (t) => {
     assert.equal((await world.anonymous.post(path, {})).status, 401);
   });
 
+  t('null for the accounts means that none are named', async () => {
+    const made = await console.post(path, { accountIds: null });
+    assert.equal(made.status, 200, made.text);
+    assert.equal(made.data.requested, 0);
+    assert.equal((await console.post(path, { accountIds: [] })).body.code, 'validation_failed');
+  });
+
   t('requests named accounts, each once, and answers how many', async () => {
     const [one, two] = [connected(clientId), connected(clientId)];
     await given(world, history(one, two), console).request('GET', '/agency').then(200, []);

@@ -499,11 +499,29 @@ suite('analytics over HTTP', (t) => {
   });
 
   t('best times: the slots of the week in the client’s zone, from the client’s published posts', async () => {
-    const prior = await other.get('/best-times?platform=linkedin');
+    const prior = await other.get('/best-times?platform=linkedin&limit=100');
     assert.equal(prior.status, 200, prior.text);
-    assert.equal(prior.rows.length, 168);
+    assert.equal(prior.rows.length, 100);
+    const { nextCursor } = prior.body.page ?? {};
+    const rest = await other.get(`/best-times?platform=linkedin&limit=100&cursor=${nextCursor}`);
+    assert.deepEqual([rest.rows.length, rest.body.page?.hasMore, rest.body.page?.nextCursor], [68, false, null]);
+    const week = [...prior.rows, ...rest.rows];
+    assert.equal(new Set(week.map(({ weekday, hour }) => `${weekday} ${hour}`)).size, 168);
+    const lifts = week.map(({ lift }) => Number(lift));
+    assert.deepEqual(
+      lifts,
+      [...lifts].sort((a, b) => b - a),
+    );
+    assert.equal((await other.get('/best-times?platform=linkedin')).rows.length, 25);
+    refused(await other.get(`/best-times?platform=x&cursor=${nextCursor}`), 400, 'invalid_cursor');
     assert.ok(prior.rows.every(({ basis, sampleSize }) => basis === 'prior' && sampleSize === 0));
-    assert.deepEqual([prior.rows[0]?.timezone, prior.body.page?.hasMore], ['Europe/Berlin', false]);
+    assert.deepEqual([prior.rows[0]?.timezone, prior.body.page?.hasMore], ['Europe/Berlin', true]);
+    /** Every slot of the week. */
+    const all = async (query: string, by = caller) => {
+      const first = await by.get(`/best-times?limit=100&${query}`);
+      const more = await by.get(`/best-times?limit=100&${query}&cursor=${first.body.page?.nextCursor}`);
+      return [...first.rows, ...more.rows];
+    };
     const tokyo = await caller.post('/clients', { name: 'Tokyo', type: 'brand', timezone: 'Asia/Tokyo' });
     await world.settled();
     // 40 days ago, hour by hour; 11 o'clock in Tokyo is 2 in UTC.
@@ -529,12 +547,12 @@ suite('analytics over HTTP', (t) => {
     });
     const young = row(tokyo.data.id, 'x', Date.now() - 6 * 86_400_000, 3, 9_000);
     await write('post_days', ...late, young);
-    const found = await caller.get(`/best-times?clientId=${tokyo.data.id}`);
+    const found = await caller.get(`/best-times?limit=100&clientId=${tokyo.data.id}`);
     const [top] = found.rows;
     assert.deepEqual([top?.hour, top?.timezone, top?.basis, top?.object], [11, 'Asia/Tokyo', 'observed', 'best_time']);
     assert.ok(Number(top?.sampleSize) >= 4 && Number(top?.lift) > 1.5);
     assert.equal(
-      found.rows.reduce((sum, { sampleSize }) => sum + Number(sampleSize), 0),
+      (await all(`clientId=${tokyo.data.id}`)).reduce((sum, { sampleSize }) => sum + Number(sampleSize), 0),
       90,
     );
     // Stories get less than the feed, which says nothing of their hour: 10 o'clock in Tokyo is 1 in UTC.
@@ -560,21 +578,20 @@ suite('analytics over HTTP', (t) => {
       ],
     );
     await write('post_days', ...(feed ?? []), ...(stories ?? []));
-    const apart = await caller.get(`/best-times?clientId=${kyoto.data.id}&platform=instagram`);
-    const assumed = await other.get('/best-times?platform=instagram');
-    const liftAt = (answer: typeof apart) =>
-      answer.rows.flatMap(({ weekday, hour, lift }) => (weekday === 3 && hour === 10 ? [Number(lift)] : []))[0] ?? 0;
+    const apart = await all(`clientId=${kyoto.data.id}&platform=instagram`);
+    const assumed = await all('platform=instagram', other);
+    const liftAt = (rows: typeof apart) =>
+      rows.flatMap(({ weekday, hour, lift }) => (weekday === 3 && hour === 10 ? [Number(lift)] : []))[0] ?? 0;
     assert.ok(Math.abs(Math.log(liftAt(apart) / liftAt(assumed))) < 0.05, `${liftAt(apart)}, ${liftAt(assumed)}`);
     assert.equal(
-      apart.rows.reduce((sum, { sampleSize }) => sum + Number(sampleSize), 0),
+      apart.reduce((sum, { sampleSize }) => sum + Number(sampleSize), 0),
       60,
     );
     const foreign = await other.get(`/best-times?clientId=${tokyo.data.id}`);
     const unknown = await other.get(`/best-times?clientId=${randomUUID()}`);
-    assert.deepEqual(foreign.rows, unknown.rows);
-    assert.ok(foreign.rows.every(({ basis }) => basis === 'prior'));
+    assert.deepEqual([foreign.status, foreign.rows, unknown.rows], [200, [], []]);
     refused(await caller.get('/best-times?platform=myspace'), 400, 'invalid_parameter');
-    refused(await caller.get('/best-times?limit=5'), 400, 'invalid_parameter');
+    refused(await caller.get('/best-times?limit=101'), 400, 'invalid_parameter');
   });
 
   t('an unavailable store: 503 with Retry-After for existing resources; other operations work', async () => {

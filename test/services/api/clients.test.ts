@@ -53,6 +53,32 @@ suite('clients over HTTP', (t) => {
     assert.deepEqual(made.data.rules, {});
   });
 
+  t('rules are kept whole; the one that the service applies must have a value that it knows', async () => {
+    const rules = { own: { deep: [1] }, unknownOutcome: 'retry_when_absent' };
+    const made = await owner.post('/clients', { ...brand('Ruled'), rules });
+    assert.deepEqual(made.data.rules, rules);
+    const { id } = made.data;
+    assert.deepEqual((await owner.patch(`/clients/${id}`, { rules: { unknownOutcome: 'hold', b: 1 } })).data.rules, {
+      unknownOutcome: 'hold',
+      b: 1,
+    });
+    const cleared = await owner.patch(`/clients/${id}`, { rules: { unknownOutcome: null, b: null } });
+    assert.deepEqual(cleared.data.rules, { b: null });
+    for (const unknownOutcome of ['retry', 1, {}]) {
+      for (const answer of [
+        await owner.patch(`/clients/${id}`, { rules: { unknownOutcome } }),
+        await owner.post('/clients', { ...brand('Refused'), rules: { unknownOutcome } }),
+      ]) {
+        assert.deepEqual([answer.status, answer.body.code], [422, 'validation_failed'], answer.text);
+        assert.deepEqual(
+          answer.body.errors?.map(({ path }) => path),
+          ['/rules/unknownOutcome'],
+        );
+      }
+    }
+    assert.deepEqual((await owner.get(`/clients/${id}`)).data.rules, { b: null });
+  });
+
   t('a repeat under the same key answers the client as it was created', async () => {
     const key = randomUUID();
     const first = await owner.post('/clients', brand('Replayed'), { key });

@@ -158,7 +158,7 @@ suite('shapes of the contract', (t) => {
 
   t('no request publishes null but a partial update, which null resets', () => {
     const updates = operationTable.filter(({ merge }) => merge === true).map(({ body }) => nameOf(body));
-    assert.deepEqual(updates, ['ClientUpdate', 'WebhookUpdate']);
+    assert.deepEqual(updates, ['ClientUpdate', 'PostRevise', 'WebhookUpdate']);
     const both = [...requested].filter((name) => !answered.has(name) && !updates.includes(name));
     const nullable = places.filter(
       ({ path, node }) =>

@@ -47,7 +47,9 @@ const filled = [
     `previewPost.${name}`,
     `updatePost.${name}`,
   ]),
-  ...['registerWebhook.description', 'updateWebhook.description', 'testWebhook.eventType'],
+  ...['coverFrameMs', 'coverMediaId', 'mediaAltTexts', 'thread'].map((name) => `revisePost.${name}`),
+  ...['thread.segments.content', 'thread.segments.mediaIds', 'variants.overrides'].map((name) => `revisePost.${name}`),
+  ...['registerWebhook.description', 'updateWebhook.clientIds', 'updateWebhook.description', 'testWebhook.eventType'],
 ];
 
 const filledIn = (schema: unknown, name: string): readonly string[] => {

@@ -654,7 +654,7 @@ suite('deleting an asset', (t) => {
         await world.settled();
         const holders = await openPostsWith(world.pool, testTwinIdOf(world.workspaceId), id, 10);
         if (made.status !== 200) refused(made, 422, 'validation_failed', ['/mediaIds/0']);
-        assert.deepEqual(holders, made.status === 200 ? [made.data.id] : []);
+        assert.deepEqual(holders, made.status === 200 ? [{ id: made.data.id, clientId: client.clientId }] : []);
         if (gone.status !== 200) refused(gone, 409, 'media_in_use');
         assert.ok(made.status === 200 || gone.status === 200);
       }

@@ -195,6 +195,37 @@ suite('posts with media', (t) => {
     refused(await by.patch(`/posts/${second.data.id}`, unknown), 422, 'validation_failed', ['/mediaIds/0']);
   });
 
+  t(
+    'a draft is not refused for what only its publication needs: a frame, a cover, a kind, a number of files',
+    async () => {
+      const draft = (more: object) => by.post('/posts', toX({ saveDraft: true, ...more }));
+      const [video, document] = [await ready('video'), await ready('document')];
+      const bodies = [
+        { coverFrameMs: 86_400_000, mediaIds: [video] },
+        { coverFrameMs: 86_400_000 },
+        { coverMediaId: video, mediaIds: [video] },
+        { mediaIds: [document] },
+        { mediaIds: [video, document], content: '' },
+        { content: '' },
+        { content: 'ä'.repeat(40_000) },
+        { targets: { mode: 'group', clientId: acme.clientId, platforms: ['pinterest'] } },
+        { targets: { mode: 'selection', accountIds: [randomUUID()] } },
+        { schedule: { type: 'at', scheduledAt: '2020-01-01T00:00:00Z' } },
+        { variants: [{ platform: 'tiktok', overrides: { privacyLevel: 'NOBODY' } }] },
+      ];
+      for (const more of bodies) {
+        const made = await draft(more);
+        assert.equal(made.status, 200, made.text);
+        assert.deepEqual([made.data.status, made.data.targets], ['draft', []]);
+        const { clientId: _client, saveDraft: _draft, ...replacement } = toX(more) as Record<string, unknown>;
+        const replaced = await by.patch(`/posts/${made.data.id}`, replacement);
+        assert.equal(replaced.status, 200, replaced.text);
+      }
+      const cover = await draft({ coverMediaId: video, mediaIds: [video] });
+      refused(await by.post(`/posts/${cover.data.id}/publish`, {}), 422, 'validation_failed', ['/coverMediaId']);
+    },
+  );
+
   t('a caller that received media.ready may compose at once, however far behind the read models are', async () => {
     const lock = await world.pool.connect();
     try {

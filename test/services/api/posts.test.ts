@@ -238,6 +238,60 @@ suite('posts over HTTP', (t) => {
     }
   });
 
+  t('platforms beside another selection than a group: a warning, on the draft and when it is published', async () => {
+    const { x = '' } = all.accounts;
+    const beside = (mode: string) => ({ mode, accountIds: [x], platforms: ['bluesky', 'bluesky'] });
+    const codesOf = ({ body }: Answered) =>
+      (body.meta as { readonly warnings?: readonly { readonly code: string; readonly id: string }[] }).warnings?.map(
+        ({ code, id }) => [code, id],
+      );
+    for (const mode of ['selection', 'accounts']) {
+      const key = randomUUID();
+      const body = all.body({ targets: beside(mode) });
+      const made = await tester.post('/posts', body, { key });
+      assert.deepEqual(
+        targetsOf(made).map(({ platform }) => platform),
+        ['x'],
+        made.text,
+      );
+      assert.deepEqual(codesOf(made), [['platforms_ignored', made.data.id]]);
+      assert.deepEqual(made.data.targetSelection, { ...beside(mode), clientId: null, platforms: ['bluesky'] });
+      const again = await tester.post('/posts', body, { key });
+      assert.deepEqual(codesOf(again), codesOf(made));
+    }
+    const draft = await create({ targets: beside('selection'), saveDraft: true });
+    const warned = [['platforms_ignored', draft.data.id]];
+    assert.deepEqual(codesOf(draft), warned);
+    const { clientId: _, ...replaced } = all.body({ targets: beside('accounts') });
+    assert.deepEqual(codesOf(await tester.patch(`/posts/${draft.data.id}`, replaced)), warned);
+    assert.deepEqual(codesOf(await tester.post(`/posts/${draft.data.id}/publish`, {})), warned);
+    assert.equal(codesOf(await create({ targets: { mode: 'selection', accountIds: [x] } })), undefined);
+    const group = { mode: 'group', clientId: all.clientId, platforms: ['x'] };
+    assert.equal(codesOf(await create({ targets: group })), undefined);
+  });
+
+  t('members of another schedule type are ignored, whatever they hold', async () => {
+    const nothing = { scheduledAt: null, scheduledLocal: null, from: null, to: null, spreadMinutes: null };
+    const soon = { scheduledLocal: 'tonight', from: 7, to: { deep: [1] }, spreadMinutes: 5 };
+    const now = await tester.post('/posts', all.body({ schedule: { type: 'now', scheduledAt: 'soon', ...soon } }));
+    assert.equal(now.status, 200, now.text);
+    assert.deepEqual(now.data.schedule, { ...nothing, type: 'now', spreadMinutes: 5 });
+    const at = tomorrow();
+    const draft = { saveDraft: true, schedule: { type: 'at', scheduledAt: at, from: 'soon', to: null } };
+    const saved = await tester.post('/posts', all.body(draft));
+    assert.deepEqual(saved.data.schedule, { ...nothing, type: 'at', scheduledAt: at });
+    const path = `/posts/${saved.data.id}/publish`;
+    const published = await tester.post(path, { schedule: { type: 'now', scheduledAt: 'soon' } });
+    assert.equal(published.status, 200, published.text);
+    for (const [schedule, paths] of [
+      [{ type: 'at', scheduledAt: 'soon', from: 'soon' }, ['/schedule/scheduledAt']],
+      [{ type: 'range', from: at, to: 'soon', scheduledAt: 'soon' }, ['/schedule/to']],
+      [{ type: 'later', scheduledAt: 'soon' }, ['/schedule/type']],
+    ] as const) {
+      refused(await tester.post('/posts', all.body({ schedule })), 422, 'validation_failed', paths);
+    }
+  });
+
   t('accounts of several clients, of the wrong client, disconnected; archived clients; approvals', async () => {
     const other = await composer(world, ['x']);
     const both = [all.accounts.x, other.accounts.x, other.accounts.x];

@@ -64,6 +64,7 @@ suite('webhook endpoints', (t) => {
       events: ['post.*', '*'],
       active: true,
       description: 'ours',
+      clientIds: null,
       disabledReason: null,
       secretHint: secret.slice(-4),
       secrets: [{ createdAt, expiresAt: null }],
@@ -86,6 +87,34 @@ suite('webhook endpoints', (t) => {
     assert.ok(!world.lines.join('').includes(secret.slice(6)), 'the secret is logged');
   });
 
+  t('is limited to clients of its workspace, and free of the limit again', async () => {
+    const made = await owner.post('/clients', { name: `Limit ${randomUUID()}`, type: 'brand' });
+    const other = (await world.agency('Foreign')).owner;
+    const foreign = (await other.post('/clients', { name: 'Foreign', type: 'brand' })).data.id;
+    const { id } = made.data;
+    const one = await register({ clientIds: [id, id] });
+    assert.deepEqual(one.data.clientIds, [id]);
+    const path = `/webhooks/${one.data.id}`;
+    assert.deepEqual((await owner.get(path)).data.clientIds, [id]);
+    for (const strange of [foreign, randomUUID()]) {
+      const refused = [
+        await owner.post('/webhooks', { url, events: ['*'], clientIds: [id, strange] }),
+        await owner.patch(path, { clientIds: [id, strange] }),
+      ];
+      for (const { status, body } of refused) {
+        assert.equal(status, 422);
+        assert.deepEqual(
+          body.errors?.map(({ path, code }) => [path, code]),
+          [['/clientIds/1', 'unknown_id']],
+        );
+      }
+    }
+    for (const clientIds of [[], 'all', Array(101).fill(id)])
+      assert.equal((await owner.patch(path, { clientIds })).status, 422);
+    assert.deepEqual((await owner.patch(path, { description: 'still' })).data.clientIds, [id]);
+    assert.equal((await owner.patch(path, { clientIds: null })).data.clientIds, null);
+  });
+
   t('a repeat shows the same secret for a day; then, and of a deleted endpoint, none', async () => {
     const key = randomUUID();
     const first = await register({}, { key });
@@ -106,7 +135,14 @@ suite('webhook endpoints', (t) => {
 
   /** Registered as before there was a limit: nothing but their events. */
   const registered = async (workspaceId: string, count: number): Promise<readonly string[]> => {
-    const command = { type: 'Register' as const, url, events: ['*'], description: null, keyVersion: 'v1' };
+    const command = {
+      type: 'Register' as const,
+      url,
+      events: ['*'],
+      description: null,
+      clientIds: null,
+      keyVersion: 'v1',
+    };
     const ids = Array.from({ length: count }, () => randomUUID());
     await Promise.all(
       ids.map((id) => execute(world.store, webhook, id, command, contextOf(world.operator, workspaceId))),

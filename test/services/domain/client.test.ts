@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { bearsName, client } from '#domain/client.ts';
+import { bearsName, client, retriesWhenAbsent } from '#domain/client.ts';
 import type { ClientEvent } from '#schemas/client.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { clientFields } from '#test/support/samples.ts';
@@ -28,6 +28,20 @@ suite('client', (t) => {
       .when({ type: 'Update', changes: { ...clientFields } })
       .then([]);
     given([created]).when({ type: 'Update', changes: {} }).then([]);
+  });
+
+  t('only the exact rule of a live client lets a target with an unknown outcome be tried again', () => {
+    const withRule = (unknownOutcome: unknown) =>
+      state([{ type: 'ClientCreated', data: { ...clientFields, rules: { unknownOutcome } } }]);
+    equal(retriesWhenAbsent(withRule('retry_when_absent')), true);
+    for (const other of ['hold', 'RETRY_WHEN_ABSENT', true, null, undefined]) {
+      equal(retriesWhenAbsent(withRule(other)), false);
+    }
+    equal(retriesWhenAbsent(state([created])), false);
+    equal(retriesWhenAbsent(state([])), false);
+    const rules = { unknownOutcome: 'retry_when_absent' };
+    equal(retriesWhenAbsent(state([created, { type: 'ClientUpdated', data: { rules } }])), true);
+    equal(retriesWhenAbsent(state([created, { type: 'ClientUpdated', data: { rules } }, archived])), false);
   });
 
   t('changes no more once archived, and is archived once', () => {

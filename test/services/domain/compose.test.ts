@@ -1,6 +1,7 @@
 import { deepEqual } from 'node:assert/strict';
 import {
   bodyIssues,
+  draftMediaIssues,
   emptyIssues,
   gateIssues,
   mediaIssues,
@@ -213,6 +214,30 @@ suite('media that a body names', (t) => {
     deepEqual(grouped(text, [other], assets), { ...fine, notInClient: ['/mediaIds/0'] }, 'a variant of the text alone');
     deepEqual(grouped(cover, [other], assets), { ...fine, notInClient: ['/coverMediaId'] });
     deepEqual(grouped(cover, [{ ...other, platform: 'x' }], assets), fine, 'X takes no cover');
+  });
+
+  t('of a draft must be known, and be the client’s own or everybody’s; nothing is said of what a network takes', () => {
+    const waiting = asset({ status: 'transcoding', publishable: false, probe: null });
+    const all = known(Object.fromEntries([...'abcdefg'].map((id) => [id, waiting])));
+    deepEqual(draftMediaIssues(everywhere, 'acme', all), { invalid: [], notInClient: [] });
+    deepEqual(paths(draftMediaIssues(everywhere, 'acme', known({})).invalid), places);
+    deepEqual(draftMediaIssues(postBody({ mediaIds: ['a'] }), 'acme', known({})).invalid, [
+      { path: '/mediaIds/0', code: 'unknown_id', message: 'is not known' },
+    ]);
+    const mixed = known({ ours: asset({ clientId: 'acme' }), theirs: asset({ clientId: 'zebra' }), v: clip() });
+    deepEqual(draftMediaIssues(postBody({ mediaIds: ['ours', 'theirs'] }), 'acme', mixed), {
+      invalid: [],
+      notInClient: [
+        {
+          path: '/mediaIds/1',
+          code: 'media_not_in_client',
+          message: 'belongs to another client than the post goes to',
+          mediaId: 'theirs',
+        },
+      ],
+    });
+    const film = postBody({ mediaIds: ['v'], coverMediaId: 'v', coverFrameMs: 70_000 });
+    deepEqual(draftMediaIssues(film, 'acme', mixed), { invalid: [], notInClient: [] });
   });
 
   t('of a thread are checked on X and Threads, those of the post on other networks', () => {

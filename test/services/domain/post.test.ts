@@ -279,7 +279,7 @@ suite('post', (t) => {
   t('events that do not fit are ignored', () => {
     const replaced: PostEvent = { type: 'DraftReplaced', data: { body: { ...body, content: 'other' } } };
     deepEqual(state([scheduled, replaced]), state([scheduled]));
-    for (const event of [replaced, settled('a', 'failed'), intent('a'), saidPartial]) {
+    for (const event of [replaced, discarded, settled('a', 'failed'), intent('a'), revised('a'), saidPartial]) {
       deepEqual(state([event]), post.initial);
     }
     deepEqual(state([drafted, settled('a', 'failed')]), state([drafted]));

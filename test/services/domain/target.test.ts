@@ -101,7 +101,7 @@ suite('target', (t) => {
       retryAt: null,
       common: {
         ...planned,
-        ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0 },
+        ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0, overdue: false },
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [] },
       },
     });
@@ -588,6 +588,105 @@ suite('target', (t) => {
     deepEqual(found.status === 'published' && [found.externalId, found.publishedAt], ['e1', at(101)]);
     const nameless = settled({ ...none, outcome: 'published' });
     deepEqual(nameless.status === 'published' && [nameless.externalId, nameless.publishedAt], ['', at(0)]);
+  });
+
+  t('after the looks of the policy, far enough apart, an absent post is tried again', () => {
+    const looks = { looks: 3, gapMs: 60_000 };
+    const look = (seconds: number, policy = looks): TargetCommand => ({
+      type: 'ObserveAbsence',
+      askedAt: at(seconds),
+      policy,
+    });
+    const seen = (seconds: number): TargetEvent => ({
+      type: 'TargetAbsenceObserved',
+      data: { ...claim, observedAt: at(seconds) },
+    });
+    const settled: TargetEvent = { type: 'TargetOutcomeSettled', data: { ...absent.data, by: 'policy' } };
+    given(open)
+      .when(look(200))
+      .then([seen(200)]);
+    given([...open, seen(200)])
+      .when(look(259.999))
+      .then([]);
+    given([...open, seen(200)])
+      .when(look(260))
+      .then([seen(260)]);
+    given([...open, seen(200), seen(260)])
+      .when(look(319))
+      .then([]);
+    given([...open, seen(200), seen(260)])
+      .when(look(320))
+      .then([settled], { again: 'target_not_unknown' });
+    given(open)
+      .when(look(200, { looks: 1, gapMs: 0 }))
+      .then([settled], { again: 'target_not_unknown' });
+    refusedIn(except('outcome_unknown'), look(200), 'target_not_unknown');
+    given([]).when(look(200)).refused('not_found');
+    const again = state([...open, seen(200), seen(260), { ...settled, at: at(321) } as Given<TargetEvent>]);
+    deepEqual(again.status === 'pending' && [again.retryAt, again.common.checkpoints.length], [at(321), 1]);
+    // A takeover number names the worker that holds the boundary, as in every other event of the attempt.
+    given([...crossed, takenOver, { ...unknown, data: { ...unknown.data, takeover: 1 } } as TargetEvent])
+      .when(look(200))
+      .then([{ type: 'TargetAbsenceObserved', data: { attempt: 1, takeover: 1, observedAt: at(200) } }]);
+    // Found in between, it is published; a second unknown outcome begins to count anew.
+    given([...open, seen(200), seen(260)])
+      .when({ type: 'Settle', now: at(320), by: 'reconcile', outcome: { kind: 'published', ...there } })
+      .then([{ type: 'TargetOutcomeSettled', data: { ...absent.data, ...there, outcome: 'published' } }], {
+        again: 'target_not_unknown',
+      });
+    const second = { attempt: 2, takeover: 0 };
+    given([
+      ...[...open, seen(200), seen(260), settled],
+      { type: 'TargetPublishStarted', data: second },
+      { ...boundary, data: { ...boundary.data, ...second } },
+      { type: 'TargetOutcomeUnknown', data: { ...second, failure, reconcileAt: at(131) } },
+    ])
+      .when(look(320))
+      .then([{ type: 'TargetAbsenceObserved', data: { ...second, observedAt: at(320) } }]);
+    for (const events of except('outcome_unknown')) deepEqual(state([...events, seen(200)]), state(events));
+  });
+
+  t('is overdue once fifteen minutes after its attempt was due, until a person moves or retries it', () => {
+    const told = (dueAt: string): TargetEvent => ({ type: 'TargetOverdue', data: { dueAt } });
+    const ask = (seconds: number): TargetCommand => ({ type: 'RecordOverdue', now: at(seconds) });
+    const waits: readonly (readonly [readonly TargetEvent[], number])[] = [
+      [[scheduled], 100],
+      [claimed, 100],
+      [crossed, 100],
+      [[...claimed, deferred], 131],
+      [[...claimed, limited(at(200))], 200],
+      [[...claimed, failed, requeued('retry', at(150))], 150],
+      [[...claimed, deferred, { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } }], 131],
+    ];
+    for (const [events, due] of waits) {
+      given(events)
+        .when(ask(due + 899.999))
+        .then([]);
+      given(events)
+        .when(ask(due + 900))
+        .then([told(at(due))]);
+      const late = state([...events, told(at(due))]);
+      equal(late.status !== 'none' && late.common.overdue, true);
+      deepEqual({ ...late, common: {} }, { ...state(events), common: {} });
+    }
+    for (const events of except('pending', 'publishing', 'rate_limited')) given(events).when(ask(9_999)).then([]);
+    given([]).when(ask(9_999)).refused('not_found');
+    // The service itself tries again: nothing new to tell.
+    const again = [...claimed, told(at(100)), limited(at(200)), requeued('schedule', at(200))];
+    given(again).when(ask(9_999)).then([]);
+    const time = { dueAt: at(500), scheduledLocal: null, jitterSeconds: 0 };
+    const planned = { timezone: 'UTC', scheduleMode: 'managed', scheduleModeReason: null } as const;
+    const anew: readonly TargetEvent[] = [
+      { type: 'TargetRescheduled', data: time },
+      { type: 'TargetRevised', data: { ...time, ...planned, postRevision: 7 } },
+      { type: 'TargetReleased', data: { postRevision: 7, dueAt: at(500) } },
+      requeued('retry', at(500)),
+    ];
+    for (const event of anew) {
+      given([...claimed, told(at(100)), limited(at(200)), event])
+        .when(ask(1_400))
+        .then([told(at(500))]);
+    }
   });
 
   t('a person settles a target that is no thread without naming a segment', () => {

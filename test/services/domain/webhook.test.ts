@@ -6,7 +6,7 @@ import { suite } from '#test/support/suite.ts';
 
 const { given, state } = deciding(webhook);
 
-const fields = { url: 'https://hooks.example/in', events: ['post.*'], description: null };
+const fields = { url: 'https://hooks.example/in', events: ['post.*'], description: null, clientIds: null };
 const registered: WebhookEvent = { type: 'WebhookRegistered', data: { ...fields, keyVersion: 'v1' } };
 const updated = (data: Extract<WebhookEvent, { type: 'WebhookUpdated' }>['data']): WebhookEvent => ({
   type: 'WebhookUpdated',
@@ -55,6 +55,22 @@ suite('webhook', (t) => {
       .then([updated({ events: ['*', 'post.*'] })]);
     given([registered]).when({ type: 'Update', changes: {} }).then([]);
     equal(live([registered, updated({ url: 'https://b.example/' })]).url, 'https://b.example/');
+  });
+
+  t('is limited to each of its clients once; null lifts the limit', () => {
+    given([])
+      .when({ type: 'Register', ...fields, clientIds: ['a', 'b', 'a'], keyVersion: 'v1' })
+      .then([{ type: 'WebhookRegistered', data: { ...fields, clientIds: ['a', 'b'], keyVersion: 'v1' } }]);
+    given([registered])
+      .when({ type: 'Update', changes: { clientIds: ['a', 'a'] } })
+      .then([updated({ clientIds: ['a'] })]);
+    given([registered, updated({ clientIds: ['a'] })])
+      .when({ type: 'Update', changes: { clientIds: ['a'], description: null } })
+      .then([]);
+    given([registered, updated({ clientIds: ['a'] })])
+      .when({ type: 'Update', changes: { clientIds: null } })
+      .then([updated({ clientIds: null })]);
+    deepEqual(live([registered, updated({ clientIds: ['a'] })]).clientIds, ['a']);
   });
 
   t('is turned off and on by a person, together with other changes', () => {

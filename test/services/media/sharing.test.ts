@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import sharp from 'sharp';
+import { post } from '#domain/post.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { Cores } from '#services/media/cores.ts';
 import { clearOffers } from '#services/media/offers.ts';
 import { readyClip } from '#test/support/clip.ts';
@@ -88,6 +90,29 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
     });
     const story = await world.story(id);
     assert.equal(story.filter((one) => one === 'MediaRenditionsRequested').length, 1, story.join(' '));
+    await worker.stop();
+  });
+
+  t('renditions that a revision needs are requested for the networks of the targets that it names', async () => {
+    const { posts } = world;
+    const worker = await world.start();
+    const { id } = await readyClip(posts.store, posts.workspaceId, posts.blobs, { needs: [] });
+    const clientId = await posts.client();
+    const accounts = [await posts.connect(clientId, 'threads'), await posts.connect(clientId, 'x')];
+    const { postId, targetIds } = await posts.schedule(accounts, { dueAt: Date.now() + 86_400_000 });
+    const { state } = await posts.store.load(post, postId);
+    assert.ok(state.status === 'live');
+    const body = { ...state.body, mediaIds: [id] };
+    const named = { changed: ['mediaIds'], targetIds: targetIds.slice(0, 1), times: null };
+    const revise = { type: 'Revise', commandId: randomUUID(), body, ...named } as const;
+    await execute(posts.store, post, postId, revise, posts.context());
+    await until('the rendition', async () => {
+      const asset = await world.state(id);
+      const status = asset.status === 'transcoded' ? asset.needs.get('threads/feed')?.status : undefined;
+      return status === 'ready' || status === 'fits';
+    });
+    const asset = await world.state(id);
+    assert.ok(asset.status === 'transcoded' && !asset.needs.has('x/feed'), 'x is not revised');
     await worker.stop();
   });
 

@@ -13,7 +13,8 @@ import { cleanUpDisconnected } from '#services/outcomes/disconnected.ts';
 import { sweepMetrics } from '#services/outcomes/metrics.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { Resting } from '#services/outcomes/resting.ts';
-import { type SweptKind, sweep } from '#services/outcomes/sweeper.ts';
+import type { SweptKind } from '#services/outcomes/rounds.ts';
+import { sweep } from '#services/outcomes/sweeper.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -323,6 +324,46 @@ suite('outcomes', (t) => {
     assert.equal(await sweep(deps, new AbortController().signal), 0);
   });
 
+  t(
+    'the sweep completes a revise that died before its targets; a failed post is open again, and ends again',
+    async () => {
+      const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
+      const [failing = '', canceled = '', other = ''] = targetIds;
+      const running = world.outcomes(200);
+      const start = { type: 'Start', now: new Date(later() + 1).toISOString() } as const;
+      const claim = { attempt: 1, takeover: 0 };
+      await act(postId, failing, start);
+      await act(postId, failing, { type: 'RecordFailed', ...claim, failure });
+      await act(postId, canceled, {
+        type: 'Cancel',
+        reason: 'requested',
+        postRevision: null,
+        now: new Date().toISOString(),
+      });
+      await act(postId, other, start);
+      await act(postId, other, { type: 'RecordFailed', ...claim, failure });
+      await is(postId, 'failed');
+      const { state } = await world.store.load(post, postId);
+      assert.ok(state.status === 'live');
+      const body = { ...state.body, content: 'newer' };
+      const named = { changed: ['content'], targetIds: [failing, canceled, other], times: null };
+      const revise = { type: 'Revise', commandId: randomUUID(), body, ...named } as const;
+      await execute(world.store, post, postId, revise, world.context());
+      assert.equal(await postStatus(postId), 'scheduled');
+      await world.all([failing, other], 'pending');
+      await until('the skip is recorded', async () =>
+        (await world.story(`post-${postId}`)).includes('PostTargetsSkipped'),
+      );
+      for (const id of [failing, other]) await publish(postId, id);
+      await is(postId, 'published');
+      await running.stop();
+      const wholes = (await world.story(`post-${postId}`)).filter((type) =>
+        /^Post(Published|Failed|Partially)/.test(type),
+      );
+      assert.deepEqual(wholes, ['PostFailed', 'PostPublished']);
+    },
+  );
+
   t('one bad post delays no other: it is counted and retried after ever longer pauses', async () => {
     const [bad, good] = [
       await world.schedule(accounts, { dueAt: later(), fan: false }),
@@ -347,7 +388,7 @@ suite('outcomes', (t) => {
     let now = 0;
     const [failed, resting] = [[] as string[], new Resting(() => now)];
     const registry = createRegistry('test');
-    const count = sweepMetrics(registry, world.pool);
+    const count = sweepMetrics(registry, world.pool).onFailure;
     const onFailure = (kind: SweptKind) => {
       failed.push(kind);
       count(kind);

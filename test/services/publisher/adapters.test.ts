@@ -34,6 +34,7 @@ const adapter = (
   boundaryDeadlineMs: 400,
   settleWindowMs: () => 60_000,
   absenceIsProof: () => false,
+  listsOwnPosts: () => false,
   publish,
   reconcile: async () => ({ kind: 'absent' }),
   comment: async () => ({ kind: 'posted', externalId: 'c' }),

@@ -96,7 +96,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
   };
 
   t('follow the post once on each network that takes them, and are ignored on the others', async () => {
-    const publisher = world.publisher();
+    const publisher = world.publisher({ leaseTtlMs: 10_000, boundaryDeadlineMs: 5_000 });
     const accounts: Account[] = [];
     for (const platform of platforms) accounts.push(await world.connect(clientId, platform));
     const variants = platforms.map((platform) => told(platform, `first on ${platform}`));
@@ -291,6 +291,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
       boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
       settleWindowMs: (platform) => world.sandbox.settleWindowMs(platform),
       absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
+      listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
       publish: (...asked) => world.sandbox.publish(...asked),
       reconcile: (...asked) => world.sandbox.reconcile(...asked),
       comment,
@@ -330,6 +331,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
       boundaryDeadlineMs: 20_000,
       settleWindowMs: () => 0,
       absenceIsProof: () => false,
+      listsOwnPosts: () => false,
       publish: async (_request, steps) => {
         await steps.boundary({});
         return { kind: 'published', externalId: 'e', permalink: null, publishedAt: new Date().toISOString() };
@@ -362,6 +364,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
       boundaryDeadlineMs: 1,
       settleWindowMs: () => 0,
       absenceIsProof: () => false,
+      listsOwnPosts: () => false,
       publish: async () => ({ kind: 'failed', failure }),
       reconcile: async () => ({ kind: 'undecided' }),
       comment: async () => {

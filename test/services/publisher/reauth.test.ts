@@ -37,6 +37,7 @@ suite('publisher and accounts that lapse', (t) => {
       boundaryDeadlineMs: 400,
       settleWindowMs: () => 60_000,
       absenceIsProof: () => false,
+      listsOwnPosts: () => false,
       reconcile: async () => ({ kind: 'absent' }),
       comment: async () => ({ kind: 'unknown', failure }),
       publish: async () => {

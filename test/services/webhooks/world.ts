@@ -143,6 +143,7 @@ export class SenderWorld {
       url,
       events: ['client.*'],
       description: null,
+      clientIds: null,
       keyVersion: 'v1',
     };
     await this.webhooks.act(id, command, { workspaceId });
@@ -196,6 +197,7 @@ export class SenderWorld {
         type: 'client.created',
         position,
         lane: 'workspace-1',
+        clientId: null,
         body: Buffer.from(JSON.stringify(envelope)),
         deliveries: ids.map((endpointId) => ({
           id: deliveryIdOf(messageId, endpointId, replayId ?? ''),

@@ -30,6 +30,7 @@ export const bluesky: NetworkRules = {
     handle: 'record_key',
     absenceIsProof: true,
     readsBack: 'own_posts',
+    listsOwnPosts: true,
     settleWindowMs: 600_000,
     permalinks: ['https://bsky.app/profile/{account}/post/{code}'],
   },

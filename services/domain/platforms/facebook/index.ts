@@ -29,6 +29,7 @@ export const facebook: NetworkRules = {
     handle: 'container',
     absenceIsProof: false,
     readsBack: 'own_posts',
+    listsOwnPosts: true,
     settleWindowMs: 900_000,
     permalinks: ['https://www.facebook.com/{id}'],
   },

@@ -10,7 +10,6 @@ import {
   type Counted,
   count,
   derived,
-  type FigureSource,
   first,
   minutesOf,
   ofVideo,
@@ -51,7 +50,6 @@ const all: PostTable = {
   shares: orZero(count('post.shares.count'), 'post'),
   clicks: insight('post_clicks'),
   clicksByType: insightCounts('post_clicks_by_type'),
-  linkClicks: linkClicks(),
   permalink: url('post.permalink_url'),
   reactionsByType: renamed(insightObject('post_reactions_by_type_total'), {
     like: 'like',
@@ -95,17 +93,6 @@ export const insights: InsightsTable = {
   // Facebook dropped age and gender in 2024.
   demographics: derived('page_follows_country, page_follows_city', demographicsOf),
 };
-
-function linkClicks(): FigureSource<number> {
-  return {
-    ...insight('post_clicks_by_type'),
-    name: 'post_clicks_by_type.link clicks',
-    read: (raw) => {
-      const reported = insightCounts('post_clicks_by_type').read(raw);
-      return reported === null || reported === undefined ? reported : reported['link clicks'];
-    },
-  };
-}
 
 function demographicsOf(raw: unknown): Record<string, Counted> | undefined {
   const found = (['country', 'city'] as const).flatMap((dimension) => {

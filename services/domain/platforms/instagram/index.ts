@@ -31,6 +31,7 @@ export const instagram: NetworkRules = {
     handle: 'container',
     absenceIsProof: true,
     readsBack: 'own_posts',
+    listsOwnPosts: true,
     settleWindowMs: 600_000,
     permalinks: ['https://www.instagram.com/p/{code}/'],
   },

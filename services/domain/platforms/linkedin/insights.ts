@@ -17,6 +17,7 @@ import {
   type FigureSource,
   first,
   items,
+  mapped,
   minutesOf,
   ofVideo,
   orNull,
@@ -95,7 +96,7 @@ export const insights: InsightsTable = {
     shares: first(ofMember('RESHARE'), ofShare('shareCount')),
     saves: memberOnly('POST_SAVE'),
     clicks: organizationOnly(ofShare('clickCount')),
-    linkClicks: memberOnly('LINK_CLICKS'),
+    clicksByType: mapped(memberOnly('LINK_CLICKS'), (LINK_CLICKS) => ({ LINK_CLICKS })),
     follows: memberOnly('FOLLOWER_GAINED_FROM_CONTENT'),
     profileVisits: memberOnly('PROFILE_VIEW_FROM_CONTENT'),
     videoViews: ofVideo(

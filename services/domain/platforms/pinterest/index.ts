@@ -26,6 +26,7 @@ export const pinterest: NetworkRules = {
     handle: 'none',
     absenceIsProof: false,
     readsBack: 'own_posts',
+    listsOwnPosts: true,
     settleWindowMs: 600_000,
     permalinks: ['https://www.pinterest.com/pin/{id}/'],
   },

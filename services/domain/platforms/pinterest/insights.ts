@@ -21,7 +21,6 @@ export const insights: InsightsTable = {
     comments: first(lifetime('TOTAL_COMMENTS'), ofPin('comment')),
     saves: since('SAVE'),
     clicks: closeups,
-    linkClicks: outbound,
     clicksByType: derived('PIN_CLICK, OUTBOUND_CLICK', (raw) => {
       const pin_click = closeups.read(raw);
       const outbound_click = outbound.read(raw);

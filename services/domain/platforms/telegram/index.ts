@@ -33,6 +33,7 @@ export const telegram: NetworkRules = {
     handle: 'none',
     absenceIsProof: false,
     readsBack: 'evidence',
+    listsOwnPosts: false,
     settleWindowMs: 600_000,
     permalinks: ['https://t.me/{username}/{code}', 'https://t.me/c/{account}/{code}'],
   },

@@ -30,6 +30,7 @@ export const threads: NetworkRules = {
     handle: 'container',
     absenceIsProof: true,
     readsBack: 'own_posts',
+    listsOwnPosts: true,
     settleWindowMs: 600_000,
     permalinks: ['https://www.threads.com/@{username}/post/{code}'],
   },

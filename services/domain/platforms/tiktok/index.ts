@@ -18,7 +18,7 @@ export const tiktok: NetworkRules = {
     native: false,
     textOnly: false,
     altText: false,
-    cover: true,
+    cover: false,
     aiLabel: true,
   },
   nativeWindow: null,
@@ -28,6 +28,8 @@ export const tiktok: NetworkRules = {
     handle: 'upload',
     absenceIsProof: false,
     readsBack: 'own_posts',
+    // Its list has public videos only.
+    listsOwnPosts: false,
     settleWindowMs: 3_600_000,
     permalinks: ['https://www.tiktok.com/@{username}/video/{id}'],
   },

@@ -56,4 +56,6 @@ export const media: NetworkMedia = {
     { use: 'feed', kinds: ['image'], min: 1, max: 35 },
   ],
   files,
+  // "video_cover_timestamp_ms" ("Direct Post"); it takes no picture as a cover.
+  coverFrame: true,
 };

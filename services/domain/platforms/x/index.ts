@@ -27,6 +27,7 @@ export const x: NetworkRules = {
     handle: 'none',
     absenceIsProof: false,
     readsBack: 'own_posts',
+    listsOwnPosts: true,
     settleWindowMs: 600_000,
     permalinks: ['https://x.com/{username}/status/{id}', 'https://x.com/i/web/status/{id}'],
   },

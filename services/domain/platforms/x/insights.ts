@@ -58,6 +58,7 @@ export const insights: InsightsTable = {
     shares: digits('analytics.shares'),
     saves: count('data.public_metrics.bookmark_count'),
     clicks: count('data.non_public_metrics.url_link_clicks'),
+    follows: digits('analytics.follows'),
     profileVisits: digits('analytics.user_profile_clicks'),
     totalInteractions: count('data.non_public_metrics.engagements'),
     reposts: first(count('data.public_metrics.retweet_count'), count('data.public_metrics.repost_count')),
@@ -82,8 +83,6 @@ export const insights: InsightsTable = {
     watchTimeMinutes: ofVideo(minutesOf(watched)),
     avgViewDurationSeconds: ofVideo(mapped(secondsEach, Math.floor)),
     avgViewPercentage: ofVideo(both(secondsEach, durations, share)),
-    subscribersGained: digits('analytics.follows'),
-    subscribersLost: digits('analytics.unfollows'),
     audienceRetention: ofVideo(
       derived(quarters.join(', '), (raw) => {
         const played = quarters.map((name) => digits(`media_analytics.${name}`).read(raw));

@@ -36,6 +36,7 @@ export const youtube: NetworkRules = {
     handle: 'upload',
     absenceIsProof: true,
     readsBack: 'own_posts',
+    listsOwnPosts: true,
     settleWindowMs: 600_000,
     permalinks: ['https://www.youtube.com/watch?v={id}'],
   },

@@ -1,5 +1,15 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { capabilities, failureCodes, gate, publishCheck, rules, titleFor } from '#domain/platforms/index.ts';
+import {
+  type Capabilities,
+  capabilities,
+  coverOf,
+  failureCodes,
+  gate,
+  publishCheck,
+  rules,
+  takesCoverFrame,
+  titleFor,
+} from '#domain/platforms/index.ts';
 import { youtubeTitle } from '#domain/platforms/youtube/text.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
@@ -28,6 +38,14 @@ suite('gate and publish check', (t) => {
       ['instagram', { userTags: '@a, @b' }, []],
       ['instagram', { userTags: [{ username: 'a', x: 0.5, y: 1 }, 'b'] }, []],
       ['instagram', { userTags: [{ username: 'a', x: 2 }] }, ['/overrides/userTags override_type']],
+      ...[[''], ['a', ' '], ['@'], [{ username: '@' }], [{ username: ' ' }], '', ' , '].map(
+        (userTags): [Platform, Overrides, readonly string[]] => [
+          'instagram',
+          { userTags },
+          ['/overrides/userTags override_type'],
+        ],
+      ),
+      ['instagram', { userTags: [] }, []],
       ['instagram', { userTags: Array(21).fill('a') }, ['/overrides/userTags override_length']],
       ['instagram', { collaborators: ['a', 'b', 'c', 'd'] }, ['/overrides/collaborators override_length']],
       ['instagram', { collaborators: 'a,b' }, ['/overrides/collaborators override_type']],
@@ -214,17 +232,24 @@ suite('gate and publish check', (t) => {
   });
 
   t('capabilities of the networks follow from their rules', () => {
-    const who = (key: 'thread' | 'firstComment' | 'native' | 'textOnly') =>
-      platforms.filter((platform) => capabilities(platform)[key]).join(' ');
+    const who = (key: keyof Capabilities) => platforms.filter((platform) => capabilities(platform)[key]).join(' ');
     equal(who('thread'), 'x threads');
     equal(who('native'), 'youtube facebook');
     equal(who('firstComment'), 'x instagram youtube facebook linkedin threads bluesky telegram');
+    const lists = platforms.filter((platform) => rules[platform].publish.listsOwnPosts).join(' ');
+    equal(lists, 'x instagram youtube facebook linkedin threads pinterest bluesky');
     equal(who('textOnly'), 'x facebook linkedin threads bluesky telegram');
+    equal(who('altText'), 'x instagram facebook linkedin threads pinterest bluesky');
+    equal(who('cover'), 'instagram youtube facebook pinterest telegram');
+    equal(platforms.filter(takesCoverFrame).join(' '), 'tiktok');
     for (const platform of platforms) {
+      equal(coverOf(platform), capabilities(platform).cover, platform);
       const { overrides, nativeWindow, publish } = rules[platform];
       equal('firstComment' in overrides, capabilities(platform).firstComment, platform);
       equal(nativeWindow !== null, capabilities(platform).native, platform);
       equal(publish.settleWindowMs >= 600_000, true, platform);
+      // A network that shows only evidence lists nothing.
+      if (publish.readsBack === 'evidence') equal(publish.listsOwnPosts, false, platform);
       // Only with a handle can a second crossing of the boundary make no second post.
       if (publish.absenceIsProof) equal(publish.handle !== 'none', true, platform);
     }

@@ -17,7 +17,7 @@ import { suite } from '#test/support/suite.ts';
 const full = { code: 'stream_full' };
 const registered = {
   type: 'WebhookRegistered',
-  data: { url: 'https://hooks.example/in', events: ['*'], description: null, keyVersion: 'v1' },
+  data: { url: 'https://hooks.example/in', events: ['*'], description: null, clientIds: null, keyVersion: 'v1' },
 };
 const tested = { type: 'WebhookTestRequested', data: { eventType: 'webhook.test' } };
 const test = (commandId: string) => ({ type: 'RequestTest', commandId, eventType: 'webhook.test' }) as const;

@@ -53,8 +53,9 @@ const beyond: Readonly<Partial<Record<PostField, Readonly<Partial<Record<Platfor
   clicks: { x: 'url_link_clicks of the last 30 days' },
   permalink: { tiktok: 'share_url' },
   reactionsByType: { linkedin: 'three of its kinds have a place of ours' },
-  clicksByType: { pinterest: 'closeups and outbound clicks' },
+  clicksByType: { pinterest: 'closeups and outbound clicks', linkedin: 'LINK_CLICKS of a member’s post' },
   follows: {
+    x: 'follows of the post analytics',
     facebook: 'post_video_followers',
     linkedin: 'FOLLOWER_GAINED_FROM_CONTENT of a member’s post',
     pinterest: 'USER_FOLLOW',
@@ -63,11 +64,6 @@ const beyond: Readonly<Partial<Record<PostField, Readonly<Partial<Record<Platfor
     x: 'user_profile_clicks of the post analytics',
     linkedin: 'PROFILE_VIEW_FROM_CONTENT of a member’s post',
     pinterest: 'PROFILE_VISIT',
-  },
-  linkClicks: {
-    facebook: '"link clicks" of post_clicks_by_type',
-    linkedin: 'LINK_CLICKS of a member’s post',
-    pinterest: 'OUTBOUND_CLICK',
   },
   totalInteractions: { x: 'engagements, its own total' },
   reposts: { x: 'retweet_count', bluesky: 'repostCount', instagram: 'reposts, since 2025' },
@@ -93,8 +89,6 @@ const beyond: Readonly<Partial<Record<PostField, Readonly<Partial<Record<Platfor
     pinterest: 'VIDEO_AVG_WATCH_TIME',
   },
   avgViewPercentage: { x: 'watch time by plays and length' },
-  subscribersGained: { x: 'follows of the post analytics' },
-  subscribersLost: { x: 'unfollows of the post analytics' },
   audienceRetention: { x: 'plays that reached each quarter' },
 };
 

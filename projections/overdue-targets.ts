@@ -1,0 +1,39 @@
+import type { Pool } from 'pg';
+import { leaseKindOfTargets } from './due-targets.ts';
+
+/** Targets whose attempt was due long ago and that have not ended. A partial index holds only targets not told of yet. */
+
+export interface UnfinishedTarget {
+  readonly id: string;
+  /** When its attempt was due, as Postgres writes it, to keep its microseconds. */
+  readonly at: string;
+}
+
+export const beforeAllTargets: UnfinishedTarget = { id: '00000000-0000-0000-0000-000000000000', at: '-infinity' };
+
+/** Statuses in which a target waits for a worker. */
+export const unfinished = "status in ('pending', 'publishing', 'rate_limited', 'handed_to_platform') and not overdue";
+/** A retry, a rate limit and a deferral give the attempt a time of its own. */
+export const attemptAtSql = 'coalesce(retry_at, due_at)';
+
+/** Earliest first. `$1`, `$2`: time and id of the last one seen; `$3`: the latest time of an attempt. */
+export const unfinishedSql = `
+select t.id::text as id, ${attemptAtSql}::text as at from read.post_targets t
+where ${unfinished} and (${attemptAtSql}, t.id) > ($1::timestamptz, $2::uuid) and ${attemptAtSql} <= $3
+order by ${attemptAtSql}, t.id limit 100`;
+
+export const unfinishedTargets = async (
+  pool: Pool,
+  after: UnfinishedTarget,
+  dueBefore: Date,
+): Promise<readonly UnfinishedTarget[]> =>
+  (await pool.query<UnfinishedTarget>(unfinishedSql, [after.at, after.id, dueBefore.toISOString()])).rows;
+
+/** Whether a publisher works on the target now. */
+export const isWorkedOn = async (pool: Pool, targetId: string): Promise<boolean> => {
+  const { rowCount } = await pool.query('select 1 from ops.work_leases where kind = $1 and id = $2 and until > now()', [
+    leaseKindOfTargets,
+    targetId,
+  ]);
+  return rowCount !== 0;
+};

@@ -1,0 +1,55 @@
+import { bestTimes, comparedAgeMs, type Slot } from '#domain/best-times.ts';
+import { livePlatforms } from '#projections/accounts.ts';
+import { readEngaged } from '#projections/analytics/read-posts.ts';
+import { getClient } from '#projections/clients.ts';
+import { postKinds } from '#projections/post-kinds.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Call } from '../operation.ts';
+import { storeOf, timezoneOf } from './read.ts';
+
+/** The slots of the week, ranked by what the posts of a workspace or a client got. */
+
+const lookBackMs = 90 * 86_400_000;
+
+export interface RankedSlot extends Slot {
+  readonly timezone: string;
+}
+
+/** Empty for a client that is unknown or another workspace's. */
+export const rankedSlots = async (
+  call: Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now'>,
+  { clientId, platform }: { readonly clientId?: string; readonly platform?: readonly Platform[] },
+): Promise<readonly RankedSlot[]> => {
+  const { deps, workspaceId } = call;
+  const client = clientId === undefined ? null : await getClient(deps.knex, workspaceId, clientId);
+  if (client === null && clientId !== undefined) return [];
+  const timezone = client?.timezone ?? (await timezoneOf(call));
+  const platforms = platform ?? (await livePlatforms(deps.knex, workspaceId, clientId ?? null));
+  const now = Date.parse(call.now);
+  const range = {
+    since: new Date(now - lookBackMs).toISOString(),
+    until: new Date(now - comparedAgeMs).toISOString(),
+    ageMs: comparedAgeMs,
+  };
+  const engaged = await readEngaged(storeOf(call), workspaceId, range, {
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(platform === undefined ? {} : { platforms: platform }),
+  });
+  const targetIds = engaged.map(({ targetId }) => targetId);
+  const kinds = await postKinds(deps.knex, workspaceId, targetIds);
+  const posts = engaged.map((one) => ({ ...one, kind: kinds.get(one.targetId) ?? 'feed' }));
+  return bestTimes(posts, { timezone, platforms: [...new Set(platforms)] }).map((slot) => ({ timezone, ...slot }));
+};
+
+/** Where a page of the ranking ended. */
+export type SlotKey = Pick<Slot, 'lift' | 'weekday' | 'hour'>;
+
+export const slotKey = ({ lift, weekday, hour }: Slot): SlotKey => ({ lift, weekday, hour });
+
+const isBehind = (slot: Slot, after: SlotKey): boolean =>
+  slot.lift === after.lift ? slot.weekday * 24 + slot.hour > after.weekday * 24 + after.hour : slot.lift < after.lift;
+
+export const pageOfSlots = (slots: readonly RankedSlot[], after: SlotKey | null, limit: number) => {
+  const left = after === null ? slots : slots.filter((slot) => isBehind(slot, after));
+  return { rows: left.slice(0, limit), hasMore: left.length > limit };
+};

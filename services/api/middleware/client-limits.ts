@@ -1,0 +1,228 @@
+import type { Middleware } from 'koa';
+import { account } from '#domain/account.ts';
+import { uuidv5 } from '#domain/ids.ts';
+import { media } from '#domain/media.ts';
+import { type PostState, post } from '#domain/post.ts';
+import { target } from '#domain/target.ts';
+import { accountsByIds } from '#projections/accounts.ts';
+import { mediaByIds } from '#projections/media.ts';
+import { postPlanning } from '#projections/posts-behind.ts';
+import { limitRuleOf } from '../client-limits.ts';
+import type { Deps } from '../deps.ts';
+import { nounOf, type Principal } from '../operation.ts';
+import { badParameter, invalid, Refusal } from '../refusal.ts';
+import { type CallState, operationOf, stateOf } from '../state.ts';
+
+/**
+ * The limit of a credential to clients, enforced in front of every operation. An id that the credential may not see is
+ * replaced by one that nothing has: the operation then answers as for an unknown id, in the same words, and a repeat of
+ * another credential's call is another call.
+ */
+
+type Kind = 'client' | 'account' | 'media' | 'post' | 'target';
+
+/** The member that would name the resource of the path in a body. */
+const memberOfNoun: Readonly<Record<string, string>> = {
+  client: 'clientId',
+  account: 'accountId',
+  media: 'assetId',
+  post: 'postId',
+  'post target': 'targetId',
+};
+
+const kindOfMember: Readonly<Record<string, Kind>> = {
+  clientId: 'client',
+  clientIds: 'client',
+  accountId: 'account',
+  accountIds: 'account',
+  socialAccountId: 'account',
+  assetId: 'media',
+  mediaIds: 'media',
+  mediaIdsOverride: 'media',
+  coverMediaId: 'media',
+  postId: 'post',
+  postIds: 'post',
+  targetId: 'target',
+  targetIds: 'target',
+};
+
+/** Free-form members, in which a name means nothing. */
+const freeForm: readonly string[] = ['overrides', 'mediaAltTexts', 'rules', 'brandVoice'];
+
+/** The same value with each id that its member names replaced by what `visit` gives. */
+const mapIds = (value: unknown, visit: (kind: Kind, id: string) => string, kind?: Kind): unknown => {
+  if (typeof value === 'string') return kind === undefined ? value : visit(kind, value);
+  if (Array.isArray(value)) return value.map((one) => mapIds(one, visit, kind));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      freeForm.includes(name) ? member : mapIds(member, visit, kindOfMember[name]),
+    ]),
+  );
+};
+
+type Sees = (clientId: string | null) => boolean;
+
+interface Looking {
+  readonly deps: Pick<Deps, 'store' | 'knex' | 'pool'>;
+  readonly workspaceId: string;
+  readonly sees: Sees;
+}
+
+/** Whether everything with these ids may be seen. What does not exist, or is another workspace's, is left to the operation. */
+const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => Promise<ReadonlySet<string>>>> = {
+  client: async ({ sees }, ids) => new Set(ids.filter(sees)),
+
+  account: async ({ deps, workspaceId, sees }, ids) => {
+    const rows = new Map((await accountsByIds(deps.knex, workspaceId, ids)).map((row) => [row.id, row.client_id]));
+    return filtered(ids, async (id) => {
+      const known = rows.get(id);
+      if (known !== undefined) return sees(known);
+      const { state } = await deps.store.load(account, id);
+      return state.status !== 'none' && sees(state.clientId);
+    });
+  },
+
+  media: async ({ deps, workspaceId, sees }, ids) => {
+    const rows = await mediaByIds(deps.knex, workspaceId, ids);
+    return filtered(ids, async (id) => {
+      const clientId = rows.get(id)?.client_id ?? (await clientOfAsset(deps, id));
+      return clientId !== undefined && sees(clientId);
+    });
+  },
+
+  post: (looking, ids) =>
+    filtered(ids, async (id) => isPostSeen(looking, (await looking.deps.store.load(post, id)).state)),
+
+  target: (looking, ids) => filtered(ids, (id) => isTargetSeen(looking, id)),
+};
+
+const filtered = async (
+  ids: readonly string[],
+  isSeen: (id: string) => Promise<boolean>,
+): Promise<ReadonlySet<string>> => {
+  const found = new Set<string>();
+  for (const id of ids) if (await isSeen(id)) found.add(id);
+  return found;
+};
+
+/** Null for an asset of the whole workspace, undefined for one that does not exist. */
+const clientOfAsset = async ({ store }: Looking['deps'], id: string): Promise<string | null | undefined> => {
+  const { state, events } = await store.load(media, id);
+  if (state.status === 'none') return undefined;
+  if ('details' in state) return state.details.clientId;
+  // An upload that was never registered, also one that is deleted: its first event names the client.
+  return (events[0]?.data.clientId ?? null) as string | null;
+};
+
+const isPostSeen = async (looking: Looking, state: PostState): Promise<boolean> => {
+  if (!('clientId' in state) || !looking.sees(state.clientId)) return false;
+  if (state.status === 'live') return state.plan.targets.every(({ clientId }) => looking.sees(clientId));
+  const ids = state.body.targetSelection.accountIds ?? [];
+  return (await seen.account(looking, ids)).size === new Set(ids).size;
+};
+
+/** A target needs its own client and that of its post; one that its post has only planned, too. */
+const isTargetSeen = async ({ deps, workspaceId, sees }: Looking, id: string): Promise<boolean> => {
+  const { state } = await deps.store.load(target, id);
+  const postId = state.status === 'none' ? await postPlanning(deps.pool, workspaceId, id) : state.common.postId;
+  if (postId === null) return false;
+  const { state: whole } = await deps.store.load(post, postId);
+  if (whole.status !== 'live' || !sees(whole.clientId)) return false;
+  const clientId =
+    state.status === 'none'
+      ? whole.plan.targets.find(({ targetId }) => targetId === id)?.clientId
+      : state.common.clientId;
+  return clientId !== undefined && sees(clientId);
+};
+
+/** Refuses what concerns the whole workspace to a credential that is limited to clients. */
+export const openToLimited: Middleware = async (ctx, next) => {
+  const { principal } = stateOf(ctx);
+  if (principal !== null && principal.clientIds !== null && limitRuleOf(operationOf(ctx).id) === 'refused') {
+    throw new Refusal('client_limited', 'This concerns the whole workspace, and the credential is limited to clients.');
+  }
+  await next();
+};
+
+/** Replaces the ids that a limited credential may not see, and holds the call to the rule of its operation. */
+export const withinClients =
+  (deps: Deps): Middleware =>
+  async (ctx, next) => {
+    const state = stateOf(ctx);
+    const { principal } = state;
+    if (principal !== null && principal.clientIds !== null) await limit(deps, state, principal, principal.clientIds);
+    await next();
+  };
+
+const limit = async (
+  deps: Deps,
+  state: CallState,
+  { workspaceId }: Principal,
+  clientIds: readonly string[],
+): Promise<void> => {
+  const { operation } = state;
+  if (operation === null || operation.scope === null) return;
+  const rule = limitRuleOf(operation.id);
+  const own = new Set(clientIds);
+  const looking: Looking = { deps, workspaceId, sees: (clientId) => clientId === null || own.has(clientId) };
+  const params = state.params as Readonly<Record<string, string>>;
+  const member = memberOfNoun[nounOf(operation)];
+  const named = member === undefined || params.id === undefined ? {} : { [member]: params.id };
+
+  const byKind = new Map<Kind, Set<string>>();
+  const collect = (kind: Kind, id: string): string => {
+    byKind.set(kind, (byKind.get(kind) ?? new Set()).add(id));
+    return id;
+  };
+  for (const part of [named, state.query, state.body]) mapIds(part, collect);
+  const visible = new Map<Kind, ReadonlySet<string>>();
+  for (const [kind, ids] of byKind) visible.set(kind, await seen[kind](looking, [...ids]));
+  const hide = (kind: Kind, id: string): string => (visible.get(kind)?.has(id) === true ? id : uuidv5(id, 'unseen'));
+
+  if (rule === 'owned') await requireOwned(looking, state, named);
+  const [id] = Object.values(mapIds(named, hide) as Record<string, string>);
+  if (id !== undefined) state.params = { ...params, id };
+  state.query = mapIds(state.query, hide);
+  state.body = mapIds(state.body, hide);
+  if (rule === 'one') state.query = ofOneClient(state.query as Record<string, unknown>, clientIds);
+};
+
+const ofOneClient = (query: Record<string, unknown>, clientIds: readonly string[]): Record<string, unknown> => {
+  if (query.clientId !== undefined) return query;
+  const [only, another] = clientIds;
+  if (another !== undefined)
+    throw badParameter('clientId', 'required', 'is required: the credential has several clients');
+  return { ...query, clientId: only };
+};
+
+/** @throws Refusal for an asset of the whole workspace; 422 where a new asset is to have no client */
+const requireOwned = async (
+  { deps, workspaceId }: Looking,
+  { body }: CallState,
+  named: Readonly<Record<string, string>>,
+): Promise<void> => {
+  const { assetId, clientId } = { ...(body as Readonly<Record<string, string>> | undefined), ...named };
+  if (assetId === undefined) {
+    if (clientId === undefined)
+      throw invalid('/clientId', 'required', 'is required: the credential is limited to clients');
+    return;
+  }
+  const { events } = await deps.store.load(media, assetId);
+  if (events[0]?.metadata.workspaceId === workspaceId && (await clientOfAsset(deps, assetId)) === null) {
+    throw new Refusal('client_limited', 'The asset belongs to the whole workspace.');
+  }
+};
+
+/** Whether a part of an answer names a client that the credential may not see. */
+export const namesOther = (data: unknown, clientIds: readonly string[]): boolean => {
+  if (Array.isArray(data)) return data.some((one) => namesOther(one, clientIds));
+  if (typeof data !== 'object' || data === null) return false;
+  return Object.entries(data).some(([name, member]) => {
+    if (freeForm.includes(name)) return false;
+    return name === 'clientId'
+      ? typeof member === 'string' && !clientIds.includes(member)
+      : namesOther(member, clientIds);
+  });
+};

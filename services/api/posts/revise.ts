@@ -1,0 +1,237 @@
+import { isDeepStrictEqual } from 'node:util';
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { Rejection } from '#domain/decider.ts';
+import { type LivePost, type PostState, post } from '#domain/post.ts';
+import { revisableStatuses, type SkipReason, skipReasonOf, type TargetState } from '#domain/target.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { requireRoom } from '#runtime/eventing/stream-room.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { PostRevise } from '#schemas/http/post-revise.ts';
+import type { PostBody } from '#schemas/post.ts';
+import type { PlannedTarget, TargetTime } from '#schemas/target.ts';
+import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
+import { isOf } from '../commands.ts';
+import type { Call } from '../operation.ts';
+import { changedMembers, revisedBody } from './body.ts';
+import { planPost } from './compose.ts';
+import { selectAccounts } from './destinations.ts';
+import { loadPost } from './load.ts';
+import { Reads } from './reads.ts';
+
+/** Revises a scheduled post for the targets that are not out yet. */
+
+type Revising = Call<{ readonly id: string }, unknown, PostRevise>;
+
+export interface Skip {
+  readonly targetId: string;
+  readonly reason: SkipReason | 'account_disconnected';
+}
+
+interface Accepted {
+  /** Revision of the post at which the targets were seen: the revise is appended there or nowhere. */
+  readonly revision: number;
+  readonly body: PostBody;
+  readonly changed: readonly string[];
+  readonly targetIds: readonly string[];
+  readonly times: readonly TargetTime[] | null;
+  readonly skipped: readonly Skip[];
+}
+
+interface Revised {
+  readonly revision: number;
+  /** Revisions of all targets, in the order of the plan: the answer to a repeat shows the targets as they were. */
+  readonly targets: readonly (readonly [targetId: string, revision: number])[];
+  readonly changed: readonly string[];
+  readonly skipped: readonly Skip[];
+}
+
+export interface RevisedPost extends Revised {
+  readonly events: readonly DecodedEvent[];
+  readonly targetEvents: readonly { readonly events: readonly DecodedEvent[] }[];
+  readonly replayed: boolean;
+}
+
+/** The post has changed since the call was accepted: its targets may be others, so the call is accepted anew. */
+class Overtaken extends Rejection {
+  constructor() {
+    super('revision_mismatch', 'The post was changed at the same time, again and again.');
+  }
+}
+
+/** Streams of targets that are read at once. */
+const readAtOnce = 50;
+/** Times that a call begins anew; then it gives up. */
+const maxRounds = 10;
+
+/**
+ * The call is accepted with absolute values, so that a repeat after a crash carries out the same ones. If we die after
+ * the acceptance, nothing was revised, and the repeat goes on where the post is unchanged. If we die after the append,
+ * the sweeper, or the repeat, carries the revise out on each target.
+ */
+export const revisePost = async (call: Revising): Promise<RevisedPost> => {
+  for (let round = 1; ; round += 1) {
+    try {
+      return await attempt(call);
+    } catch (error) {
+      if (!(error instanceof Overtaken) || round >= maxRounds) throw error;
+    }
+  }
+};
+
+const attempt = async (call: Revising): Promise<RevisedPost> => {
+  const { id } = call.params;
+  const { store } = call.deps;
+  let own: Revised | undefined;
+  let fanned: FannedOut | undefined;
+  const { result, replayed } = await call.once(
+    () => accept(call),
+    async (accepted, context) => {
+      const written = await append(call, accepted, context);
+      faultPoint('revise:after-append');
+      fanned = await fanOut(store, id, context, { positions: call.positions, loaded: written });
+      own = outcomeOf(accepted, fanned, written.events.find(isOf(context))?.revision ?? -1);
+      return own;
+    },
+  );
+  // A concurrent call under the same key may have completed first: its result is the answer of both.
+  const shown = isDeepStrictEqual(own, result) ? fanned : undefined;
+  const events = shown?.post.events ?? (await store.readStream(`post-${id}`, result.revision));
+  const targetEvents = shown === undefined ? await readTargets(call, result.targets) : eventsOf(shown, result.targets);
+  for (const stream of [{ events }, ...targetEvents]) store.note(stream.events, call.positions);
+  return { ...result, events, targetEvents, replayed };
+};
+
+/** Every earlier plan and intent is carried out first: the targets are then as the post wants them. */
+const accept = async (call: Revising): Promise<Accepted> => {
+  const { id } = call.params;
+  const before = await loadPost(call, id);
+  call.guard(before);
+  const fanned = await fanOut(call.deps.store, id, call.context, { positions: call.positions });
+  call.guard(fanned.post);
+  const { state, revision, events } = fanned.post;
+  if (state.status !== 'live') throw new Rejection('post_not_scheduled', 'A draft is replaced, not revised.');
+  requireRoom(events);
+  const reads = new Reads(call);
+  const { open, skipped, choose } = await reach(reads, state, fanned.targets);
+  const targetIds = open.map(({ targetId }) => targetId);
+  if (targetIds.length === 0) {
+    throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
+  }
+  const body = revisedBody(state.body, call.body);
+  const { schedule, timezone } = call.body;
+  const isTimed = schedule !== undefined || (timezone !== undefined && body.schedule.scheduledLocal !== null);
+  const composed = {
+    id,
+    clientId: state.clientId,
+    // Targets that keep their times are checked without them: the schedule of the post may be long past.
+    body: isTimed ? body : { ...body, schedule: atOnce },
+    planNumber: state.plan.number,
+    choose,
+  };
+  const plan = await planPost(call, composed, reads);
+  const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;
+  return { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped };
+};
+
+const atOnce: PostBody['schedule'] = {
+  type: 'now',
+  scheduledAt: null,
+  scheduledLocal: null,
+  from: null,
+  to: null,
+  spreadMinutes: null,
+};
+
+const timesOf = (planned: readonly PlannedTarget[], targetId: string): readonly TargetTime[] =>
+  planned
+    .filter((one) => one.targetId === targetId)
+    .map(({ dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason }) => ({
+      dueAt,
+      scheduledLocal,
+      timezone,
+      jitterSeconds,
+      scheduleMode,
+      scheduleModeReason,
+    }));
+
+/** The targets that a revise may change, and why it passes over the others. */
+const reach = async (reads: Reads, { plan }: LivePost, targets: ReadonlyMap<string, Loaded<TargetState>>) => {
+  const skipped: Skip[] = [];
+  const open = plan.targets.filter(({ targetId }) => {
+    const state = targets.get(targetId)?.state;
+    const reason = state === undefined || state.status === 'none' ? null : skipReasonOf(state, revisableStatuses);
+    if (reason !== null) skipped.push({ targetId, reason });
+    return reason === null;
+  });
+  const accounts = await reads.accounts(open.map(({ accountId }) => accountId));
+  const connected = open.flatMap((planned, index) => {
+    const account = accounts[index] ?? null;
+    if (account !== null && account.status !== 'disconnected') return [{ planned, account }];
+    skipped.push({ targetId: planned.targetId, reason: 'account_disconnected' });
+    return [];
+  });
+  return {
+    open: connected.map(({ planned }) => planned),
+    skipped,
+    choose: selectAccounts(connected.map(({ account }) => account)),
+  };
+};
+
+/** Appends the accepted revise, unless this call or an earlier one under its key has. @throws Overtaken */
+const append = async (
+  { deps, params, positions }: Revising,
+  { revision, body, changed, targetIds, times }: Accepted,
+  context: CommandContext,
+): Promise<Loaded<PostState>> => {
+  const load = async (): Promise<Loaded<PostState>> => {
+    const loaded = await deps.store.load(post, params.id);
+    if (loaded.revision !== revision && !loaded.events.some(isOf(context))) throw new Overtaken();
+    return loaded;
+  };
+  const loaded = await load();
+  if (loaded.revision !== revision) return loaded;
+  const { commandId } = context;
+  const command = { type: 'Revise', commandId, body, changed, targetIds, times } as const;
+  try {
+    return await execute(deps.store, post, params.id, command, context, { positions, loaded, redecide: false });
+  } catch (error) {
+    // The other writer may be a call under the same key.
+    if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') return load();
+    throw error;
+  }
+};
+
+const outcomeOf = (
+  { targetIds, skipped }: Accepted,
+  { post: { state, revision, events }, targets }: FannedOut,
+  intentRevision: number,
+): Revised => {
+  const late = events
+    .filter(({ type, data }) => type === 'PostTargetsSkipped' && data.intentRevision === intentRevision)
+    .flatMap(({ data }) => {
+      const { targetIds: ids, reason } = data as { readonly targetIds: readonly string[]; readonly reason: SkipReason };
+      return ids.map((targetId): Skip => ({ targetId, reason }));
+    });
+  const planned = state.status === 'live' ? state.plan.targets : [];
+  return {
+    revision,
+    targets: planned.map(({ targetId }) => [targetId, targets.get(targetId)?.revision ?? -1]),
+    changed: targetIds.filter((id) => !late.some(({ targetId }) => targetId === id)),
+    skipped: [...skipped, ...late],
+  };
+};
+
+const eventsOf = (fanned: FannedOut, targets: Revised['targets']): RevisedPost['targetEvents'] =>
+  targets.map(([targetId]) => ({ events: fanned.targets.get(targetId)?.events ?? [] }));
+
+const readTargets = async ({ deps }: Revising, targets: Revised['targets']): Promise<RevisedPost['targetEvents']> => {
+  const read: { readonly events: readonly DecodedEvent[] }[] = [];
+  for (let at = 0; at < targets.length; at += readAtOnce) {
+    const some = targets.slice(at, at + readAtOnce);
+    const streams = some.map(([id, revision]) => deps.store.readStream(`target-${id}`, revision));
+    read.push(...(await Promise.all(streams)).map((events) => ({ events })));
+  }
+  return read;
+};

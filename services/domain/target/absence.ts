@@ -1,0 +1,40 @@
+import type { TargetEvent } from '#schemas/target.ts';
+import { claimOf, requireUnknown, type TargetState } from './state.ts';
+
+/** The rules of a client let a target be tried again after looks at the network that found no post. */
+
+export interface AbsencePolicy {
+  /** Looks after which the target is tried again. */
+  readonly looks: number;
+  /** Milliseconds between two looks. */
+  readonly gapMs: number;
+}
+
+/**
+ * The network lists no such post. The command comes only while the rules of the client allow it, and only from a network
+ * that lists an account's own posts completely, after its settle window.
+ */
+export interface ObserveAbsence {
+  readonly type: 'ObserveAbsence';
+  /** When the network was asked. */
+  readonly askedAt: string;
+  readonly policy: AbsencePolicy;
+}
+
+/**
+ * Records one look. The looks are events with their instants, so a crash neither loses one that was recorded nor makes
+ * two of one: a worker that looks again too soon records nothing.
+ */
+export const observeAbsence = ({ askedAt, policy }: ObserveAbsence, state: TargetState): readonly TargetEvent[] => {
+  const target = requireUnknown(state);
+  if (Date.parse(askedAt) < nextLookAt(target.absences, policy)) return [];
+  if (target.absences.length + 1 < policy.looks) {
+    return [{ type: 'TargetAbsenceObserved', data: { ...claimOf(target), observedAt: askedAt } }];
+  }
+  const nothing = { externalId: null, permalink: null, publishedAt: null, failure: null };
+  return [{ type: 'TargetOutcomeSettled', data: { ...nothing, outcome: 'absent', by: 'policy' } }];
+};
+
+/** Milliseconds since the epoch from which another look counts. */
+export const nextLookAt = (absences: readonly string[], { gapMs }: AbsencePolicy): number =>
+  absences.reduce((latest, at) => Math.max(latest, Date.parse(at) + gapMs), Number.NEGATIVE_INFINITY);

@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { limitCodesOf, limitRuleOf, limitRules } from '#services/api/client-limits.ts';
+import { namesOther } from '#services/api/middleware/client-limits.ts';
+import type { Operation } from '#services/api/operation.ts';
+import { operations } from '#services/api/operations.ts';
+import { contextOf } from '#services/workflows/provision.ts';
+import { readyAsset } from '#test/support/assets.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
+import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
+import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
+import { planned, postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+import { uploaded } from '#test/support/uploads.ts';
+
+/**
+ * A key that is limited to clients, against the table of all operations: nothing of another client shows in any answer,
+ * and an id of another client is answered as one that nobody has.
+ */
+
+const nowhere = '00000000-0000-4000-8000-000000000000';
+const at = { type: 'at', scheduledAt: tomorrow() };
+const idsOf = ({ rows }: Answered) => rows.map(({ id, postId }) => String(id ?? postId)).sort();
+/** Words of an answer without the id that was sent, and without what differs between any two. */
+const words = ({ status, body }: Answered, id: string): string =>
+  `${status} ${JSON.stringify({ ...body, correlationId: '' }).replaceAll(id, '<id>')}`;
+
+interface Furnished {
+  readonly clientId: string;
+  readonly accounts: Composer['accounts'];
+  readonly post: string;
+  readonly draft: string;
+  readonly target: string;
+  readonly asset: string;
+  readonly upload: string;
+  readonly published: string;
+}
+
+suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
+  let world: World;
+  let all: Caller;
+  let limited: Caller;
+  let several: Caller;
+  let mine: Furnished;
+  let second: Furnished;
+  let theirs: Furnished;
+  /** A post and a draft of my client that go to an account of the other client, too; an asset of nobody. */
+  let mixed: { readonly post: string; readonly draft: string; readonly ownTarget: string; readonly asset: string };
+
+  const furnish = async (name: string): Promise<Furnished> => {
+    const twin = testTwinIdOf(world.workspaceId);
+    const made = await composer(world, ['x', 'bluesky'], { name });
+    const { clientId, accounts } = made;
+    const post = await all.post('/posts', made.body({ schedule: at, content: name }));
+    const draft = await all.post('/posts', made.body({ schedule: at, content: name, saveDraft: true }));
+    const asset = await readyAsset(world.store, twin, 'image', { name, clientId });
+    const offer = await uploaded(all, { clientId });
+    const published = randomUUID();
+    const where = { clientId, accountId: accounts.x ?? '', platform: 'x' } as const;
+    const publishedAt = new Date(Date.now() - 3_600_000).toISOString();
+    const target = planned({ targetId: randomUUID(), ...where, dueAt: publishedAt });
+    const plan = { number: 1, targets: [target] };
+    const out = { attempt: 1, takeover: 0, externalId: 'x-1', permalink: null, publishedAt };
+    const settled = { targetId: target.targetId, targetRevision: 1, outcome: 'published', publishedAt };
+    const streams = {
+      [`post-${published}`]: [
+        { type: 'PostScheduled', data: { clientId, createdBy: { type: 'member', id: 'm' }, body: postBody(), plan } },
+        { type: 'PostTargetSettled', data: settled },
+      ],
+      [`target-${target.targetId}`]: [
+        { type: 'TargetScheduled', data: { ...target, postId: published, postRevision: 0 } },
+        { type: 'TargetPublished', data: out },
+      ],
+    };
+    for (const [stream, events] of Object.entries(streams)) {
+      await world.store.append(stream, -1, events, contextOf(world.operator, twin), published);
+    }
+    const targets = post.data.targets as readonly { readonly id: string }[];
+    return {
+      ...{ clientId, accounts, published, post: post.data.id, draft: draft.data.id, target: targets[0]?.id ?? '' },
+      ...{ asset: asset.id, upload: String(offer.data.assetId) },
+    };
+  };
+
+  t.before(async () => {
+    const { client } = await testClickHouse();
+    world = await startWorld({ deps: { analytics: client } });
+    all = world.tester;
+    [mine, second, theirs] = [await furnish('Mine'), await furnish('Second'), await furnish('Theirs')];
+    const accountIds = [mine.accounts.x, theirs.accounts.x];
+    const body = { clientId: mine.clientId, content: 'mixed', schedule: at, targets: { mode: 'accounts', accountIds } };
+    const post = await all.post('/posts', body);
+    assert.equal(post.status, 200, post.text);
+    const draft = await all.post('/posts', { ...body, saveDraft: true });
+    const targets = post.data.targets as readonly { readonly id: string; readonly clientId: string }[];
+    const asset = await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image', { name: 'everybody' });
+    mixed = {
+      ...{ post: post.data.id, draft: draft.data.id, asset: asset.id },
+      ownTarget: targets.find(({ clientId }) => clientId === mine.clientId)?.id ?? '',
+    };
+    const keyOf = async (...clientIds: readonly string[]) =>
+      (await world.keyOf(world.workspaceId, world.memberId, { mode: 'test', clientIds })).caller;
+    limited = await keyOf(mine.clientId);
+    several = await keyOf(mine.clientId, second.clientId);
+    await world.settled();
+  });
+  t.after(() => world?.close());
+
+  const theirIds = (): readonly string[] => [
+    ...[theirs.clientId, theirs.accounts.x ?? '', theirs.accounts.bluesky ?? '', theirs.post, theirs.draft],
+    ...[theirs.target, theirs.asset, theirs.upload, theirs.published, mixed.post, mixed.draft],
+  ];
+  const pathOf = ({ path }: Operation, id: string): string => path.replace(/\{\w+\}/g, id);
+  const ask = async (operation: Operation, path: string, caller = limited): Promise<Answered> => {
+    const { body } = operation.example;
+    return caller.request(operation.method, path, body === undefined ? {} : { body });
+  };
+
+  t('every operation has a rule, every rule an operation, and the contract says both', async () => {
+    assert.deepEqual(Object.keys(limitRules).sort(), operations.map(({ id }) => id).sort());
+    assert.equal(limitRuleOf('somethingNew'), 'refused');
+    const { text } = await all.get('/openapi.json');
+    const { paths } = JSON.parse(text) as {
+      readonly paths: Record<string, Record<string, { readonly responses: object }>>;
+    };
+    for (const { id, path, method } of operations) {
+      if (limitRuleOf(id) !== 'open' && limitRuleOf(id) !== 'ids') assert.ok(text.includes(`\`${id}\``), id);
+      const { responses } = paths[path]?.[method.toLowerCase()] ?? {};
+      assert.equal(JSON.stringify(responses).includes('client_limited'), limitCodesOf(id).length > 0, id);
+    }
+  });
+
+  t('every operation answers a foreign id exactly as an unknown one, and stores nothing', async () => {
+    const before = await world.head();
+    for (const operation of operations) {
+      if (operation.scope === null || !operation.path.includes('{id}')) continue;
+      const unknown = await ask(operation, pathOf(operation, nowhere));
+      const code = limitRuleOf(operation.id) === 'refused' ? 'client_limited' : 'not_found';
+      assert.equal(unknown.body.code, code, `${operation.id}: ${unknown.text}`);
+      for (const id of theirIds()) {
+        const foreign = await ask(operation, pathOf(operation, id));
+        assert.equal(words(foreign, id), words(unknown, nowhere), operation.id);
+      }
+    }
+    assert.equal(await world.head(), before);
+  });
+
+  t('no operation shows an id, a name or a row of another client', async () => {
+    // A shown target names its post, which is of its own client.
+    const strange = [...theirIds().filter((id) => id !== mixed.post), 'Theirs'];
+    let shown = 0;
+    for (const operation of operations) {
+      if (operation.method !== 'GET' || operation.scope === null) continue;
+      const queries =
+        operation.list === true ? ['', `?clientId=${theirs.clientId}`, `?clientId=${mine.clientId}`] : [''];
+      for (const query of queries.filter((one) => one === '' || operation.query?.properties.clientId !== undefined)) {
+        for (const id of operation.path.includes('{') ? [mine.post, mine.draft, mine.clientId, mine.target] : ['']) {
+          const answer = await ask(operation, `${pathOf(operation, id)}${query}`);
+          if (answer.status === 200) shown += 1;
+          const found = strange.filter((one) => answer.text.includes(one) && !query.includes(one));
+          assert.deepEqual(found, [], `${operation.id}${query}: ${answer.text}`);
+        }
+      }
+    }
+    assert.ok(shown > 15, `only ${shown} answers`);
+  });
+
+  t('lists have the rows of the clients, and all of them', async () => {
+    const both = async (path: string) => [idsOf(await limited.get(path)), idsOf(await several.get(path))];
+    assert.deepEqual(await both('/clients'), [[mine.clientId], [mine.clientId, second.clientId].sort()]);
+    const accountsOf = (...some: readonly Furnished[]) =>
+      some.flatMap(({ accounts }) => Object.values(accounts)).sort();
+    assert.deepEqual(await both('/accounts'), [accountsOf(mine), accountsOf(mine, second)]);
+    const postsOf = (...some: readonly Furnished[]) =>
+      some.flatMap((one) => [one.post, one.draft, one.published]).sort();
+    assert.deepEqual(await both('/posts'), [postsOf(mine), postsOf(mine, second)]);
+    assert.deepEqual(await both('/media'), [
+      [mine.asset, mixed.asset].sort(),
+      [mine.asset, second.asset, mixed.asset].sort(),
+    ]);
+    const targets = (await several.get('/post-targets?limit=100')).rows;
+    assert.ok(targets.every(({ clientId }) => clientId === mine.clientId || clientId === second.clientId));
+    assert.ok(targets.some(({ id }) => id === mixed.ownTarget));
+    assert.equal(targets.length, 7);
+    const figures = '/analytics/posts';
+    assert.deepEqual(idsOf(await limited.get(figures)), [mine.published]);
+    assert.deepEqual(idsOf(await several.get(`${figures}?clientId=${second.clientId}`)), [second.published]);
+    assert.deepEqual(idsOf(await several.get(`${figures}?clientId=${theirs.clientId}`)), []);
+    for (const path of [figures, '/best-times'])
+      refused(await several.get(path), 400, 'invalid_parameter', ['/clientId']);
+    assert.equal((await limited.get('/best-times')).status, 200);
+  });
+
+  t('a page of one limit is none of another', async () => {
+    const { nextCursor } = (await several.get('/posts?limit=1')).body.page ?? {};
+    assert.equal((await several.get(`/posts?limit=1&cursor=${nextCursor}`)).rows.length, 1);
+    for (const caller of [limited, all])
+      refused(await caller.get(`/posts?limit=1&cursor=${nextCursor}`), 400, 'invalid_cursor');
+  });
+
+  t('a post that goes to another client too is hidden, and so is the draft of one', async () => {
+    for (const id of [mixed.post, mixed.draft]) {
+      assert.equal((await limited.get(`/posts/${id}`)).status, 404);
+      assert.equal((await limited.post(`/posts/${id}/publish`, {})).status, 404);
+    }
+    // Its own target is shown: it names no other client.
+    assert.equal((await limited.get(`/post-targets/${mixed.ownTarget}`)).status, 200);
+  });
+
+  t('ids in a body are unknown, also under the key of the call that made the post', async () => {
+    const own = {
+      clientId: mine.clientId,
+      content: 'hello',
+      schedule: at,
+      targets: { mode: 'group', clientId: mine.clientId },
+    };
+    const accounts = (id: string | undefined) => ({ targets: { mode: 'accounts', accountIds: [mine.accounts.x, id] } });
+    const cases: readonly ((of: Partial<Furnished>) => Record<string, unknown>)[] = [
+      ({ clientId }) => ({ ...own, clientId, targets: { mode: 'group', clientId } }),
+      ({ accounts: of }) => ({ ...own, ...accounts(of?.x) }),
+      ({ asset }) => ({ ...own, mediaIds: [asset] }),
+      ({ asset }) => ({ ...own, variants: [{ platform: 'x', mediaIdsOverride: [asset] }] }),
+      ({ asset }) => ({ ...own, thread: { segments: [{ content: 'a' }, { content: 'b', mediaIds: [asset] }] } }),
+      ({ asset }) => ({ ...own, saveDraft: true, coverMediaId: asset }),
+    ];
+    const unknown = { clientId: nowhere, accounts: { x: nowhere }, asset: nowhere };
+    for (const bodyOf of cases) {
+      const foreign = await limited.post('/posts', bodyOf(theirs));
+      assert.equal(foreign.status, 422, foreign.text);
+      assert.equal(words(foreign, nowhere), words(await limited.post('/posts', bodyOf(unknown)), nowhere));
+      assert.match(foreign.text, /"unknown_id"/);
+      assert.equal(
+        (await limited.post('/posts', bodyOf({ ...mine, accounts: { x: mine.accounts.bluesky ?? '' } }))).status,
+        200,
+      );
+    }
+    const body = {
+      clientId: theirs.clientId,
+      content: 'secret',
+      schedule: at,
+      targets: { mode: 'group', clientId: theirs.clientId },
+    };
+    const key = randomUUID();
+    assert.equal((await all.post('/posts', body, { key })).status, 200);
+    const again = await limited.post('/posts', body, { key });
+    assert.equal(again.status, 422, again.text);
+    assert.ok(!again.text.includes('secret'));
+    // Names in free-form settings are no ids.
+    const overrides = { accountId: theirs.accounts.x, clientId: theirs.clientId };
+    const kept = await limited.post('/posts', { ...own, variants: [{ platform: 'x', overrides }] });
+    assert.equal(kept.status, 200, kept.text);
+    assert.deepEqual((kept.data.variants as { overrides: unknown }[])[0]?.overrides, overrides);
+  });
+
+  t('assets are made for a client of the key; those of the workspace are read and used, never changed', async () => {
+    const presign = { fileName: 'a.jpg', contentType: 'image/jpeg', bytes: 10 };
+    refused(await limited.post('/media/presign', presign), 422, 'validation_failed', ['/clientId']);
+    refused(await limited.post('/media/presign', { ...presign, clientId: theirs.clientId }), 422, 'validation_failed', [
+      '/clientId',
+    ]);
+    assert.equal((await limited.post('/media/presign', { ...presign, clientId: mine.clientId })).status, 200);
+    refused(await limited.post('/media/import-url', { url: 'https://cdn.example/a.jpg' }), 422, 'validation_failed', [
+      '/clientId',
+    ]);
+    assert.equal((await limited.post('/media', { assetId: mine.upload })).status, 200);
+    const unknown = await limited.post('/media', { assetId: nowhere });
+    assert.equal(
+      words(await limited.post('/media', { assetId: theirs.upload }), theirs.upload),
+      words(unknown, nowhere),
+    );
+    const offer = await uploaded(all);
+    refused(await limited.post('/media', { assetId: offer.data.assetId }), 403, 'client_limited');
+    assert.equal((await limited.get(`/media/${mixed.asset}`)).status, 200);
+    refused(await limited.delete(`/media/${mixed.asset}`), 403, 'client_limited');
+    const body = {
+      clientId: mine.clientId,
+      content: '',
+      schedule: at,
+      targets: { mode: 'group', clientId: mine.clientId },
+    };
+    assert.equal((await limited.post('/posts', { ...body, mediaIds: [mixed.asset] })).status, 200);
+    assert.equal((await limited.delete(`/media/${mine.asset}`)).body.code, 'media_in_use');
+  });
+
+  t('what it may do it does: posts, targets, its client; a key for all clients is as before', async () => {
+    assert.equal((await limited.get('/agency')).status, 200);
+    assert.equal((await limited.patch(`/clients/${mine.clientId}`, { timezone: 'Asia/Tokyo' })).status, 200);
+    assert.equal((await limited.post(`/clients/${mine.clientId}/connect-invites`, { platforms: ['x'] })).status, 200);
+    assert.equal((await limited.post(`/post-targets/${mine.target}/cancel`)).status, 200);
+    assert.equal((await limited.post(`/posts/${mine.draft}/publish`, {})).status, 200);
+    assert.equal((await all.get(`/posts/${mixed.post}`)).status, 200);
+    refused(await limited.post('/clients', { name: 'New', type: 'brand' }), 403, 'client_limited');
+  });
+
+  t('an answer that names another client is found, wherever it stands', () => {
+    assert.equal(namesOther({ a: [{ b: { clientId: 'theirs' } }] }, ['mine']), true);
+    assert.equal(namesOther([{ clientId: 'mine', targets: [{ clientId: null }] }, 'theirs', null], ['mine']), false);
+    assert.equal(namesOther({ overrides: { clientId: 'theirs' } }, ['mine']), false);
+  });
+});

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { contextOf } from '#services/workflows/provision.ts';
+import { composedWorld, refused } from '#test/support/composing.ts';
+import type { Answered } from '#test/support/http.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { world, tester, composed: all } = await composedWorld(['x', 'bluesky']);
+const twin = testTwinIdOf(world.workspaceId);
+const start = { type: 'Start', now: '2099-01-01T00:00:00.000Z' } as const;
+const published = {
+  type: 'RecordPublished',
+  ...{ attempt: 1, takeover: 0, externalId: 'n1', permalink: null, publishedAt: '2026-11-01T00:00:00.000Z' },
+} as const;
+
+const idsOf = (answer: Answered) => (answer.data.targets as readonly { readonly id: string }[]).map(({ id }) => id);
+const statusesOf = (answer: Answered) =>
+  (answer.data.targets as readonly { readonly status: string }[]).map(({ status }) => status).sort();
+const tell = async (postId: string, id: string, ...commands: readonly TargetCommand[]): Promise<void> => {
+  for (const command of commands) {
+    await execute(world.store, target, id, command, contextOf(world.operator, twin), { partitionKey: postId });
+  }
+};
+const typesOf = async (stream: string) => (await world.store.readStream(stream)).map(({ type }) => type);
+
+suite('deleting a post over HTTP', (t) => {
+  t('a draft is gone everywhere; a repeat answers the same, and its key shows the birth', async () => {
+    const key = randomUUID();
+    const body = all.body({ saveDraft: true, content: 'Never mind.' });
+    const draft = await tester.post('/posts', body, { key });
+    const { id } = draft.data;
+    const path = `/posts/${id}`;
+    refused(await tester.delete(path, { headers: { 'if-match': '"7"' } }), 412, 'revision_mismatch');
+    const gone = await tester.delete(path, { headers: { 'if-match': '"0"' } });
+    assert.equal(gone.status, 200, gone.text);
+    assert.deepEqual([gone.data.status, gone.data.content, gone.data.targets], ['discarded', 'Never mind.', []]);
+    assert.equal(gone.headers.get('etag'), '"1"');
+    assert.deepEqual((await tester.delete(path, { headers: { 'if-match': '"0"' } })).data, gone.data);
+    assert.deepEqual(await typesOf(`post-${id}`), ['PostDrafted', 'PostDiscarded']);
+    await world.settled();
+    refused(await tester.get(path), 404, 'not_found');
+    const { clientId: _client, saveDraft: _draft, ...replacement } = body;
+    refused(await tester.patch(path, replacement), 404, 'not_found');
+    refused(await tester.post(`${path}/publish`, {}), 404, 'not_found');
+    refused(await tester.post(`${path}/revise`, { content: 'x' }), 404, 'not_found');
+    for (const query of ['', '&status=draft', '&search=never'])
+      assert.deepEqual((await tester.get(`/posts?clientId=${all.clientId}${query}`)).rows, []);
+    refused(await tester.get('/posts?status=discarded'), 400, 'invalid_parameter');
+    const birth = await tester.post('/posts', body, { key });
+    assert.equal(birth.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(birth.data, draft.data);
+  });
+
+  t('of a scheduled post everything open is canceled; the post stays', async () => {
+    const made = await tester.post('/posts', all.body());
+    const path = `/posts/${made.data.id}`;
+    const deleted = await tester.delete(path, { headers: { 'if-match': '"0"' } });
+    assert.equal(deleted.status, 200, deleted.text);
+    assert.deepEqual(statusesOf(deleted), ['canceled', 'canceled']);
+    assert.deepEqual(deleted.data.counts, { total: 2, canceled: 2 });
+    const reasons = await Promise.all(idsOf(made).map((id) => world.store.readStream(`target-${id}`)));
+    assert.deepEqual(
+      reasons.map((events) => events.at(-1)?.data),
+      Array(2).fill({ reason: 'post_canceled', postRevision: 1 }),
+    );
+    const again = await tester.delete(path, { headers: { 'if-match': '"0"' } });
+    assert.deepEqual(again.data, deleted.data);
+    await world.settled();
+    assert.deepEqual((await tester.get(path)).data, deleted.data);
+  });
+
+  t('what is out or on its way stays; where nothing can be canceled it is refused and nothing is stored', async () => {
+    const made = await tester.post('/posts', all.body());
+    const [first = '', second = ''] = idsOf(made);
+    const path = `/posts/${made.data.id}`;
+    await tell(made.data.id, first, start, published);
+    const deleted = await tester.delete(path);
+    assert.equal(deleted.status, 200, deleted.text);
+    assert.deepEqual(statusesOf(deleted), ['canceled', 'published']);
+    assert.equal((await tester.delete(path)).status, 200, 'a repeat finds it done');
+
+    const other = await tester.post('/posts', all.body());
+    const [third = '', fourth = ''] = idsOf(other);
+    await tell(other.data.id, third, start, published);
+    await tell(other.data.id, fourth, start);
+    const before = await world.head();
+    refused(await tester.delete(`/posts/${other.data.id}`), 409, 'target_not_pending');
+    assert.equal(await world.head(), before, 'a refused call stored events');
+
+    // One was canceled on its own: nothing else can be, and no deletion did it.
+    const third3 = await tester.post('/posts', all.body());
+    const [fifth = '', sixth = ''] = idsOf(third3);
+    await tester.post(`/post-targets/${fifth}/cancel`);
+    await tell(third3.data.id, sixth, start);
+    refused(await tester.delete(`/posts/${third3.data.id}`), 409, 'target_not_pending');
+    assert.ok(second);
+  });
+
+  t('a deletion that died before its targets is completed by its repeat', async () => {
+    const made = await tester.post('/posts', all.body());
+    await execute(world.store, post, made.data.id, { type: 'Delete' }, contextOf(world.operator, twin));
+    const deleted = await tester.delete(`/posts/${made.data.id}`);
+    assert.deepEqual(statusesOf(deleted), ['canceled', 'canceled']);
+    assert.deepEqual(await typesOf(`post-${made.data.id}`), ['PostScheduled', 'PostTargetsChanged']);
+  });
+
+  t('unknown and foreign posts are one', async () => {
+    refused(await tester.delete(`/posts/${randomUUID()}`), 404, 'not_found');
+    const made = await tester.post('/posts', all.body({ saveDraft: true }));
+    const stranger = await world.agency('Stranger');
+    refused(await stranger.tester.delete(`/posts/${made.data.id}`), 404, 'not_found');
+  });
+});

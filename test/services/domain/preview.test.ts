@@ -1,0 +1,196 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import type { PostAsset, PostAssets, PostRendition } from '#domain/compose.ts';
+import { accountWarnings, errorsOf, previewContent, warning } from '#domain/preview.ts';
+import type { Destination } from '#domain/scheduling.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
+import type { PostBody, Variant } from '#schemas/post.ts';
+import { imageProbe, videoProbe } from '#test/services/domain/renditions/probes.ts';
+import { postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+const to = (platform: Platform): Destination => ({
+  accountId: 'a',
+  clientId: 'acme',
+  platform,
+  accountTimezone: null,
+  clientTimezone: null,
+  scopes: [],
+});
+const variant = (platform: Platform, over: Partial<Variant> = {}): Variant => ({
+  platform,
+  contentOverride: null,
+  mediaIdsOverride: null,
+  overrides: {},
+  ...over,
+});
+const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
+  clientId: null,
+  kind: 'image',
+  status: 'transcoded',
+  publishable: true,
+  probe: imageProbe(),
+  altText: null,
+  needs: new Map(),
+  ...over,
+});
+const clip = (over: Partial<PostAsset> = {}): PostAsset => asset({ kind: 'video', probe: videoProbe(), ...over });
+const known = (assets: Readonly<Record<string, PostAsset>>): PostAssets => new Map(Object.entries(assets));
+const shown = (platform: Platform, body: Partial<PostBody>, assets: PostAssets = new Map()) =>
+  previewContent(postBody(body), to(platform), assets);
+const why = { code: 'media_too_heavy', message: 'Too heavy.' };
+
+suite('the content of a preview', (t) => {
+  t('is the text, the title and the length that the network would get', () => {
+    const x = shown('x', { content: 'Base.', variants: [variant('x', { contentOverride: 'Own.' })] });
+    deepEqual([x.text, x.title, x.length, x.errors, x.warnings], ['Own.', null, { used: 4, limit: 280 }, [], []]);
+    const film = { content: 'First line\nmore', mediaIds: ['v'] };
+    const youtube = shown('youtube', film, known({ v: clip() }));
+    deepEqual([youtube.text, youtube.title], ['First line\nmore', 'First line']);
+    const overrides = { description: 'About.', title: 'Film' };
+    const own = shown('youtube', { ...film, variants: [variant('youtube', { overrides })] }, known({ v: clip() }));
+    deepEqual([own.text, own.title], ['About.', 'Film']);
+    const titled = (title: unknown) =>
+      shown('pinterest', { variants: [variant('pinterest', { overrides: { title, boardId: '1' } })] }).title;
+    deepEqual([titled('Pin'), titled(''), titled(7)], ['Pin', null, null]);
+    equal(shown('x', { variants: [variant('x', { overrides: { title: 'None' } })] }).title, null);
+    const segments = [
+      { content: 'Head.', mediaIds: [] },
+      { content: 'Tail.', mediaIds: [] },
+    ];
+    equal(shown('threads', { thread: { segments } }).text, 'Head.');
+  });
+
+  t('says how far each file is', () => {
+    const state = (over: Partial<PostAsset>) =>
+      shown('x', { mediaIds: ['i'] }, known({ i: asset(over) })).media.map(({ status, failure }) => [status, failure]);
+    const need = (one: PostRendition) => ({ needs: new Map([['x/feed', one]]) });
+    deepEqual(state(need({ status: 'ready' })), [['ready', null]]);
+    deepEqual(state(need({ status: 'fits' })), [['not_needed', null]]);
+    deepEqual(state(need({ status: 'wanted' })), [['preparing', null]]);
+    deepEqual(state(need({ status: 'planned' })), [['preparing', null]]);
+    deepEqual(state(need({ status: 'failed', failure: why })), [['failed', why]]);
+    deepEqual(state({}), [['not_needed', null]]);
+    deepEqual(state({ probe: imageProbe({}, { format: 'tiff' }) }), [['not_requested', null]]);
+    deepEqual(state({ probe: null, status: 'transcoding', publishable: false }), [['preparing', null]]);
+    for (const status of ['failed', 'quarantined'])
+      deepEqual(state({ status, publishable: false }), [['failed', null]]);
+    deepEqual(shown('x', { mediaIds: ['unknown'] }).media, []);
+    const refused = shown('youtube', { mediaIds: ['i'] }, known({ i: asset() }));
+    deepEqual([refused.media[0]?.status, refused.media[0]?.failure?.code], ['failed', 'media_kind_not_taken']);
+    deepEqual(refused.warnings, [], 'it is an error already');
+  });
+
+  t('shows the files of the first segment, and the cover of a video after them', () => {
+    const assets = known({ v: clip(), i: asset(), c: asset() });
+    const files = (platform: Platform, body: Partial<PostBody>) =>
+      shown(platform, body, assets).media.map(({ mediaId, kind, use }) => `${mediaId} ${kind} ${use}`);
+    deepEqual(files('youtube', { mediaIds: ['v'], coverMediaId: 'c' }), ['v video feed', 'c image cover']);
+    deepEqual(files('x', { mediaIds: ['v'], coverMediaId: 'c' }), ['v video feed']);
+    deepEqual(files('instagram', { mediaIds: ['v', 'i'], coverMediaId: 'c' }), [
+      'v video carousel',
+      'i image carousel',
+    ]);
+    const segments = [
+      { content: 'Head.', mediaIds: ['i'] },
+      { content: 'Tail.', mediaIds: ['v'] },
+    ];
+    deepEqual(files('threads', { thread: { segments } }), ['i image feed']);
+  });
+
+  t('warns of a rendition that failed, at the place from which the target gets the file', () => {
+    const failed = clip({ needs: new Map([['x/feed', { status: 'failed', failure: why }]]) });
+    const warned = (body: Partial<PostBody>) => shown('x', body, known({ v: failed })).warnings;
+    const expected = (path: string) => [warning(why.code, path, why.message, { willFail: true, mediaId: 'v' })];
+    deepEqual(warned({ mediaIds: ['v'] }), expected('/mediaIds/0'));
+    const own = [variant('bluesky'), variant('x', { mediaIdsOverride: ['v'] })];
+    deepEqual(warned({ variants: own }), expected('/variants/1/mediaIdsOverride/0'));
+    const segments = [
+      { content: 'Head.', mediaIds: [] },
+      { content: 'Tail.', mediaIds: ['v'] },
+    ];
+    deepEqual(warned({ thread: { segments } }), expected('/thread/segments/1/mediaIds/0'));
+  });
+
+  t('warns of what the gate leaves to the publish, at the member that would mend it', () => {
+    const late = (platform: Platform, body: Partial<PostBody>) =>
+      shown(platform, { mediaIds: ['v'], ...body }, known({ v: clip() })).warnings.map(
+        ({ code, path, willFail, mediaId, postId }) => [code, path, willFail, mediaId, postId],
+      );
+    const fails = (code: string, path: string) => [[code, path, true, null, null]];
+    deepEqual(late('tiktok', {}), fails('tiktok_privacy_level_required', '/variants'));
+    const tiktok = [variant('x'), variant('tiktok')];
+    deepEqual(
+      late('tiktok', { variants: tiktok }),
+      fails('tiktok_privacy_level_required', '/variants/1/overrides/privacyLevel'),
+    );
+    deepEqual(late('youtube', { content: 'y'.repeat(101) }), fails('youtube_title_required', '/content'));
+    deepEqual(late('youtube', { content: '' }), fails('youtube_title_required', '/variants'));
+    const titled = [variant('youtube', { overrides: { title: '<' } })];
+    deepEqual(late('youtube', { variants: titled }), fails('youtube_title_required', '/variants/0/overrides/title'));
+    const described = [variant('youtube', { overrides: { title: 'Film', description: 'a < b' } })];
+    deepEqual(
+      late('youtube', { variants: described }),
+      fails('youtube_description_invalid', '/variants/0/overrides/description'),
+    );
+    deepEqual(late('youtube', { content: 'Fine\n<b>' }), fails('youtube_description_invalid', '/content'));
+  });
+
+  t('judges the number of files only where all are known', () => {
+    deepEqual(shown('instagram', { mediaIds: ['unknown'] }).errors, []);
+    equal(shown('instagram', {}).errors[0]?.code, 'too_few_media');
+    const long = shown('instagram', { mediaIds: ['unknown'], content: 'y'.repeat(2_201) });
+    deepEqual(
+      long.errors.map(({ code }) => code),
+      ['text_too_long'],
+    );
+  });
+});
+
+suite('what a preview says of one account', (t) => {
+  t('an account that must be connected again fails first', () => {
+    deepEqual(
+      accountWarnings('reauth_required').map(({ code, willFail }) => [code, willFail]),
+      [['account_reauth_required', true]],
+    );
+    for (const status of ['connected', 'disconnected', '']) deepEqual(accountWarnings(status), []);
+  });
+
+  t('its errors are those that concern it, each once', () => {
+    const body = postBody({
+      mediaIds: ['m'],
+      coverMediaId: 'c',
+      variants: [variant('x', { mediaIdsOverride: ['n'] }), variant('tiktok')],
+      thread: {
+        segments: [
+          { content: 'a', mediaIds: [] },
+          { content: '', mediaIds: [] },
+        ],
+      },
+    });
+    const at = (path: string, more: Partial<Issue> = {}): Issue => ({ path, code: 'empty', message: 'no', ...more });
+    const refused = [
+      at('/mediaIds/0'),
+      at('/coverMediaId'),
+      at('/coverFrameMs'),
+      at('/thread/segments/1'),
+      at('/variants/0/overrides/firstComment'),
+      at('/variants/1/overrides/privacyLevel'),
+      at('/variants/7/overrides/none'),
+      at('/timezone'),
+      at('/schedule', { accountId: 'a', platform: 'x' }),
+      at('/schedule', { accountId: 'b', platform: 'x', message: 'of another' }),
+    ];
+    const paths = (platform: Platform, own: readonly Issue[] = []) =>
+      errorsOf(body, to(platform), refused, own).map(({ path }) => path);
+    deepEqual(paths('x'), ['/thread/segments/1', '/variants/0/overrides/firstComment', '/schedule']);
+    deepEqual(paths('tiktok'), ['/mediaIds/0', '/coverFrameMs', '/variants/1/overrides/privacyLevel', '/schedule']);
+    equal(paths('youtube').includes('/coverMediaId'), true);
+    deepEqual(paths('bluesky', [at('/schedule'), at('/content'), at('/content', { mediaId: 'm' })]), [
+      '/mediaIds/0',
+      '/schedule',
+      '/content',
+      '/content',
+    ]);
+  });
+});

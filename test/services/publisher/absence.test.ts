@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import type { PlatformAdapter, ReconcileOutcome } from '#contracts/ports/platform.ts';
+import { client } from '#domain/client.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import type { Platform } from '#schemas/common.ts';
+import { Mortals } from '#test/support/mortals.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, PublishingWorld, quickLooks, quickNetwork } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
+const retries = { unknownOutcome: 'retry_when_absent' } as const;
+const lost = 'lost [[sandbox:timeout_before once]]';
+
+suite('rules for unknown outcomes', { timeoutMs: 240_000 }, (t) => {
+  let world: PublishingWorld;
+  const mortals = new Mortals(script, () => [world.url]);
+  /** Questions to the network, by target. */
+  const asked = new Map<string, number>();
+  /** Answers that the test puts in the network's place, by target. */
+  const instead = new Map<string, () => Promise<ReconcileOutcome | null>>();
+
+  /** The sandbox, watched. */
+  const watched = (): PlatformAdapter => ({
+    boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
+    settleWindowMs: (platform) => world.sandbox.settleWindowMs(platform),
+    absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
+    listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
+    publish: (request, steps) => world.sandbox.publish(request, steps),
+    comment: (request, signal) => world.sandbox.comment(request, signal),
+    reconcile: async (request, boundary) => {
+      const { targetId } = request;
+      const said = (await instead.get(targetId)?.()) ?? (await world.sandbox.reconcile(request, boundary));
+      asked.set(targetId, (asked.get(targetId) ?? 0) + 1);
+      return said;
+    },
+  });
+  const publisher = () => world.publisher({}, { adapterOf: watched });
+  const connected = async (platform: Platform, rules: object = retries): Promise<Account> =>
+    world.connect(await world.client({ ...rules }), platform);
+  const schedule = async (account: Account, text = lost, more: Parameters<typeof world.schedule>[1] = {}) =>
+    (await world.schedule([account], { text, ...more })).targetIds[0] ?? '';
+  const setRules = (clientId: string, rules: object) =>
+    execute(world.store, client, clientId, { type: 'Update', changes: { rules: { ...rules } } }, world.context());
+  const events = (id: string) => world.store.readStream(`target-${id}`);
+  const looksOf = async (id: string) =>
+    (await events(id))
+      .filter(({ type }) => type === 'TargetAbsenceObserved')
+      .map(({ data }) => String(data.observedAt));
+  const settledBy = async (id: string) =>
+    (await events(id)).flatMap(({ type, data }) => (type === 'TargetOutcomeSettled' ? [[data.outcome, data.by]] : []));
+  /** Waits until the publisher rests for an hour: every question of the first minutes was asked. */
+  const restsLong = (id: string) =>
+    until('the next question is far off', async () => {
+      const { rows } = await world.pool.query(
+        `select 1 from ops.work_leases where id = $1 and not_before > now() + interval '30 minutes'`,
+        [id],
+      );
+      return rows.length === 1;
+    });
+  const wake = (id: string) =>
+    world.pool.query(`update ops.work_leases set not_before = now() where id = $1 and not_before > now()`, [id]);
+  /** Each look came after the settle window, and far enough after the one before it. */
+  const looksAreApart = async (id: string, settledAt: string) => {
+    const boundary = (await events(id)).find(({ data }) => data.step === 'boundary');
+    const windowEndsAt = Date.parse(String(boundary?.data.deadline)) + quickNetwork.settleWindowMs;
+    const looks = [...(await looksOf(id)), settledAt].map(Date.parse);
+    assert.equal(looks.length, quickLooks.looks);
+    for (const [index, look] of looks.entries()) {
+      const [before = Number.NEGATIVE_INFINITY] = looks.slice(index - 1, index);
+      assert.ok(look >= windowEndsAt, 'a look within the settle window');
+      assert.ok(index === 0 || look - before >= quickLooks.gapMs, 'two looks too close to each other');
+    }
+  };
+  const settledAt = async (id: string) =>
+    (await events(id)).find(({ type }) => type === 'TargetOutcomeSettled')?.metadata.occurredAt ?? '';
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+  });
+  t.after(async () => {
+    await mortals.end();
+    await world.close();
+  });
+
+  t('hold, the default: the target is never tried again', async () => {
+    const running = publisher();
+    for (const rules of [{}, { unknownOutcome: 'hold' }]) {
+      const id = await schedule(await connected('x', rules));
+      await world.all([id], 'outcome_unknown');
+      await restsLong(id);
+      assert.ok((asked.get(id) ?? 0) >= 4);
+      assert.deepEqual([await looksOf(id), await settledBy(id)], [[], []]);
+      assert.equal((await world.sandbox.creates(id)).length, 1);
+    }
+    await running.stop();
+  });
+
+  t('retry_when_absent: after three looks the target is tried again, once', async () => {
+    const running = publisher();
+    const id = await schedule(await connected('x'));
+    const [state] = await world.all([id], 'published');
+    assert.equal(state?.status === 'published' && state.common.attempts, 2);
+    assert.deepEqual(await settledBy(id), [['absent', 'policy']]);
+    await looksAreApart(id, await settledAt(id));
+    assert.equal(await world.created(id), 1);
+    await running.stop();
+  });
+
+  t('a network that finds the post at the third look is believed', async () => {
+    const running = publisher();
+    const account = await connected('x');
+    const present = {
+      kind: 'present',
+      externalId: '17',
+      permalink: null,
+      publishedAt: '2026-01-01T00:00:00.000Z',
+    } as const;
+    const id = await schedule(account);
+    instead.set(id, async () => ((await looksOf(id)).length === 2 ? present : null));
+    const [state] = await world.all([id], 'published');
+    assert.ok(state?.status === 'published');
+    assert.deepEqual([state.externalId, state.common.attempts], ['17', 1]);
+    assert.equal((await looksOf(id)).length, 2);
+    assert.deepEqual(await settledBy(id), [['published', 'reconcile']]);
+    await running.stop();
+  });
+
+  t('telegram and tiktok are never tried again, whatever the rules say', async () => {
+    const running = publisher();
+    for (const platform of ['telegram', 'tiktok'] as const) {
+      const overrides = { privacyLevel: 'SELF_ONLY' };
+      const variants =
+        platform === 'tiktok' ? [{ platform, contentOverride: null, mediaIdsOverride: null, overrides }] : [];
+      const id = await schedule(await connected(platform), lost, { variants });
+      await world.all([id], 'outcome_unknown');
+      await restsLong(id);
+      assert.deepEqual([await looksOf(id), await settledBy(id)], [[], []]);
+      assert.equal((await world.sandbox.creates(id)).length, 1);
+    }
+    await running.stop();
+  });
+
+  t('a rule that is taken back between two looks holds the target; given again, the looks go on', async () => {
+    const running = publisher();
+    const account = await connected('x');
+    const id = await schedule(account);
+    // After the first look the network gives no answer until the rule is taken back.
+    let isHeld = false;
+    const undecided = { kind: 'undecided' } as const;
+    instead.set(id, async () => (!isHeld && (await looksOf(id)).length === 1 ? undecided : null));
+    await until('one look is recorded', async () => (await looksOf(id)).length === 1);
+    await setRules(account.clientId, { unknownOutcome: 'hold' });
+    isHeld = true;
+    const before = asked.get(id) ?? 0;
+    await until('the network was asked again', async () => {
+      await wake(id);
+      return (asked.get(id) ?? 0) >= before + 2;
+    });
+    await restsLong(id);
+    const looks = await looksOf(id);
+    assert.deepEqual([looks.length, await settledBy(id)], [1, []]);
+    assert.equal((await world.sandbox.creates(id)).length, 1);
+    await setRules(account.clientId, retries);
+    await until('the target was tried again', async () => {
+      await wake(id);
+      return (await world.target(id)).status === 'published';
+    });
+    assert.deepEqual((await looksOf(id)).slice(0, looks.length), looks);
+    await looksAreApart(id, await settledAt(id));
+    await running.stop();
+  });
+
+  t('of a thread only the segment in question is tried again', async () => {
+    const running = publisher();
+    const segments = ['one', `two ${lost}`, 'three'].map((content) => ({ content, mediaIds: [] }));
+    const id = await schedule(await connected('x'), '', { body: { thread: { segments } } });
+    await world.all([id], 'published');
+    const calls = (await world.sandbox.creates(id)).map(
+      ({ segment, outcome }) => `${segment} ${outcome === 'created'}`,
+    );
+    assert.deepEqual(calls, ['0 true', '1 false', '1 true', '2 true']);
+    assert.deepEqual(await settledBy(id), [['absent', 'policy']]);
+    await looksAreApart(id, await settledAt(id));
+    await running.stop();
+  });
+
+  t('killed after each look and after the last: none is lost, none counts twice', async () => {
+    const account = await connected('x');
+    const id = await schedule(account);
+    const stories = ['one look', 'two looks', 'settled'];
+    for (const [index] of stories.entries()) {
+      await mortals.died(await mortals.child('publisher:after-absence'));
+      assert.equal((await looksOf(id)).length, Math.min(index + 1, quickLooks.looks - 1));
+      assert.equal((await world.target(id)).status, index === 2 ? 'pending' : 'outcome_unknown');
+    }
+    await looksAreApart(id, await settledAt(id));
+    const running = publisher();
+    const [state] = await world.all([id], 'published');
+    assert.equal(state?.status === 'published' && state.common.attempts, 2);
+    assert.deepEqual(await settledBy(id), [['absent', 'policy']]);
+    assert.equal(await world.created(id), 1);
+    await running.stop();
+  });
+});

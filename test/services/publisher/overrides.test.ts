@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import sharp from 'sharp';
+import { capabilities, effectiveOverrides, overrideRules } from '#domain/platforms/index.ts';
+import type { LedgerRow } from '#infra/platforms/sandbox/index.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import type { PostBody, Variant } from '#schemas/post.ts';
+import { readyAsset } from '#test/support/assets.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Keys without which the network publishes nothing. */
+const required: Readonly<Partial<Record<Platform, Values>>> = {
+  tiktok: { privacyLevel: 'SELF_ONLY' },
+  pinterest: { boardId: '1' },
+};
+
+/** Every key of each network with a value that is not its default, and what the network gets where it differs. */
+const keys: Readonly<Record<Platform, readonly (readonly [key: string, value: unknown, sent?: unknown])[]>> = {
+  x: [
+    ['quoteTweetId', '1790000000000000000'],
+    ['replySettings', 'following'],
+    ['replySettings', 'mentionedUsers'],
+    ['replySettings', 'subscribers'],
+    ['replySettings', 'verified'],
+    ['replySettings', 'verifiedOnly', 'verified'],
+    ['madeWithAi', true],
+    ['paidPartnership', true],
+    ['firstComment', 'first on x'],
+  ],
+  linkedin: [
+    ['visibility', 'CONNECTIONS'],
+    ['firstComment', 'first on linkedin'],
+  ],
+  instagram: [
+    ['contentType', 'feed'],
+    ['contentType', 'reel'],
+    ['contentType', 'story'],
+    ['firstComment', 'first on instagram'],
+    ['userTags', ['a', { username: 'b', x: 0.5, y: 0.25 }]],
+    ['userTags', '@a, @b', ['a', 'b']],
+    ['collaborators', ['a', 'b', 'c']],
+    ['shareToFeed', false],
+    ['coverUrl', 'https://example.com/cover.jpg'],
+    ['locationId', '110843418940484'],
+    ['paidPartnership', true],
+  ],
+  facebook: [
+    ['contentType', 'reel'],
+    ['contentType', 'story'],
+    ['firstComment', 'first on facebook'],
+  ],
+  tiktok: [
+    ['privacyLevel', 'PUBLIC_TO_EVERYONE'],
+    ['privacyLevel', 'MUTUAL_FOLLOW_FRIENDS'],
+    ['privacyLevel', 'FOLLOWER_OF_CREATOR'],
+    ['yourBrand', true],
+    ['disableComment', true],
+    ['disableDuet', true],
+    ['disableStitch', true],
+  ],
+  youtube: [
+    ['title', 'A title'],
+    ['privacyStatus', 'unlisted'],
+    ['privacyStatus', 'private'],
+    ['categoryId', '28'],
+    ['madeForKids', true],
+    ['tags', ['one', 'two words']],
+    ['tags', 'one, two words', ['one', 'two words']],
+    ['license', 'creativeCommon'],
+    ['description', 'Another text'],
+    ['firstComment', 'first on youtube'],
+  ],
+  threads: [
+    ['quotePostId', '18000000000000000'],
+    ['replyControl', 'accounts_you_follow'],
+    ['replyControl', 'mentioned_only'],
+    ['firstComment', 'first on threads'],
+  ],
+  pinterest: [
+    ['boardId', '918273645'],
+    ['title', 'A title'],
+    ['link', 'https://example.com/'],
+  ],
+  bluesky: [
+    ['link', 'https://example.com/'],
+    ['labelSexual', true],
+    ['labelNudity', true],
+    ['labelPorn', true],
+    ['labelGraphicMedia', true],
+    ['firstComment', 'first on bluesky'],
+  ],
+  telegram: [
+    ['parseMode', 'HTML'],
+    ['parseMode', 'Markdown'],
+    ['parseMode', 'MarkdownV2'],
+    ['disableNotification', true],
+    ['protectContent', true],
+    ['firstComment', 'first on telegram'],
+  ],
+};
+/** Together with another key only. */
+const paired: readonly (readonly [Platform, Values])[] = [
+  ['tiktok', { brandedContent: true, privacyLevel: 'PUBLIC_TO_EVERYONE' }],
+];
+
+suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t) => {
+  let world: PublishingWorld;
+  let publisher: Running;
+  const accounts = new Map<Platform, Account>();
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url, { boundaryDeadlineMs: 10_000 });
+    const clientId = await world.client();
+    for (const platform of platforms) accounts.set(platform, await world.connect(clientId, platform));
+    // Many targets at once: no lease and no call of them may run out on a busy machine.
+    publisher = world.publisher({ leaseTtlMs: 30_000 });
+  });
+  t.after(async () => {
+    await publisher?.stop();
+    await world?.close();
+  });
+
+  const accountOf = (platform: Platform): Account => {
+    const account = accounts.get(platform);
+    assert.ok(account);
+    return account;
+  };
+  const variantOf = (platform: Platform, overrides: Values): Variant => ({
+    platform,
+    contentOverride: null,
+    mediaIdsOverride: null,
+    overrides: { ...required[platform], ...overrides },
+  });
+  const schedule = async (platform: Platform, overrides: Values, body: Partial<PostBody> = {}): Promise<string> => {
+    const variants = [variantOf(platform, overrides)];
+    return (await world.schedule([accountOf(platform)], { variants, body, text: 'hello' })).targetIds[0] ?? '';
+  };
+  const sentFor = async (id: string): Promise<LedgerRow> => {
+    await world.all([id], 'published');
+    const [row, ...more] = await world.sandbox.creates(id);
+    assert.ok(row !== undefined && more.length === 0);
+    return row;
+  };
+  const commented = async (id: string): Promise<readonly string[]> =>
+    (await world.sandbox.comments([id])).map(({ content }) => content);
+
+  t('the table has every key of every network', () => {
+    for (const platform of platforms) {
+      const own = [
+        ...keys[platform].map(([key]) => key),
+        ...paired.filter(([one]) => one === platform).flatMap(([, values]) => Object.keys(values)),
+      ];
+      assert.deepEqual(
+        [...new Set([...own, 'aiGenerated'])].sort(),
+        Object.keys(overrideRules(platform)).sort(),
+        platform,
+      );
+    }
+  });
+
+  t('each key reaches the network it belongs to', async () => {
+    const rows = [
+      ...platforms.flatMap((platform) =>
+        keys[platform].map(([key, value, sent = value]) => ({
+          platform,
+          given: { [key]: value },
+          sent: { [key]: sent },
+        })),
+      ),
+      ...paired.map(([platform, given]) => ({ platform, given, sent: given })),
+    ];
+    const { id: clip } = await world.clip();
+    const ids = await Promise.all(
+      // Facebook takes a reel or a story with a file alone.
+      rows.map(({ platform, given }) => schedule(platform, given, 'contentType' in given ? { mediaIds: [clip] } : {})),
+    );
+    for (const [index, { platform, given, sent }] of rows.entries()) {
+      const id = ids[index] ?? '';
+      const row = await sentFor(id);
+      const { firstComment, ...others } = sent as Values;
+      const plain = effectiveOverrides(platform, { ...required[platform] }, false);
+      assert.deepEqual(row.overrides, { ...plain, ...others }, `${platform} ${JSON.stringify(given)}`);
+      if (firstComment === undefined) assert.notDeepEqual(row.overrides, plain, 'a value that is not the default');
+      else {
+        const ends = /^TargetFirstComment(Posted|Failed)$/;
+        await until('the comment has ended', async () => ends.test((await world.story(`target-${id}`)).at(-1) ?? ''));
+        assert.deepEqual(await commented(id), [firstComment], (await world.story(`target-${id}`)).join(' '));
+      }
+    }
+    const silent = ids.filter((_, index) => !('firstComment' in (rows[index]?.given ?? {})));
+    assert.deepEqual(await world.sandbox.comments(silent), []);
+  });
+
+  t('unknown keys and keys of other networks are not sent, and cause neither an error nor a comment', async () => {
+    const all: Record<string, unknown> = { nonsense: { deep: 1 }, firstcomment: 'misspelled', first_comment: 'too' };
+    for (const platform of platforms) for (const [key, value] of keys[platform]) all[key] = value;
+    const foreign = (platform: Platform): Values =>
+      Object.fromEntries(Object.entries(all).filter(([key]) => !Object.hasOwn(overrideRules(platform), key)));
+    assert.ok('firstComment' in foreign('tiktok') && 'firstComment' in foreign('pinterest'));
+    const ids = await Promise.all(platforms.map((platform) => schedule(platform, foreign(platform))));
+    for (const [index, platform] of platforms.entries()) {
+      const row = await sentFor(ids[index] ?? '');
+      assert.deepEqual(row.overrides, effectiveOverrides(platform, { ...required[platform] }, false), platform);
+      const story = await world.story(`target-${ids[index]}`);
+      assert.deepEqual(
+        story.filter((type) => type.startsWith('TargetFirstComment')),
+        [],
+      );
+    }
+    assert.deepEqual(await world.sandbox.comments(ids), []);
+  });
+
+  t('the disclosure of AI is copied to every variant, unless the variant says otherwise', async () => {
+    const flags: Readonly<Partial<Record<Platform, string>>> = { youtube: 'containsSyntheticMedia', tiktok: 'isAigc' };
+    const cases = [
+      [true, {}, true],
+      [true, { aiGenerated: false }, false],
+      [false, { aiGenerated: true }, true],
+      [false, {}, false],
+    ] as const;
+    for (const [aiDisclosure, overrides, wanted] of cases) {
+      const ids = await Promise.all(platforms.map((platform) => schedule(platform, overrides, { aiDisclosure })));
+      for (const [index, platform] of platforms.entries()) {
+        const { overrides: sent } = await sentFor(ids[index] ?? '');
+        assert.equal(sent.aiGenerated, wanted, platform);
+        const flag = flags[platform];
+        if (flag !== undefined) assert.equal(sent[flag], wanted, platform);
+        if (platform === 'x') assert.equal(sent.madeWithAi, false, 'independent of the post');
+      }
+    }
+    const own = await sentFor(await schedule('x', { madeWithAi: true }, { aiDisclosure: false }));
+    assert.deepEqual([own.overrides.madeWithAi, own.overrides.aiGenerated], [true, false]);
+  });
+
+  t('a cover, a cover frame and alt texts reach the networks that take them', async () => {
+    const size = { width: 1_280, height: 720 };
+    const picture = (background: string) =>
+      sharp({ create: { ...size, channels: 3, background } })
+        .jpeg()
+        .toBuffer();
+    const still = { kind: 'image', digitalSourceType: null } as const;
+    const needs = platforms.flatMap((platform) =>
+      (['feed', 'carousel', 'cover'] as const).map((use) => ({ platform, use })),
+    );
+    const image = async (background: string, altText: string) =>
+      readyAsset(world.store, world.workspaceId, 'image', {
+        ...{ body: await picture(background), blobs: world.blobs, probe: { ...still, ...size }, needs, altText },
+      });
+    const [cover, photo, { id: clip }] = await Promise.all([
+      image('#28a', 'the cover'),
+      image('#a82', 'own'),
+      world.clip(),
+    ]);
+    const filmed = await Promise.all(
+      platforms.map((platform) =>
+        schedule(platform, {}, { mediaIds: [clip], coverMediaId: cover.id, coverFrameMs: 1_500 }),
+      ),
+    );
+    const covered: Platform[] = [];
+    const framed: Platform[] = [];
+    for (const [index, platform] of platforms.entries()) {
+      const { media, coverFrameMs } = await sentFor(filmed[index] ?? '');
+      if (media.some(({ mediaId, use }) => mediaId === cover.id && use === 'cover')) covered.push(platform);
+      if (coverFrameMs !== null) {
+        assert.equal(coverFrameMs, 1_500);
+        framed.push(platform);
+      }
+    }
+    // Pinterest takes a cover too; the specification names the other four.
+    assert.deepEqual(covered.sort(), ['facebook', 'instagram', 'pinterest', 'telegram', 'youtube']);
+    assert.deepEqual(framed, ['tiktok']);
+
+    const showing = platforms.filter((platform) => platform !== 'youtube');
+    const said = { [photo.id]: 'a brown wall' };
+    const described = await Promise.all(
+      showing.map((platform) => schedule(platform, {}, { mediaIds: [photo.id], mediaAltTexts: said })),
+    );
+    const left = await Promise.all(showing.map((platform) => schedule(platform, {}, { mediaIds: [photo.id] })));
+    for (const [index, platform] of showing.entries()) {
+      const takes = capabilities(platform).altText;
+      const texts = await Promise.all(
+        [described, left].map(async (ids) => (await sentFor(ids[index] ?? '')).media.map(({ altText }) => altText)),
+      );
+      assert.deepEqual(texts, takes ? [['a brown wall'], ['own']] : [[null], [null]], platform);
+    }
+  });
+});
