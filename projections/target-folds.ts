@@ -14,6 +14,7 @@ interface NativeRow {
   readonly schedule_mode: PlannedTarget['scheduleMode'];
   readonly schedule_mode_reason: string | null;
   readonly undo: UndoStatus | null;
+  readonly overdue: boolean;
   readonly applied_revision: number;
 }
 
@@ -39,8 +40,12 @@ export const due = (
   row: Pick<NativeRow, 'status' | 'schedule_mode'>,
   dueAt: string,
   event: DecodedEvent,
-): Partial<NativeRow> =>
-  row.status === 'awaiting_approval' ? { due_at: dueAt } : { ...pending(dueAt), ...atOnce(row.schedule_mode, event) };
+): Partial<NativeRow> => ({
+  ...(row.status === 'awaiting_approval'
+    ? { due_at: dueAt }
+    : { ...pending(dueAt), ...atOnce(row.schedule_mode, event) }),
+  overdue: false,
+});
 
 /** A post that was taken back from the network's own scheduler. */
 export const undone = ({ status }: Pick<NativeRow, 'status'>): Partial<NativeRow> =>

@@ -324,6 +324,7 @@ suite('published: posts', (t) => {
           excerpt: 'Newer',
           mediaIds: [],
           campaignId,
+          externalRef: null,
           targetCount: 3,
         },
       });

@@ -193,6 +193,7 @@ suite('native targets', (t) => {
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
+        overdue: false,
         // A later attempt makes another post.
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [] },
       },
@@ -200,6 +201,17 @@ suite('native targets', (t) => {
     equal(isOpen(state(over)), false);
     for (const events of [[], [scheduled], [scheduled, toCancel()]])
       deepEqual(state([...events, handed]), state(events));
+  });
+
+  t('is overdue by its own time, before the hand-over and after it', () => {
+    const ask = (seconds: number) => ({ type: 'RecordOverdue', now: at(seconds) }) as const;
+    const seconds = (Date.parse(dueAt) - Date.parse(at(0))) / 1_000;
+    for (const events of [[scheduled], over]) {
+      given(events).when(ask(seconds + 899)).then([]);
+      given(events)
+        .when(ask(seconds + 900))
+        .then([{ type: 'TargetOverdue', data: { dueAt } }]);
+    }
   });
 
   t('a refused time makes it managed, and nothing was made', () => {

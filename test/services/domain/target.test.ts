@@ -669,7 +669,9 @@ suite('target', (t) => {
       equal(late.status !== 'none' && late.common.overdue, true);
       deepEqual({ ...late, common: {} }, { ...state(events), common: {} });
     }
-    for (const events of except('pending', 'publishing', 'rate_limited')) given(events).when(ask(9_999)).then([]);
+    for (const events of except('pending', 'publishing', 'rate_limited', 'handed_to_platform')) {
+      given(events).when(ask(9_999)).then([]);
+    }
     given([]).when(ask(9_999)).refused('not_found');
     // The service itself tries again: nothing new to tell.
     const again = [...claimed, told(at(100)), limited(at(200)), requeued('schedule', at(200))];
