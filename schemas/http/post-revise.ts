@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
 import { MediaAltTexts, maxContent } from '#schemas/post.ts';
-import { Named, OpenEnum, said } from '#schemas/published.ts';
-import { type Cleaned, Maybe, Resettable } from './common.ts';
+import { byUuid, Named, OpenEnum, said } from '#schemas/published.ts';
+import { type Cleaned, Maybe, Resettable, UuidInput } from './common.ts';
 import { Post, ScheduleInput, ThreadInput, VariantInput } from './post.ts';
 
 /** POST /posts/{id}/revise: only the members that are sent change. */
@@ -16,7 +16,7 @@ export const PostRevise = Named(
           description: 'Replaces the text, for every network without a text of its own.',
         }),
       ),
-      mediaIds: Maybe(Type.Array(Uuid, { maxItems: 20, description: 'Replaces the media, in order.' })),
+      mediaIds: Maybe(Type.Array(UuidInput, { maxItems: 20, description: 'Replaces the media, in order.' })),
       variants: Maybe(
         Type.Array(VariantInput, {
           maxItems: 10,
@@ -27,13 +27,16 @@ export const PostRevise = Named(
       thread: Resettable(said(ThreadInput, 'Replaces the chain of replies on x and threads; null: no thread.'), null),
       mediaAltTexts: Resettable(
         said(
-          MediaAltTexts,
+          byUuid(MediaAltTexts),
           'Replaces the texts for people who do not see a picture, by id of its asset; ids not in the post are ignored. Null: none.',
         ),
         null,
       ),
       aiDisclosure: Maybe(Type.Boolean({ description: 'Whether the content was made with AI.' })),
-      coverMediaId: Resettable(said(Uuid, 'An image asset as the cover of a video; null: a frame of the video.'), null),
+      coverMediaId: Resettable(
+        said(UuidInput, 'An image asset as the cover of a video; null: a frame of the video.'),
+        null,
+      ),
       coverFrameMs: Resettable(
         Type.Integer({
           minimum: 0,

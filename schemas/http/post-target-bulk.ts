@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
-import { type Cleaned, Problem } from './common.ts';
+import { type Cleaned, Problem, UuidInput } from './common.ts';
 import { PostTarget, PostTargetReschedule } from './post-target.ts';
 
 /** POST /post-targets/bulk: one action on many targets. */
@@ -18,7 +18,7 @@ export const PostTargetBulk = Named(
         ),
         'What to do with each target, by the rules of the operation of the same name.',
       ),
-      targetIds: Type.Array(Uuid, {
+      targetIds: Type.Array(UuidInput, {
         minItems: 1,
         maxItems: 100,
         description: 'The targets. One that is listed twice counts once.',

@@ -88,6 +88,8 @@ const parsed = (bytes: Buffer): { readonly value: unknown } | { readonly refusal
 };
 
 const digestOf = (text: string | Buffer): string => hash('sha256', text, 'base64url');
+/** Of an entry that fits: equal for equal entries, whatever their form. */
+export const digestOfEntry = (body: unknown): string => digestOf(canonicalJson(body));
 
 /** Objects that one turn of the event loop parses, besides the bytes. */
 const parsedAtOnce = 1_000;
@@ -157,7 +159,7 @@ export const readEntries = async (
     }
     const body = await piece(() => clean(items, read.value));
     entries.push({ body });
-    digests.push(await piece(() => digestOf(canonicalJson(body))));
+    digests.push(await piece(() => digestOfEntry(body)));
   }
   // Objects of other lists are ignored, and must be JSON all the same.
   const used = new Set(places);

@@ -41,6 +41,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> extends
   readonly body: Body;
   /** Of the list that the operation names as `entries`; `body` then has a digest in the place of each. */
   readonly entries: readonly Entry<unknown>[];
+  /** An id of the body as the caller sent it: one that the credential may not see has another in its place. */
+  readonly asSent: (id: string) => string;
   /** Null when the caller sent none; never null where the operation requires a key. */
   readonly key: string | null;
   /** HMAC over operation, path, query and body: equal for equal requests. Empty without a key. */
@@ -87,6 +89,7 @@ export interface Raw {
 /** The JSON text of `data`, written piece by piece, one in each turn of the event loop: it may be large. */
 export interface Pieces {
   readonly pieces: Iterable<string>;
+  readonly warnings?: readonly Warning[];
   readonly replayed?: boolean;
 }
 export type Answer = One<unknown> | Many<unknown> | Raw | Pieces;

@@ -15,6 +15,8 @@ export interface CallState {
   query: unknown;
   body: unknown;
   entries: readonly Entry<unknown>[];
+  /** Ids that a limited credential may not see, by the ids in their place. */
+  unseen: ReadonlyMap<string, string>;
   key: string | null;
   /** Requests that were counted for the body before it was read. */
   paidAhead: number;

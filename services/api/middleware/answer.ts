@@ -57,7 +57,7 @@ export const answer =
   ({ deps, ownWrites, allowances, warnings, patience }: Answering): Middleware =>
   async (ctx) => {
     const operation = operationOf(ctx);
-    const { correlationId, principal: known, params, query, body, entries, key, positions } = stateOf(ctx);
+    const { correlationId, principal: known, params, query, body, entries, unseen, key, positions } = stateOf(ctx);
     const principal = known ?? nobody;
     const { workspaceId } = principal;
     const now = new Date(deps.clock()).toISOString();
@@ -81,6 +81,7 @@ export const answer =
       query,
       body,
       entries,
+      asSent: (id) => unseen.get(id) ?? id,
       key,
       fingerprint,
       correlationId,
@@ -111,7 +112,9 @@ export const answer =
         return;
       }
       if ('pieces' in made) {
-        ctx.body = Readable.from(enveloped(made.pieces, { correlationId }));
+        const { warnings: told = [] } = made;
+        const meta = told.length === 0 ? { correlationId } : { correlationId, warnings: told };
+        ctx.body = Readable.from(enveloped(made.pieces, meta));
         if (made.replayed === true) ctx.set('Idempotent-Replayed', 'true');
         ctx.type = 'application/json';
         return;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Middleware } from 'koa';
 import { account } from '#domain/account.ts';
 import { uuidv5 } from '#domain/ids.ts';
@@ -9,7 +10,8 @@ import { mediaByIds } from '#projections/media.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
 import { limitRuleOf } from '../client-limits.ts';
 import type { Deps } from '../deps.ts';
-import { nounOf, type Principal } from '../operation.ts';
+import { digestOfEntry, type Entry } from '../entries.ts';
+import { nounOf, type Operation, type Principal } from '../operation.ts';
 import { badParameter, invalid, Refusal } from '../refusal.ts';
 import { type CallState, operationOf, stateOf } from '../state.ts';
 
@@ -177,16 +179,57 @@ const limit = async (
     return id;
   };
   for (const part of [named, state.query, state.body]) mapIds(part, collect);
+  for await (const body of bodiesOf(state.entries)) mapIds(body, collect);
   const visible = new Map<Kind, ReadonlySet<string>>();
   for (const [kind, ids] of byKind) visible.set(kind, await seen[kind](looking, [...ids]));
-  const hide = (kind: Kind, id: string): string => (visible.get(kind)?.has(id) === true ? id : uuidv5(id, 'unseen'));
+  const unseen = new Map<string, string>();
+  const hide = (kind: Kind, id: string): string => {
+    if (visible.get(kind)?.has(id) === true) return id;
+    const instead = uuidv5(id, 'unseen');
+    unseen.set(instead, id);
+    return instead;
+  };
+  state.unseen = unseen;
 
   if (rule === 'owned') await requireOwned(looking, state, named);
   const [id] = Object.values(mapIds(named, hide) as Record<string, string>);
   if (id !== undefined) state.params = { ...params, id };
   state.query = mapIds(state.query, hide);
   state.body = mapIds(state.body, hide);
+  await limitEntries(state, operation, hide);
   if (rule === 'one') state.query = ofOneClient(state.query as Record<string, unknown>, clientIds);
+};
+
+/** Entries together may be large, so each has a turn of the event loop. */
+async function* bodiesOf(entries: readonly Entry<unknown>[]): AsyncGenerator<unknown> {
+  for (const entry of entries) {
+    if ('refusal' in entry) continue;
+    yield entry.body;
+    await setImmediate();
+  }
+}
+
+/** An entry with other ids is another entry, for a repeat of the call too: its digest in the body changes with it. */
+const limitEntries = async (
+  state: CallState,
+  { entries: member }: Operation,
+  hide: (kind: Kind, id: string) => string,
+): Promise<void> => {
+  if (member === undefined) return;
+  const digests = [...((state.body as Readonly<Record<string, readonly string[]>>)[member] ?? [])];
+  const entries: Entry<unknown>[] = [];
+  for (const [index, entry] of state.entries.entries()) {
+    if ('refusal' in entry) {
+      entries.push(entry);
+      continue;
+    }
+    const body = mapIds(entry.body, hide);
+    entries.push({ body });
+    digests[index] = digestOfEntry(body);
+    await setImmediate();
+  }
+  state.entries = entries;
+  state.body = { [member]: digests };
 };
 
 const ofOneClient = (query: Record<string, unknown>, clientIds: readonly string[]): Record<string, unknown> => {

@@ -44,6 +44,7 @@ export const correlation =
       query: {},
       body: {},
       entries: [],
+      unseen: new Map(),
       key: null,
       paidAhead: 0,
       positions: new Map(),

@@ -152,7 +152,7 @@ const shownOf = async (
 };
 
 function* rendered(
-  { deps }: Asking,
+  { deps, asSent }: Asking,
   { correlationId, outcomes }: Finished,
   shown: ReadonlyMap<string, unknown>,
 ): Generator<string> {
@@ -163,7 +163,7 @@ function* rendered(
       'problem' in outcome
         ? { ok: false, error: problemBody(deps, correlationId, outcome.problem) }
         : { ok: true, target: shown.get(targetId) };
-    yield (index === 0 ? '' : ',') + JSON.stringify({ targetId, ...what });
+    yield (index === 0 ? '' : ',') + JSON.stringify({ targetId: asSent(targetId), ...what });
   }
   yield ']}';
 }

@@ -15,6 +15,7 @@ import { composed } from './create.ts';
 import { claimRefOf } from './external-ref.ts';
 import { fanOutOrLeave } from './load.ts';
 import { Reads } from './reads.ts';
+import { postWarnings } from './warnings.ts';
 
 /**
  * Many posts in one call. Each is created under a key of its own, which follows from the call's key and its place, so
@@ -71,7 +72,8 @@ export const createPosts = async (call: Call): Promise<Pieces> => {
     },
   );
   const births = await birthsOf(call, result, created);
-  return { pieces: rendered(call, result, births), replayed };
+  const warnings = [...births].flatMap(([id, events]) => postWarnings(id, foldEvents(post, events)));
+  return { pieces: rendered(call, result, births), replayed, warnings };
 };
 
 /**
@@ -104,7 +106,7 @@ const createAll = async (
 
 const create = async (
   call: Call,
-  { sent, operation, key, postId }: Item,
+  { sent, operation, key }: Item,
   shared: CommandContext,
   reads: Reads,
   created: Map<string, readonly DecodedEvent[]>,
@@ -117,20 +119,20 @@ const create = async (
     fingerprint: fingerprintOf(deps.secrets, workspaceId, asked),
   };
   try {
-    const { state, events, replayed } = await createIdempotently({
+    const { id, state, events, replayed } = await createIdempotently({
       store: deps.store,
       decider: post,
       operation,
       key,
       context,
       positions,
-      command: (id) => composed(call, sent, { id, commandId: context.commandId }, reads),
-      reserve: (id) => claimRefOf(call, { clientId: sent.clientId, postId: id, body: sent }),
+      command: (postId) => composed(call, sent, { id: postId, commandId: context.commandId }, reads),
+      reserve: (postId) => claimRefOf(call, { clientId: sent.clientId, postId, body: sent }),
     });
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
-    if (state.status === 'live') await fanOutOrLeave(call, postId, context, loaded);
-    created.set(postId, events);
-    return { postId };
+    if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);
+    created.set(id, events);
+    return { postId: id };
   } catch (error) {
     return { problem: itemProblem(error) };
   }

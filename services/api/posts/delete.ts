@@ -5,6 +5,7 @@ import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
 import type { Call } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { ownStreamToDelete } from '../rows.ts';
+import { releaseRefOf } from './external-ref.ts';
 
 /** Deletes a post: discards a draft, or cancels every target that can still be canceled. */
 
@@ -36,7 +37,10 @@ export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
     },
     command: () => ({ type: 'Delete' }),
   });
-  if (left.state.status !== 'live') return { ...left, targetEvents: [] };
+  if (left.state.status !== 'live') {
+    await releaseRefOf(call, left.state);
+    return { ...left, targetEvents: [] };
+  }
   const fanned = await fanOutOf(call);
   requireCanceled(fanned);
   return { ...fanned.post, targetEvents: [...fanned.targets.values()] };

@@ -1,3 +1,4 @@
+import type { Rejection } from '#domain/decider.ts';
 import type { PostState } from '#domain/post.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -8,6 +9,7 @@ import {
   type PostRef,
   type RefClaim,
   releaseExternalRef,
+  takenExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
 import { claimantOf } from '../clients.ts';
 import type { Call } from '../operation.ts';
@@ -31,6 +33,32 @@ export const claimRefOf = async (
 ): Promise<void> => {
   const { externalRef } = body;
   if (externalRef !== undefined) await claimExternalRef(claimantOf(call), { clientId, externalRef, postId });
+};
+
+/**
+ * Releases the reference of a post that was discarded, and so never claims it again. If we die before this, a repeat of
+ * the deletion releases it, or the next claimant breaks the claim.
+ */
+export const releaseRefOf = async (
+  call: Claiming & Pick<Call<{ readonly id: string }>, 'params'>,
+  state: PostState,
+): Promise<void> => {
+  if (state.status !== 'discarded') return;
+  const { clientId, body } = state;
+  const { externalRef } = body;
+  if (externalRef === undefined) return;
+  faultPoint('externalref:after-append');
+  const ref = { clientId, externalRef, postId: call.params.id };
+  await releaseExternalRef(claimantOf(call), ref);
+};
+
+/** Why a new post of the client cannot have its reference now: `already_exists`; null: it can. */
+export const takenRefOf = (
+  call: Claiming,
+  { clientId, body }: { readonly clientId: string; readonly body: Pick<PostBody, 'externalRef'> },
+): Promise<Rejection | null> | null => {
+  const { externalRef } = body;
+  return externalRef === undefined ? null : takenExternalRef(claimantOf(call), { clientId, externalRef });
 };
 
 /**

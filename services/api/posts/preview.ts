@@ -21,6 +21,7 @@ import { maxIssues } from '#schemas/validator.ts';
 import type { Call } from '../operation.ts';
 import { bodyOf } from './body.ts';
 import { type Checked, checksOf, checksOfDraft } from './compose.ts';
+import { takenRefOf } from './external-ref.ts';
 import { Reads } from './reads.ts';
 
 /** What publishing a body would do now. Nothing is written. */
@@ -59,7 +60,8 @@ export const previewOf = async (call: Previewing) => {
   const told = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
   const ofDraft = saveDraft ? (await all(checksOfDraft(reads, clientId, body))).refusals : null;
   const later = ofDraft === null ? [] : told.filter((one) => !ofDraft.some((other) => isSame(one, other)));
-  const now = ofDraft ?? told;
+  const taken = await takenRefOf(call, { clientId, body });
+  const now = [...(ofDraft ?? told), ...(taken === null ? [] : [taken])];
   return {
     object: 'post_preview' as const,
     valid: now.length === 0,

@@ -48,6 +48,15 @@ const otherOwner = async (
   return { id: state.postId, claimedAt: state.claimedAt, loaded: await store.load(post, state.postId) };
 };
 
+const taken = (postId: string): Rejection =>
+  new Rejection('already_exists', `The post ${postId} of the client has this externalRef.`, { extra: { postId } });
+
+/** Why no other post can have the reference now; null: one can. A claim that is under way is none yet. */
+export const takenExternalRef = async (by: Claimant, ref: Omit<PostRef, 'postId'>): Promise<Rejection | null> => {
+  const other = await otherOwner(by, await loadRef(by, ref), '');
+  return other !== null && bearsExternalRef(other.loaded.state, ref.externalRef) ? taken(other.id) : null;
+};
+
 /**
  * Claims the reference for a post, before the append that gives the post this reference. If we die before that append,
  * the claim does not hold: a repeat of the call claims again, and another post may break the claim once it is old.
@@ -58,11 +67,7 @@ export const claimExternalRef = async (by: Claimant, ref: PostRef): Promise<void
   for (let round = 1; round <= maxRounds; round += 1) {
     const claim = await loadRef(by, ref);
     const other = await otherOwner(by, claim, postId);
-    if (other !== null && bearsExternalRef(other.loaded.state, externalRef)) {
-      throw new Rejection('already_exists', `The post ${other.id} of the client has this externalRef.`, {
-        extra: { postId: other.id },
-      });
-    }
+    if (other !== null && bearsExternalRef(other.loaded.state, externalRef)) throw taken(other.id);
     if (other !== null && by.clock() - Date.parse(other.claimedAt) <= lapseMs) {
       await by.wait(pollMs);
       continue;

@@ -253,6 +253,48 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual((kept.data.variants as { overrides: unknown }[])[0]?.overrides, overrides);
   });
 
+  t('an entry of a bulk call and a target of one are unknown like any other, also for a repeat', async () => {
+    const own = { content: 'hello', schedule: at, clientId: mine.clientId };
+    const group = (clientId: string) => ({ ...own, clientId, targets: { mode: 'group', clientId } });
+    const results = ({ data }: Answered) => data.results as readonly Record<string, unknown>[];
+    const posts = [group(mine.clientId), group(theirs.clientId), { ...group(mine.clientId), mediaIds: [theirs.asset] }];
+    const made = await limited.post('/posts/bulk', { posts });
+    assert.deepEqual(
+      results(made).map(({ status }) => status),
+      ['created', 'rejected', 'rejected'],
+      made.text,
+    );
+    const unknown = [group(mine.clientId), group(nowhere), { ...group(mine.clientId), mediaIds: [nowhere] }];
+    const others = await limited.post('/posts/bulk', { posts: unknown });
+    const errors = (answer: Answered) =>
+      results(answer)
+        .slice(1)
+        .map(({ error }) => ({ ...(error as object), correlationId: '' }));
+    assert.deepEqual(errors(made), errors(others));
+    const key = randomUUID();
+    assert.equal((await all.post('/posts/bulk', { posts }, { key })).status, 200);
+    refused(await limited.post('/posts/bulk', { posts }, { key }), 422, 'idempotency_key_reused');
+    const same = { posts: [group(second.clientId)] };
+    assert.deepEqual(
+      results(await several.post('/posts/bulk', same, { key: `${key}-2` })),
+      results(await all.post('/posts/bulk', same, { key: `${key}-2` })),
+    );
+
+    const targetIds = [mine.target, theirs.target, nowhere];
+    const moved = await limited.post('/post-targets/bulk', { action: 'reschedule', targetIds, shiftMinutes: 1 });
+    assert.deepEqual(
+      results(moved).map(({ targetId, ok, error }) => [targetId, ok, (error as { code?: string } | undefined)?.code]),
+      [
+        [mine.target, true, undefined],
+        [theirs.target, false, 'not_found'],
+        [nowhere, false, 'not_found'],
+      ],
+      moved.text,
+    );
+    const seen = await limited.post('/posts/preview', { ...group(mine.clientId), mediaIds: [theirs.asset] });
+    assert.match(seen.text, /"unknown_id"/);
+  });
+
   t('assets are made for a client of the key; those of the workspace are read and used, never changed', async () => {
     const presign = { fileName: 'a.jpg', contentType: 'image/jpeg', bytes: 10 };
     refused(await limited.post('/media/presign', presign), 422, 'validation_failed', ['/clientId']);

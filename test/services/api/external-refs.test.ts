@@ -77,6 +77,38 @@ suite('externalRef over HTTP', (t) => {
     taken(await create({ externalRef: second }), made.data.id);
   });
 
+  t('a discarded draft leaves it free, and so does the repeat of its deletion', async () => {
+    const externalRef = someRef();
+    const made = await create({ externalRef, saveDraft: true });
+    for (const _ of [1, 2]) assert.equal((await tester.delete(`/posts/${made.data.id}`)).status, 200);
+    assert.deepEqual(await claimsOf(externalRef), ['ExternalRefClaimed', 'ExternalRefReleased']);
+    const next = await create({ externalRef });
+    assert.equal(next.status, 200, next.text);
+    // Nor does it take the reference from the post that has it now.
+    assert.equal((await tester.delete(`/posts/${made.data.id}`)).status, 200);
+    taken(await create({ externalRef }), next.data.id);
+    // A canceled post keeps its reference.
+    assert.equal((await tester.delete(`/posts/${next.data.id}`)).status, 200);
+    taken(await create({ externalRef }), next.data.id);
+  });
+
+  t('a preview tells of one that a post has', async () => {
+    const externalRef = someRef();
+    const preview = async (more: object) =>
+      (await tester.post('/posts/preview', mine.body({ externalRef, ...more }))).data;
+    assert.equal((await preview({})).valid, true);
+    const made = await create({ externalRef });
+    for (const saveDraft of [true, false]) {
+      const { valid, problems } = await preview({ saveDraft });
+      assert.equal(valid, false);
+      assert.deepEqual(
+        (problems as { at: string; code: string; detail: string }[]).map(({ at, code }) => [at, code]),
+        [['create', 'already_exists']],
+      );
+      assert.ok(JSON.stringify(problems).includes(made.data.id));
+    }
+  });
+
   t('a post without one costs no append and no claim', async () => {
     const before = await world.head();
     await create({ saveDraft: true });

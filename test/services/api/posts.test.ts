@@ -258,6 +258,13 @@ suite('posts over HTTP', (t) => {
       assert.deepEqual(made.data.targetSelection, { ...beside(mode), clientId: null, platforms: ['bluesky'] });
       const again = await tester.post('/posts', body, { key });
       assert.deepEqual(codesOf(again), codesOf(made));
+      const many = { posts: [body, all.body(), { ...body, idempotencyKey: key }] };
+      const bulk = await tester.post('/posts/bulk', many, { key: `${key}-bulk` });
+      const [first] = bulk.data.results as readonly { readonly post: { readonly id: string } }[];
+      const told = [first?.post.id, made.data.id].map((id) => ['platforms_ignored', id]);
+      assert.deepEqual(codesOf(bulk)?.toSorted(), told.toSorted());
+      const repeat = await tester.post('/posts/bulk', many, { key: `${key}-bulk` });
+      assert.deepEqual(codesOf(repeat)?.toSorted(), told.toSorted());
     }
     const draft = await create({ targets: beside('selection'), saveDraft: true });
     const warned = [['platforms_ignored', draft.data.id]];
