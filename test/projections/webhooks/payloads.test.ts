@@ -335,6 +335,7 @@ suite('published: posts', (t) => {
         'post.published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 3, published: 1, failed: 0, canceled: 1 },
           publishedAt: at(21),
         },
@@ -344,7 +345,7 @@ suite('published: posts', (t) => {
   t('a draft that is deleted: discarded', async () => {
     await given(drafted)
       .when(post('PostDiscarded'))
-      .gives({ 'post.discarded': { ...ids, campaignId } });
+      .gives({ 'post.discarded': { ...ids, campaignId, externalRef } });
   });
 
   t('a draft: created, updated, then scheduled', async () => {
@@ -811,6 +812,7 @@ suite('published: the whole table', (t) => {
         ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
         ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
         ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
+        ...['target/TargetFirstCommentScheduled', 'target/TargetFirstCommentStarted', 'target/TargetAbsenceObserved'],
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
         ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
         ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested'],
