@@ -54,7 +54,7 @@ suite('event catalogue', (t) => {
   t('names each event once, in the past tense', () => {
     equal(new Set(events.map(({ type }) => type)).size, events.length);
     for (const { type } of events)
-      match(type, /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Over|Held|ToPlatform|OnPlatform)$/);
+      match(type, /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Over|Held|Overdue|ToPlatform|OnPlatform)$/);
   });
 
   t('has a decider for every stream kind', () => {
