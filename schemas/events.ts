@@ -95,5 +95,5 @@ export const eventCatalogue: EventCatalogue = Object.fromEntries(
   Object.entries(streamKinds).flatMap(([kind, { events }]) => (Object.keys(events).length > 0 ? [[kind, events]] : [])),
 );
 
-/** Null for streams that are only read by id (`request`) and for unknown kinds: the log passes over both. */
+/** Null for streams that are only read by id (`request`, `externalref`) and for unknown kinds: the log passes over both. */
 export const topicOf = (stream: string): Topic | null => streamKinds[kindOf(stream)]?.topic ?? null;

@@ -17,7 +17,7 @@ export const PostBulkItem = Named(
           pattern: '^[\\x21-\\x7e]{1,255}$',
           description:
             'An Idempotency-Key of this post alone, in one space with those of POST /posts. Absent: the key of the call and the place in the list.',
-          expects: '1 to 255 visible ASCII characters',
+          expects: '1 to 255 visible ASCII characters, such as post-2026-02-02-1',
         }),
       ),
     },

@@ -48,7 +48,7 @@ const Description = Type.String({
 
 const limitWords =
   'The clients to whose events the endpoint is limited: it gets events that name one of them in `clientId` of their data, and `media.ready` of their assets; events that belong to no client it does not get.';
-const ClientLimit = Type.Array(Uuid, {
+const ClientLimit = Type.Array(UuidInput, {
   minItems: 1,
   maxItems: maxLimitClients,
   description: `${limitWords} A repeated client counts once. Null: all events of the workspace.`,
