@@ -210,7 +210,7 @@ suite('read models: targets', (t) => {
     await sees([started, overdue, limited, requeued], { status: 'pending', overdue: true });
     for (const event of [
       target('TargetRescheduled', moved),
-      target('TargetRevised', { postRevision: 3, ...moved }),
+      target('TargetRevised', { postRevision: 3, ...moved, ...mode }),
       target('TargetReleased', { postRevision: 3, dueAt: instant(7) }),
       target('TargetRequeued', { by: 'retry', dueAt: instant(31) }),
     ]) {

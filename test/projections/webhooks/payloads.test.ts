@@ -296,6 +296,7 @@ suite('published: posts', (t) => {
           excerpt: 'Newer',
           mediaIds: [],
           campaignId,
+          externalRef: null,
           targetCount: 3,
         },
       });
@@ -315,7 +316,7 @@ suite('published: posts', (t) => {
   t('a draft that is deleted: discarded', async () => {
     await given(drafted)
       .when(post('PostDiscarded'))
-      .gives({ 'post.discarded': { ...ids, campaignId } });
+      .gives({ 'post.discarded': { ...ids, campaignId, externalRef } });
   });
 
   t('a draft: created, updated, then scheduled', async () => {
@@ -782,6 +783,7 @@ suite('published: the whole table', (t) => {
         ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
         ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
         ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
+        ...['target/TargetAbsenceObserved', 'target/TargetFirstCommentScheduled', 'target/TargetFirstCommentStarted'],
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
         ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
         ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested'],
