@@ -36,7 +36,7 @@ export const projections: readonly Projection[] = [
     models: [clients, invites, accounts],
     recounts: [clientAccounts],
   },
-  { name: 'posts', shape: 2, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
   { name: 'media', shape: 1, topics: ['media'], models: [media], recounts: [] },
   { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
   { name: 'reports', shape: 1, topics: ['reports'], models: [reports], recounts: [] },

@@ -12,7 +12,8 @@ export interface UnfinishedTarget {
 export const beforeAllTargets: UnfinishedTarget = { id: '00000000-0000-0000-0000-000000000000', at: '-infinity' };
 
 /** Statuses in which a target waits for a worker. */
-export const unfinished = "status in ('pending', 'publishing', 'rate_limited', 'handed_to_platform') and not overdue";
+export const unfinished =
+  "status in ('pending', 'publishing', 'rate_limited', 'handed_to_platform') and overdue is not true";
 /** A retry, a rate limit and a deferral give the attempt a time of its own. */
 export const attemptAtSql = 'coalesce(retry_at, due_at)';
 

@@ -97,7 +97,8 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: '(post_id, due_at, id)' },
     { on: '(account_id, due_at, id)' },
     { on: '(client_id, due_at, id)' },
-    { on: `(${attemptAtSql}, id) where ${unfinished}` },
+    // Used by the due search of the former release; nothing in this one reads it.
+    { on: '(next_action_at, id) where next_action_at is not null' },
     // Holds every column that posts are counted by, so that the count reads no rows.
     {
       on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
@@ -107,6 +108,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     // stays unknown: if this index held them, each search would pass all of them.
     { on: "(platform, next_action_at, id) where next_action_at is not null and status <> 'outcome_unknown'" },
     { on: "(next_action_at, id) where next_action_at is not null and status = 'outcome_unknown'" },
+    { on: `(${attemptAtSql}, id) where ${unfinished}` },
   ],
   on: {
     TargetScheduled: (_row, data, event) => ({

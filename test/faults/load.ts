@@ -76,7 +76,7 @@ export const actionNames = [
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 /** Actions that the build before refuses: a load that meets it leaves them out. */
-const sinceBefore: readonly ActionName[] = ['commented', 'bulk', 'shift'];
+const sinceBefore: readonly ActionName[] = ['commented', 'bulk', 'shift', 'native'];
 
 /** Behaviour of the network for a post, at most once each, so that every target can end. */
 const directives = [

@@ -211,7 +211,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
         '2027-01-01T00:00:00Z',
       ]);
       const text = JSON.stringify(found.rows);
-      assert.match(text, /post_targets_v1_5/);
+      assert.match(text, /post_targets_v1_9/);
       assert.doesNotMatch(text, /Seq Scan|"Sort"|Rows Removed by Filter":[1-9]/);
       assert.match(text, /"Actual Rows":100/);
     }

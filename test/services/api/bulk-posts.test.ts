@@ -75,7 +75,7 @@ suite('many posts in one call', (t) => {
       all.body({ content: 'x', variants: Array(10_001).fill(1) }),
       all.body({ junk: 'x'.repeat(1_100_000) }),
       { ...all.body(), clientId: randomUUID() },
-      all.body({ aiDisclosure: true }),
+      all.body({ campaignId: randomUUID() }),
     ];
     const result = resultOf(await bulk([all.body({ content: 'first' }), ...wrong, all.body({ content: 'last' })]));
     assert.deepEqual(told(result), [
@@ -90,7 +90,7 @@ suite('many posts in one call', (t) => {
       'too_many_values undefined',
       'payload_too_large undefined',
       'validation_failed /targets/clientId',
-      'not_supported_yet /aiDisclosure',
+      'not_supported_yet /campaignId',
       'created',
     ]);
     assert.deepEqual([result.created, result.rejected], [2, 11]);

@@ -122,7 +122,7 @@ suite('the preview of a post', (t) => {
       timezone: 'Mars/Olympus',
       targets: { mode: 'selection', accountIds: [all.accounts.x, all.accounts.tiktok, stranger, other.accounts.x] },
       variants: [{ platform: 'tiktok', overrides: { privacyLevel: 'FOLLOWER_OF_CREATOR' } }, { platform: 'tiktok' }],
-      aiDisclosure: true,
+      campaignId: randomUUID(),
     });
     const preview = await previewed(body);
     assert.equal(preview.valid, false);
@@ -133,7 +133,7 @@ suite('the preview of a post', (t) => {
       ['create', 'account_not_in_client', ['/targets/accountIds/3']],
       ['create', 'validation_failed', ['/mediaIds/0']],
       ['create', 'validation_failed', ['/content', '/variants/0/overrides/privacyLevel', '/content']],
-      ['create', 'not_supported_yet', ['/aiDisclosure']],
+      ['create', 'not_supported_yet', ['/campaignId']],
     ]);
     const answer = await tester.post('/posts', body);
     assert.equal(answer.status, 422);

@@ -182,7 +182,6 @@ suite('revising a post over HTTP', (t) => {
     const before = await world.head();
     refused(await revise(id, { content: long }), 422, 'validation_failed', ['/content', '/content']);
     refused(await revise(id, { mediaIds: [randomUUID()] }), 422, 'validation_failed', ['/mediaIds/0']);
-    refused(await revise(id, { aiDisclosure: true }), 422, 'not_supported_yet', ['/aiDisclosure']);
     refused(await revise(id, { content: '' }), 422, 'validation_failed', Array(4).fill('/content'));
     assert.equal(await world.head(), before, 'a refused call stored events');
     // Too long for x and bluesky alone: they are canceled, and the other two can take it.
