@@ -108,10 +108,14 @@ export const postPublic = {
       targetCount: 2,
     },
   ),
-  'post.discarded': publicEvent('A caller deleted a draft.', Type.Object({ ...postIds, campaignId: Campaign }), {
-    ...examplePost,
-    campaignId: null,
-  }),
+  'post.discarded': publicEvent(
+    'A caller deleted a draft.',
+    Type.Object({ ...postIds, campaignId: Campaign, externalRef: Ref }),
+    {
+      ...examplePost,
+      ...none,
+    },
+  ),
   'post.submitted': publicEvent(
     'A caller submitted a post for approval; its targets are held.',
     Type.Object({

@@ -285,7 +285,7 @@ suite('published: posts', (t) => {
 
   t('revised: the newer content, for the targets that go out with it; failed ones count again', async () => {
     const named = [rest[0] ?? '', rest[1] ?? '', randomUUID()];
-    const newer = postBody({ content: 'Newer', campaignId });
+    const newer = postBody({ content: 'Newer', campaignId, externalRef });
     const revised = post('PostRevised', { body: newer, changed: ['content'], targetIds: named, times: null });
     await given(scheduled(3), settled(0, 'failed'))
       .when(revised)
@@ -296,7 +296,7 @@ suite('published: posts', (t) => {
           excerpt: 'Newer',
           mediaIds: [],
           campaignId,
-          externalRef: null,
+          externalRef,
           targetCount: 3,
         },
       });
@@ -307,6 +307,7 @@ suite('published: posts', (t) => {
         'post.published': {
           ...ids,
           campaignId,
+          externalRef,
           counts: { total: 3, published: 1, failed: 0, canceled: 1 },
           publishedAt: at(21),
         },
