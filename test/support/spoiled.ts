@@ -97,8 +97,10 @@ const spoiledValues = (shape: Shape): readonly (readonly [IssueCode, unknown])[]
     ['wrong_type', type === 'object' ? [] : { unexpected: 1 }],
     ['wrong_type', type === 'string' ? 1 : 'text'],
   );
-  if (shape.pattern !== undefined || shape.format !== undefined) found.push(['wrong_format', ' ']);
-  else if (minLength > 0) found.push(['too_short', '']);
+  if (shape.pattern !== undefined || shape.format !== undefined) {
+    const fitsBlank = shape.pattern !== undefined && new RegExp(shape.pattern, 'u').test(' ');
+    found.push(['wrong_format', fitsBlank ? '\n' : ' ']);
+  } else if (minLength > 0) found.push(['too_short', '']);
   if (maxLength !== undefined) found.push(['too_long', 'x'.repeat(maxLength + 1)]);
   if (minItems > 0) found.push(['too_few', []]);
   if (maxItems !== undefined && maxItems < 1_000) {

@@ -313,7 +313,7 @@ suite('published: posts', (t) => {
 
   t('revised: the newer content, for the targets that go out with it; failed ones count again', async () => {
     const named = [rest[0] ?? '', rest[1] ?? '', randomUUID()];
-    const newer = postBody({ content: 'Newer', campaignId });
+    const newer = postBody({ content: 'Newer', campaignId, externalRef });
     const revised = post('PostRevised', { body: newer, changed: ['content'], targetIds: named, times: null });
     await given(scheduled(3), settled(0, 'failed'))
       .when(revised)
@@ -324,7 +324,7 @@ suite('published: posts', (t) => {
           excerpt: 'Newer',
           mediaIds: [],
           campaignId,
-          externalRef: null,
+          externalRef,
           targetCount: 3,
         },
       });
