@@ -111,11 +111,14 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   let world: PublishingWorld;
   let publisher: Running;
   const accounts = new Map<Platform, Account>();
+  /** Of tiktok: only a private account may limit a post to its followers. */
+  let privateAccount: Account;
 
   t.before(async () => {
     world = await PublishingWorld.open((await testDatabase()).url, { boundaryDeadlineMs: 10_000 });
     const clientId = await world.client();
     for (const platform of platforms) accounts.set(platform, await world.connect(clientId, platform));
+    privateAccount = await world.connect(clientId, 'tiktok', 'private-acme');
     // Many targets at once: no lease and no call of them may run out on a busy machine.
     publisher = world.publisher({ leaseTtlMs: 30_000 });
   });
@@ -137,7 +140,9 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   });
   const schedule = async (platform: Platform, overrides: Values, body: Partial<PostBody> = {}): Promise<string> => {
     const variants = [variantOf(platform, overrides)];
-    return (await world.schedule([accountOf(platform)], { variants, body, text: 'hello' })).targetIds[0] ?? '';
+    const forFollowers = platform === 'tiktok' && overrides.privacyLevel === 'FOLLOWER_OF_CREATOR';
+    const account = forFollowers ? privateAccount : accountOf(platform);
+    return (await world.schedule([account], { variants, body, text: 'hello' })).targetIds[0] ?? '';
   };
   const sentFor = async (id: string): Promise<LedgerRow> => {
     await world.all([id], 'published');
