@@ -4,7 +4,7 @@ import type { PostBody } from '#schemas/post.ts';
 import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer, ruleIssues } from './compose.ts';
 import { contentFor } from './content.ts';
 import { needKey } from './media.ts';
-import { lateErrors, rulesOf, sentText, takesCover, textLength, titleOf, useOf } from './platforms/index.ts';
+import { lateErrors, rulesOf, sentText, takesCover, textLength, titleFor, useOf } from './platforms/index.ts';
 import { needsOfTarget } from './post-media.ts';
 import { reauthRequired } from './publish-failures.ts';
 import { planRenditions } from './renditions/index.ts';
@@ -98,7 +98,7 @@ export const previewContent = (body: PostBody, destination: Destination, assets:
   );
   return {
     text,
-    title: titleOf(platform, content, overrides),
+    title: titleFor(platform, content, overrides),
     length: { used, limit },
     media: headOf(body, destination, files),
     errors,
