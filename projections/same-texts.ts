@@ -12,7 +12,8 @@ export interface TextAt {
 
 export interface SameText {
   readonly accountId: string;
-  readonly postId: string;
+  /** Null for a post that the caller may not see: it has, or goes to, another client. */
+  readonly postId: string | null;
   /** ISO 8601. */
   readonly dueAt: string;
 }
@@ -37,7 +38,9 @@ const query = `
        order by t.due_at, t.id limit ${maxCompared})
     ) t
   ), same as (
-    select p.id from read.posts p
+    select p.id, ?::uuid[] is null or p.client_id = any(?::uuid[]) and not exists (
+      select from read.post_targets t where t.post_id = p.id and t.client_id <> all(?::uuid[])) as seen
+    from read.posts p
     where p.id = any(array(select distinct post_id from near)) and p.workspace_id = ?
       and coalesce(
         case when ? then p.body #>> '{thread,segments,0,content}' end,
@@ -45,14 +48,18 @@ const query = `
          where v ->> 'platform' = ? limit 1),
         p.body ->> 'content') = ?
   )
-  select distinct on (n.account_id) n.account_id::text as "accountId", n.post_id::text as "postId",
-    n.due_at as "dueAt"
+  select distinct on (n.account_id) n.account_id::text as "accountId",
+    case when s.seen then n.post_id::text end as "postId", n.due_at as "dueAt"
   from near n join same s on s.id = n.post_id order by n.account_id, n.due_at desc`;
 
-/** For each account the latest such post, if any. */
+/**
+ * For each account the latest such post, if any.
+ * @param clientIds the clients that the caller may see; null: all
+ */
 export const sameTexts = async (
   knex: Knex,
   workspaceId: string,
+  clientIds: readonly string[] | null,
   platform: Platform,
   text: string,
   hours: number,
@@ -63,6 +70,9 @@ export const sameTexts = async (
     asked.map(({ dueAt }) => dueAt),
     hours,
     hours,
+    clientIds,
+    clientIds,
+    clientIds,
     workspaceId,
     capabilities(platform).thread,
     platform,

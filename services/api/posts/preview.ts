@@ -186,7 +186,7 @@ const sameTextsOf = async (
   body: PostBody,
   planned: readonly Planned[],
 ): Promise<ReadonlyMap<string, SameText>> => {
-  const { deps, workspaceId } = call;
+  const { deps, workspaceId, principal } = call;
   await call.behind(['posts']);
   const byNetwork = Map.groupBy(planned, ({ target }) => target.platform);
   const found = await Promise.all(
@@ -194,7 +194,7 @@ const sameTextsOf = async (
       const text = contentFor(body, platform).segments[0].content;
       if (text === '') return [];
       const asked = some.map(({ target }) => ({ accountId: target.accountId, dueAt: target.dueAt }));
-      return sameTexts(deps.knex, workspaceId, platform, text, sameTextHours, asked);
+      return sameTexts(deps.knex, workspaceId, principal.clientIds, platform, text, sameTextHours, asked);
     }),
   );
   return new Map(found.flat().map((one) => [one.accountId, one]));

@@ -295,6 +295,35 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     assert.match(seen.text, /"unknown_id"/);
   });
 
+  t(
+    'a preview warns of the same text on an account of the key, and names no post that the key may not see',
+    async () => {
+      const say = async (caller: Caller, clientId: string, content: string): Promise<unknown> => {
+        const targets = { mode: 'accounts', accountIds: [mine.accounts.x] };
+        const answer = await caller.post('/posts/preview', { clientId, content, schedule: at, targets });
+        const verdicts = answer.data.verdicts as readonly { readonly warnings: readonly Record<string, unknown>[] }[];
+        return verdicts.flatMap(({ warnings }) => warnings.map(({ code, postId }) => [code, postId]));
+      };
+      const posted = async (clientId: string, content: string, ...accountIds: readonly (string | undefined)[]) => {
+        const body = { clientId, content, schedule: at, targets: { mode: 'accounts', accountIds } };
+        const made = await all.post('/posts', body);
+        assert.equal(made.status, 200, made.text);
+        return made.data.id;
+      };
+      const { x } = mine.accounts;
+      const cases = [
+        ['of another client', await posted(theirs.clientId, 'of another client', x), false],
+        ['to another client, too', await posted(mine.clientId, 'to another client, too', x, theirs.accounts.x), false],
+        ['its own', await posted(mine.clientId, 'its own', x), true],
+      ] as const;
+      await world.settled();
+      for (const [content, id, isSeen] of cases) {
+        assert.deepEqual(await say(limited, mine.clientId, content), [['duplicate_text', isSeen ? id : null]], content);
+        assert.deepEqual(await say(all, mine.clientId, content), [['duplicate_text', id]], content);
+      }
+    },
+  );
+
   t('assets are made for a client of the key; those of the workspace are read and used, never changed', async () => {
     const presign = { fileName: 'a.jpg', contentType: 'image/jpeg', bytes: 10 };
     refused(await limited.post('/media/presign', presign), 422, 'validation_failed', ['/clientId']);
