@@ -207,14 +207,20 @@ export const posts = defineModel<Own, PostEvent>({
   on,
 });
 
-/** An intent may still reach targets in these statuses; a partly published thread is skipped. */
+/** An intent may still reach targets in these statuses: a cancel takes back what a network has. */
+const reachable: Readonly<Record<PostRow['intents'][number]['kind'], readonly TargetStatus[]>> = {
+  cancel: [...openStatuses, 'handed_to_platform'],
+  revise: revisableStatuses,
+};
+
+/** A partly published thread is skipped. */
 const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>
   row.intents.some((intent) =>
     targets.some(
       (one) =>
         intent.targetIds.includes(one.id) &&
         !intent.skipped.includes(one.id) &&
-        (intent.kind === 'cancel' ? openStatuses : revisableStatuses).includes(one.status) &&
+        reachable[intent.kind].includes(one.status) &&
         one.applied_revision < intent.revision,
     ),
   );

@@ -250,6 +250,36 @@ suite('read models: posts', (t) => {
       .sees([{ id, fan_out_behind: true }]);
   });
 
+  t(
+    'posts: a cancel counts as behind until it reaches a target that its network has, a revision does not',
+    async () => {
+      const { id, a, plan, fanOut, targetA, post } = scheduled();
+      const over = targetA('TargetHandedToPlatform', { ...claim, nativeId: 'n', dueAt: instant(50) });
+      const handed = [plan, ...fanOut, targetA('TargetPublishStarted', claim), over];
+      const cancel = post('PostTargetsChanged', {
+        change: { kind: 'cancel', reason: 'post_canceled' },
+        targetIds: [a],
+      });
+      const revise = post('PostRevised', { body: postBody(), changed: [], targetIds: [a], times: null });
+      const none = { reason: null, dueAt: null, scheduledLocal: null, jitterSeconds: null };
+      const undo = targetA('TargetUndoRequested', {
+        ...none,
+        then: 'cancel',
+        reason: 'post_canceled',
+        postRevision: 1,
+      });
+      for (const [events, isBehind] of [
+        [[...handed, cancel], true],
+        [[...handed, cancel, undo], false],
+        [[...handed, revise], false],
+      ] as const) {
+        await given(...events)
+          .project(pool, posts)
+          .sees([{ id, fan_out_behind: isBehind, counts: { total: 2, pending: 1, handed_to_platform: 1 } }]);
+      }
+    },
+  );
+
   t('posts: a revised post keeps one intent for each target in its row', async () => {
     const { id, a, b, plan, fanOut, post } = scheduled();
     const revise = (...targetIds: readonly string[]) =>

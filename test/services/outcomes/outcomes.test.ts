@@ -4,6 +4,7 @@ import { account } from '#domain/account.ts';
 import { invite } from '#domain/invite.ts';
 import { post, statusOf } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
+import { archivedWithOpen, openTargetsOf } from '#projections/archived-clients.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -199,6 +200,45 @@ suite('outcomes', (t) => {
     for (let times = 0; times < 3; times += 1) await sweep(deps, new AbortController().signal);
     await running.stop();
     assert.deepEqual(await world.story(`post-${postId}`), ['PostScheduled']);
+  });
+
+  t('the sweep finds what a network has of an archived client, unless it is being taken back or too late', async () => {
+    const minutes = (many: number): number => Date.now() + many * 60_000;
+    const claim = { attempt: 1, takeover: 0 };
+    const handedOver = async (dueAt: number, ...more: readonly TargetCommand[]) => {
+      const client = await world.client();
+      const { postId, targetIds } = await world.schedule([await world.connect(client, 'facebook')], { dueAt });
+      const [id = ''] = targetIds;
+      const started = { type: 'Start', now: new Date(dueAt + 1).toISOString() } as const;
+      const deadline = new Date(dueAt).toISOString();
+      const crossed = { ...claim, type: 'Checkpoint', step: 'boundary', data: {}, deadline } as const;
+      const handed = { ...claim, type: 'RecordHandedOver', nativeId: `n-${id}` } as const;
+      for (const command of [started, crossed, handed, ...more]) await act(postId, id, command);
+      await world.archive(client);
+      return { client, id };
+    };
+    const cancel = { type: 'Cancel', reason: 'requested', postRevision: null, now: new Date().toISOString() } as const;
+    const open = await handedOver(minutes(60));
+    const undoing = await handedOver(minutes(60), cancel);
+    const late = await handedOver(minutes(1));
+    await until('their rows show it', async () => {
+      const ids = [open, undoing, late];
+      const { rows } = await world.pool.query(
+        `select t.id from read.post_targets t join read.clients c on c.id = t.client_id
+         where t.id = any($1) and t.status = 'handed_to_platform' and c.archived_at is not null
+           and (t.id <> $2 or t.undo = 'pending')`,
+        [ids.map(({ id }) => id), undoing.id],
+      );
+      return rows.length === ids.length;
+    });
+    const found = (await archivedWithOpen(world.pool, new Date(0))).map(({ id }) => id);
+    assert.deepEqual(
+      [open, undoing, late].map(({ client }) => found.includes(client)),
+      [true, false, false],
+    );
+    const openOf = async ({ client }: typeof open) =>
+      (await openTargetsOf(world.pool, client, '00000000-0000-0000-0000-000000000000')).flatMap((one) => one.targetIds);
+    assert.deepEqual(await Promise.all([open, undoing, late].map(openOf)), [[open.id], [], []]);
   });
 
   t('a post scheduled while its client was archived is found by the sweep', async () => {
