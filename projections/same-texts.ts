@@ -65,14 +65,15 @@ export const sameTexts = async (
   hours: number,
   asked: readonly TextAt[],
 ): Promise<readonly SameText[]> => {
+  const seen = clientIds === null ? null : [...clientIds];
   const found = await knex.raw(query, [
     asked.map(({ accountId }) => accountId),
     asked.map(({ dueAt }) => dueAt),
     hours,
     hours,
-    clientIds,
-    clientIds,
-    clientIds,
+    seen,
+    seen,
+    seen,
     workspaceId,
     capabilities(platform).thread,
     platform,

@@ -22,12 +22,15 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 export const bearsName = (state: ClientState, name: string): boolean =>
   state.status === 'live' && normaliseName(state.fields.name) === normaliseName(name);
 
+export const asksToRetry = ({ unknownOutcome }: ClientFields['rules']): boolean =>
+  unknownOutcome === 'retry_when_absent';
+
 /**
  * Whether a target with an unknown outcome may be tried again after looks that found no post. Rules are kept as they
  * were sent, so any other value, and an archived client, hold the target.
  */
 export const retriesWhenAbsent = (state: ClientState): boolean =>
-  state.status === 'live' && state.fields.rules.unknownOutcome === 'retry_when_absent';
+  state.status === 'live' && asksToRetry(state.fields.rules);
 
 const decide = (command: ClientCommand, state: ClientState): readonly ClientEvent[] => {
   switch (command.type) {

@@ -1,6 +1,7 @@
 import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
 import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer, ruleIssues } from './compose.ts';
 import { contentFor } from './content.ts';
 import { needKey } from './media.ts';
@@ -110,6 +111,21 @@ export const previewContent = (body: PostBody, destination: Destination, assets:
 export const accountWarnings = (status: string): readonly PreviewWarning[] =>
   status === 'reauth_required'
     ? [warning(reauthRequired.code, '/targets', reauthRequired.message, { willFail: true })]
+    : [];
+
+/** Of a client whose rule is `retry_when_absent`. A post in the network's own scheduler is on no list of posts. */
+export const retryWarnings = ({
+  platform,
+  scheduleMode,
+}: Pick<PlannedTarget, 'platform' | 'scheduleMode'>): readonly PreviewWarning[] =>
+  rulesOf(platform).publish.listsOwnPosts && scheduleMode !== 'native'
+    ? [
+        warning(
+          'duplicate_possible',
+          '/clientId',
+          'the rules of the client try again where an outcome stays unknown and no post is found: a duplicate is possible',
+        ),
+      ]
     : [];
 
 /** The rules that one target breaks: those that refused the body, and those that its network adds. Each once. */

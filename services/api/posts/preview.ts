@@ -9,6 +9,7 @@ import {
   type PreviewedContent,
   type PreviewWarning,
   previewContent,
+  retryWarnings,
   warning,
 } from '#domain/preview.ts';
 import type { Destination } from '#domain/scheduling.ts';
@@ -107,6 +108,7 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
   const contents = await contentsOf(body, [...planned.map((one) => one.destination), ...unconnected], assets);
   const same = await sameTextsOf(call, body, planned);
   const issues = refused.flatMap(({ errors }) => errors);
+  const retrying = new Set(clients.filter((one) => one.retriesWhenAbsent).map(({ id }) => id));
   const statuses = new Map(accounts.map(({ id, status }) => [id, status]));
   const shown = (destination: Destination, accountId: string | null, more: readonly PreviewWarning[]) => {
     const { errors: own, warnings, ...content } = contents(destination);
@@ -128,6 +130,7 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
       const about = [
         ...accountWarnings(statuses.get(target.accountId) ?? ''),
         ...(again === undefined ? [] : [duplicate(again)]),
+        ...(retrying.has(target.clientId) ? retryWarnings(target) : []),
       ];
       return { ...shown(destination, target.accountId, about), ...timesOf(target, body) };
     }),

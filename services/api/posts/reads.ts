@@ -1,5 +1,5 @@
 import { account } from '#domain/account.ts';
-import { client } from '#domain/client.ts';
+import { asksToRetry, client, retriesWhenAbsent } from '#domain/client.ts';
 import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { lazy } from '#domain/lazy.ts';
 import { mediaIdsOf } from '#domain/post-media.ts';
@@ -23,6 +23,8 @@ export interface SelectedClient {
   readonly archived: boolean;
   readonly approvalRequired: boolean;
   readonly timezone: string | null;
+  /** Whether a target with an unknown outcome is tried again after looks that found no post. */
+  readonly retriesWhenAbsent: boolean;
 }
 
 export interface SelectedAccount {
@@ -37,12 +39,15 @@ export interface SelectedAccount {
 export const clientById = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedClient | null> => {
   const row = await getClient(deps.knex, workspaceId, id);
   if (row !== null) {
-    return { id, archived: row.archived_at !== null, approvalRequired: row.approval_required, timezone: row.timezone };
+    const { archived_at: archivedAt, approval_required: approvalRequired, timezone, rules } = row;
+    const archived = archivedAt !== null;
+    return { id, archived, approvalRequired, timezone, retriesWhenAbsent: !archived && asksToRetry(rules) };
   }
   const { state, events } = await deps.store.load(client, id);
   if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
   const { approvalRequired, timezone } = state.fields;
-  return { id, archived: state.status === 'archived', approvalRequired, timezone };
+  const archived = state.status === 'archived';
+  return { id, archived, approvalRequired, timezone, retriesWhenAbsent: retriesWhenAbsent(state) };
 };
 
 /** Null for an account that is unknown or another workspace's. */

@@ -244,6 +244,26 @@ suite('the preview of a post', (t) => {
     assert.deepEqual(await warned({}), { x: [], bluesky: [] });
   });
 
+  t('warns of a possible duplicate where the client retries and the network lists its own posts', async () => {
+    const own = await composer(world, ['x', 'telegram', 'facebook']);
+    const warned = async (more: Record<string, unknown> = {}) => {
+      const { verdicts } = await previewed(own.body(more));
+      const all = verdicts.map(({ platform, warnings }) => [platform, codes(warnings)] as const);
+      return Object.fromEntries(all);
+    };
+    const at = { schedule: { type: 'at', scheduledAt: new Date(Date.now() + 3_600_000).toISOString() } };
+    assert.deepEqual(await warned(), { x: [], telegram: [], facebook: [] });
+    const rules = async (unknownOutcome: string) =>
+      assert.equal((await tester.patch(`/clients/${own.clientId}`, { rules: { unknownOutcome } })).status, 200);
+    await rules('retry_when_absent');
+    const duplicate = ['duplicate_possible /clientId'];
+    // Telegram has no list of posts, and a post in the network's own scheduler is on none.
+    assert.deepEqual(await warned(), { x: duplicate, telegram: [], facebook: duplicate });
+    assert.deepEqual(await warned({ ...at, scheduleMode: 'native' }), { x: duplicate, telegram: [], facebook: [] });
+    await rules('hold');
+    assert.deepEqual(await warned(), { x: [], telegram: [], facebook: [] });
+  });
+
   t('warns of members that change nothing, of accounts to renew and of networks without an account', async () => {
     const named = { mode: 'selection', accountIds: [all.accounts.x], platforms: ['x'] };
     const preview = await previewed(all.body({ targets: named, requestApproval: true }));

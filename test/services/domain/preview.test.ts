@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import type { PostAsset, PostAssets, PostRendition } from '#domain/compose.ts';
-import { accountWarnings, errorsOf, previewContent, warning } from '#domain/preview.ts';
+import { accountWarnings, errorsOf, previewContent, retryWarnings, warning } from '#domain/preview.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
@@ -192,5 +192,15 @@ suite('what a preview says of one account', (t) => {
       '/content',
       '/content',
     ]);
+  });
+
+  t('a second try may publish twice where the network lists its own posts, and its scheduler has none of them', () => {
+    const codes = (platform: Platform, scheduleMode: 'managed' | 'native') =>
+      retryWarnings({ platform, scheduleMode }).map(({ code, path, willFail }) => [code, path, willFail]);
+    const duplicate = [['duplicate_possible', '/clientId', false]];
+    deepEqual(codes('facebook', 'managed'), duplicate);
+    deepEqual(codes('facebook', 'native'), []);
+    deepEqual(codes('telegram', 'managed'), []);
+    deepEqual(codes('telegram', 'native'), []);
   });
 });
