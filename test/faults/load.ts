@@ -76,7 +76,16 @@ export const actionNames = [
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 /** Actions that the build before refuses: a load that meets it leaves them out. */
-const sinceBefore: readonly ActionName[] = ['commented', 'bulk', 'shift', 'native'];
+const sinceBefore: readonly ActionName[] = [
+  'commented',
+  'bulk',
+  'shift',
+  'native',
+  'revise',
+  'withdraw',
+  'disconnect',
+  'refer',
+];
 
 /** Behaviour of the network for a post, at most once each, so that every target can end. */
 const directives = [
@@ -311,7 +320,6 @@ export class Load {
     },
     // Right before the post is due: its targets go out as they were, or as revised.
     revise: async () => {
-      if (this.#options.mixed()) return;
       const post = await this.#post({ type: 'at', scheduledAt: this.#in(400, 2_500) }, this.#some(4));
       if (post === null) return;
       await delay(this.#options.random.int(0, 500));
@@ -320,7 +328,6 @@ export class Load {
       await this.#keyed(`/posts/${post.id}/revise`, { content: this.#text(), ...(isTimed ? { schedule } : {}) });
     },
     withdraw: async () => {
-      if (this.#options.mixed()) return;
       const post = await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3));
       if (post === null) return;
       const deleted = await this.call('DELETE', `/posts/${post.id}`);
@@ -366,8 +373,6 @@ export class Load {
         this.#wrong(`client ${id} could not be archived: ${archived.status} ${archived.code}`);
     },
     disconnect: async () => {
-      // A previous build has no such operation.
-      if (this.#options.mixed()) return;
       const id = await this.#client(this.#name('parting'));
       const username = this.#name('c');
       const accounts = await this.#connect(id, [
@@ -394,8 +399,6 @@ export class Load {
     },
     // Two posts with one reference, then another post with the reference that the first one left.
     refer: async () => {
-      // The build before keeps no reference.
-      if (this.#options.mixed()) return;
       const ref = this.#name('ref');
       const draft = this.#body({ type: 'now' }, this.#some(1), this.#text(''));
       const body = { ...draft, clientId: this.#clientId, saveDraft: true, externalRef: ref };
