@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { externalRefIdOf, testTwinIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import type { Answered } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
@@ -91,6 +94,21 @@ suite('externalRef over HTTP', (t) => {
     assert.equal((await tester.delete(`/posts/${next.data.id}`)).status, 200);
     taken(await create({ externalRef }), next.data.id);
   });
+
+  t(
+    'a death between the discard of a draft and the release: the repeat of the deletion releases it, once',
+    async () => {
+      const externalRef = someRef();
+      const made = await create({ externalRef, saveDraft: true });
+      // What such a death leaves behind.
+      const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+      await execute(world.store, post, made.data.id, { type: 'Delete' }, context);
+      assert.deepEqual(await claimsOf(externalRef), ['ExternalRefClaimed']);
+      for (const _ of [1, 2]) assert.equal((await tester.delete(`/posts/${made.data.id}`)).status, 200);
+      assert.deepEqual(await claimsOf(externalRef), ['ExternalRefClaimed', 'ExternalRefReleased']);
+      assert.equal((await create({ externalRef })).status, 200);
+    },
+  );
 
   t('a preview tells of one that a post has', async () => {
     const externalRef = someRef();
