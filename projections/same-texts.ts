@@ -10,6 +10,12 @@ export interface TextAt {
   readonly dueAt: string;
 }
 
+export interface Looked {
+  readonly workspaceId: string;
+  /** Only posts of these clients; absent: of all. */
+  readonly clientIds?: readonly string[];
+}
+
 export interface SameText {
   readonly accountId: string;
   readonly postId: string;
@@ -39,6 +45,7 @@ const query = `
   ), same as (
     select p.id from read.posts p
     where p.id = any(array(select distinct post_id from near)) and p.workspace_id = ?
+      and p.client_id = any(coalesce(?::uuid[], array[p.client_id]))
       and coalesce(
         case when ? then p.body #>> '{thread,segments,0,content}' end,
         (select v ->> 'contentOverride' from jsonb_array_elements(p.body -> 'variants') v
@@ -52,7 +59,7 @@ const query = `
 /** For each account the latest such post, if any. */
 export const sameTexts = async (
   knex: Knex,
-  workspaceId: string,
+  { workspaceId, clientIds }: Looked,
   platform: Platform,
   text: string,
   hours: number,
@@ -64,6 +71,7 @@ export const sameTexts = async (
     hours,
     hours,
     workspaceId,
+    clientIds === undefined ? null : [...clientIds],
     capabilities(platform).thread,
     platform,
     text,
