@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import { bodyAtSql } from './post-bodies.ts';
 
 /** Posts that go, or went, to an account with a given text around a given time. */
 
@@ -26,35 +27,37 @@ export interface SameText {
 /** Targets of one account that are compared, the nearest before the time and the nearest after it. */
 const maxCompared = 20;
 
-/** Within `hours` on either side. Two walks of one index for each account, and each post's body is read once. */
+/** Within `hours` on either side. Two walks of one index for each account, and each body of a post is read once. */
 const query = `
   with asked as (
     select * from unnest(?::uuid[], ?::timestamptz[]) as a (account_id, due_at)
   ), near as (
-    select a.account_id, t.post_id, t.due_at from asked a cross join lateral (
-      (select post_id, due_at from read.post_targets t
+    select a.account_id, t.post_id, t.post_revision, t.due_at from asked a cross join lateral (
+      (select post_id, post_revision, due_at from read.post_targets t
        where t.account_id = a.account_id and t.due_at <= a.due_at
          and t.due_at > a.due_at - ? * interval '1 hour' and t.status not in ('canceled', 'failed')
        order by t.due_at desc, t.id desc limit ${maxCompared})
       union all
-      (select post_id, due_at from read.post_targets t
+      (select post_id, post_revision, due_at from read.post_targets t
        where t.account_id = a.account_id and t.due_at > a.due_at
          and t.due_at < a.due_at + ? * interval '1 hour' and t.status not in ('canceled', 'failed')
        order by t.due_at, t.id limit ${maxCompared})
     ) t
   ), same as (
-    select p.id from read.posts p
-    where p.id = any(array(select distinct post_id from near)) and p.workspace_id = ?
+    select t.post_id, t.post_revision from (select distinct post_id, post_revision from near) t
+    join read.posts p on p.id = t.post_id
+    cross join lateral (select ${bodyAtSql} as body) b
+    where p.workspace_id = ?
       and p.client_id = any(coalesce(?::uuid[], array[p.client_id]))
       and coalesce(
-        case when ? then p.body #>> '{thread,segments,0,content}' end,
-        (select v ->> 'contentOverride' from jsonb_array_elements(p.body -> 'variants') v
+        case when ? then b.body #>> '{thread,segments,0,content}' end,
+        (select v ->> 'contentOverride' from jsonb_array_elements(b.body -> 'variants') v
          where v ->> 'platform' = ? limit 1),
-        p.body ->> 'content') = ?
+        b.body ->> 'content') = ?
   )
-  select distinct on (n.account_id) n.account_id::text as "accountId", n.post_id::text as "postId",
+  select distinct on (n.account_id) n.account_id::text as "accountId", post_id::text as "postId",
     n.due_at as "dueAt"
-  from near n join same s on s.id = n.post_id order by n.account_id, n.due_at desc`;
+  from near n join same s using (post_id, post_revision) order by n.account_id, n.due_at desc`;
 
 /** For each account the latest such post, if any. */
 export const sameTexts = async (
