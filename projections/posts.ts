@@ -362,10 +362,10 @@ const columnsOfPost = [
 ];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 
-/** A draft has no targets yet: the accounts that it names count. `?`: the clients, three times. */
+/** Where targets are not written yet, as of a draft, the accounts that the post names count. `?`: the clients, three times. */
 const ofClientsAlone = `client_id = any(?::uuid[])
   and not exists (select from read.post_targets t where t.post_id = posts.id and t.client_id <> all(?::uuid[]))
-  and (status <> 'draft' or body #> '{targetSelection,accountIds}' = 'null' or not exists (
+  and ((status <> 'draft' and not fan_out_behind) or body #> '{targetSelection,accountIds}' = 'null' or not exists (
     select from jsonb_array_elements_text(body #> '{targetSelection,accountIds}') named
     join read.accounts a on a.id = named::uuid where a.client_id <> all(?::uuid[])))`;
 

@@ -50,10 +50,7 @@ export const PreviewWarning = Named(
         description: 'Whether the target would fail when it is published, unless this changes before.',
       }),
       mediaId: said(Nullable(Uuid), 'The asset that it is about; null where it is about none.'),
-      postId: said(
-        Nullable(Uuid),
-        'With `duplicate_text`: a post with the same text, where the credential may see it; else null.',
-      ),
+      postId: said(Nullable(Uuid), 'With `duplicate_text`: a post with the same text; else null.'),
     },
     { description: 'Something that does not refuse the body and that its author should know.' },
   ),

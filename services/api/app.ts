@@ -53,7 +53,7 @@ export const createApp = (deps: Deps): Koa => {
         rateLimit(allowances),
         input(heavyBodies, bodyBudget, allowances),
         idempotencyKey,
-        withinClients(deps),
+        withinClients(deps, patience),
         answer({ deps, ownWrites, allowances, warnings, patience }),
       ],
     );

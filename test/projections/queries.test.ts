@@ -186,7 +186,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   t('the same text is searched among few targets of each account, by index', async () => {
     const dueAt = '2026-02-01T14:00:00.000Z';
     const run = (accountId: string, text: string) => () =>
-      sameTexts(knex, big, null, 'x', text, 24, [
+      sameTexts(knex, { workspaceId: big }, 'x', text, 24, [
         { accountId, dueAt },
         { accountId: randomUUID(), dueAt },
       ]);

@@ -8,10 +8,12 @@ import { target } from '#domain/target.ts';
 import { accountsByIds } from '#projections/accounts.ts';
 import { mediaByIds } from '#projections/media.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
+import { within } from '#runtime/process/within.ts';
 import { limitRuleOf } from '../client-limits.ts';
-import type { Deps } from '../deps.ts';
+import type { CallPatience, Deps } from '../deps.ts';
 import { digestOfEntry, type Entry } from '../entries.ts';
-import { nounOf, type Operation, type Principal } from '../operation.ts';
+import { nounOf, type Operation } from '../operation.ts';
 import { badParameter, invalid, Refusal } from '../refusal.ts';
 import { type CallState, operationOf, stateOf } from '../state.ts';
 
@@ -68,6 +70,8 @@ type Sees = (clientId: string | null) => boolean;
 
 interface Looking {
   readonly deps: Pick<Deps, 'store' | 'knex' | 'pool'>;
+  /** Nothing is looked up after it, because the caller has its answer: as of `performance.now()`. */
+  readonly until: number;
   readonly workspaceId: string;
   readonly sees: Sees;
 }
@@ -76,9 +80,10 @@ interface Looking {
 const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => Promise<ReadonlySet<string>>>> = {
   client: async ({ sees }, ids) => new Set(ids.filter(sees)),
 
-  account: async ({ deps, workspaceId, sees }, ids) => {
+  account: async (looking, ids) => {
+    const { deps, workspaceId, sees } = looking;
     const rows = new Map((await accountsByIds(deps.knex, workspaceId, ids)).map((row) => [row.id, row.client_id]));
-    return filtered(ids, async (id) => {
+    return filtered(looking, ids, async (id) => {
       const known = rows.get(id);
       if (known !== undefined) return sees(known);
       const { state } = await deps.store.load(account, id);
@@ -86,26 +91,35 @@ const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => 
     });
   },
 
-  media: async ({ deps, workspaceId, sees }, ids) => {
+  media: async (looking, ids) => {
+    const { deps, workspaceId, sees } = looking;
     const rows = await mediaByIds(deps.knex, workspaceId, ids);
-    return filtered(ids, async (id) => {
+    return filtered(looking, ids, async (id) => {
       const clientId = rows.get(id)?.client_id ?? (await clientOfAsset(deps, id));
       return clientId !== undefined && sees(clientId);
     });
   },
 
   post: (looking, ids) =>
-    filtered(ids, async (id) => isPostSeen(looking, (await looking.deps.store.load(post, id)).state)),
+    filtered(looking, ids, async (id) => isPostSeen(looking, (await looking.deps.store.load(post, id)).state)),
 
-  target: (looking, ids) => filtered(ids, (id) => isTargetSeen(looking, id)),
+  target: (looking, ids) => filtered(looking, ids, (id) => isTargetSeen(looking, id)),
+};
+
+const tooLate = (): never => {
+  throw new Unavailable('The stores behind this call did not answer in time.');
 };
 
 const filtered = async (
+  { until }: Looking,
   ids: readonly string[],
   isSeen: (id: string) => Promise<boolean>,
 ): Promise<ReadonlySet<string>> => {
   const found = new Set<string>();
-  for (const id of ids) if (await isSeen(id)) found.add(id);
+  for (const id of ids) {
+    if (performance.now() > until) tooLate();
+    if (await isSeen(id)) found.add(id);
+  }
   return found;
 };
 
@@ -150,25 +164,27 @@ export const openToLimited: Middleware = async (ctx, next) => {
 
 /** Replaces the ids that a limited credential may not see, and holds the call to the rule of its operation. */
 export const withinClients =
-  (deps: Deps): Middleware =>
+  (deps: Deps, { callMs }: Pick<CallPatience, 'callMs'>): Middleware =>
   async (ctx, next) => {
     const state = stateOf(ctx);
     const { principal } = state;
-    if (principal !== null && principal.clientIds !== null) await limit(deps, state, principal, principal.clientIds);
+    if (principal !== null && principal.clientIds !== null) {
+      const own = new Set(principal.clientIds);
+      const looking: Looking = {
+        deps,
+        workspaceId: principal.workspaceId,
+        until: performance.now() + callMs,
+        sees: (clientId) => clientId === null || own.has(clientId),
+      };
+      await within(callMs, limit(looking, state, principal.clientIds), tooLate);
+    }
     await next();
   };
 
-const limit = async (
-  deps: Deps,
-  state: CallState,
-  { workspaceId }: Principal,
-  clientIds: readonly string[],
-): Promise<void> => {
+const limit = async (looking: Looking, state: CallState, clientIds: readonly string[]): Promise<void> => {
   const { operation } = state;
   if (operation === null || operation.scope === null) return;
   const rule = limitRuleOf(operation.id);
-  const own = new Set(clientIds);
-  const looking: Looking = { deps, workspaceId, sees: (clientId) => clientId === null || own.has(clientId) };
   const params = state.params as Readonly<Record<string, string>>;
   const member = memberOfNoun[nounOf(operation)];
   const named = member === undefined || params.id === undefined ? {} : { [member]: params.id };

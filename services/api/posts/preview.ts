@@ -19,6 +19,7 @@ import type { PostCreate } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
+import { withinLimit } from '../client-limits.ts';
 import type { Call } from '../operation.ts';
 import { bodyOf } from './body.ts';
 import { type Checked, checksOf, checksOfDraft } from './compose.ts';
@@ -190,6 +191,7 @@ const sameTextsOf = async (
   planned: readonly Planned[],
 ): Promise<ReadonlyMap<string, SameText>> => {
   const { deps, workspaceId, principal } = call;
+  const among = { workspaceId, ...withinLimit(principal) };
   await call.behind(['posts']);
   const byNetwork = Map.groupBy(planned, ({ target }) => target.platform);
   const found = await Promise.all(
@@ -197,7 +199,7 @@ const sameTextsOf = async (
       const text = contentFor(body, platform).segments[0].content;
       if (text === '') return [];
       const asked = some.map(({ target }) => ({ accountId: target.accountId, dueAt: target.dueAt }));
-      return sameTexts(deps.knex, workspaceId, principal.clientIds, platform, text, sameTextHours, asked);
+      return sameTexts(deps.knex, among, platform, text, sameTextHours, asked);
     }),
   );
   return new Map(found.flat().map((one) => [one.accountId, one]));

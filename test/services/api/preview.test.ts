@@ -264,6 +264,30 @@ suite('the preview of a post', (t) => {
     assert.deepEqual(await warned(), { x: [], telegram: [], facebook: [] });
   });
 
+  t('compares with what each target says, also after a revise that came too late for it', async () => {
+    const own = await composer(world, ['x', 'bluesky']);
+    const at = { schedule: { type: 'at', scheduledAt: tomorrow() } };
+    const made = await tester.post('/posts', own.body({ content: 'As it went out.', ...at }));
+    const targets = made.data.targets as { readonly id: string; readonly platform: string }[];
+    const onX = targets.find(({ platform }) => platform === 'x')?.id ?? '';
+    const publishedAt = new Date().toISOString();
+    const out = { attempt: 1, takeover: 0, externalId: 'x-1', permalink: null, publishedAt };
+    const events = [
+      { type: 'TargetPublishStarted', data: { attempt: 1, takeover: 0 } },
+      { type: 'TargetPublished', data: out },
+    ];
+    await world.store.append(`target-${onX}`, 0, events, contextOf(world.operator, twin), made.data.id);
+    await world.settled();
+    const revised = await tester.post(`/posts/${made.data.id}/revise`, { content: 'As it was revised.' });
+    assert.equal(revised.status, 200, revised.text);
+    await world.settled();
+    const warned = async (content: string) =>
+      (await previewed(own.body({ content, ...at }))).verdicts
+        .filter(({ warnings }) => warnings.some(({ postId }) => postId === made.data.id))
+        .map(({ platform }) => platform);
+    assert.deepEqual([await warned('As it went out.'), await warned('As it was revised.')], [['x'], ['bluesky']]);
+  });
+
   t('warns of members that change nothing, of accounts to renew and of networks without an account', async () => {
     const named = { mode: 'selection', accountIds: [all.accounts.x], platforms: ['x'] };
     const preview = await previewed(all.body({ targets: named, requestApproval: true }));

@@ -1,5 +1,6 @@
 /** Callers before stores that say nothing: each is told so in time, however many wait and wherever the silence begins. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
@@ -187,6 +188,44 @@ suite('callers before silent stores', (t) => {
       refused(patched, 503, 'unavailable');
       assert.equal(reason(), 'The stores behind this call did not answer in time.');
       assert.equal(page.status, 503);
+    } finally {
+      await stop();
+    }
+  });
+
+  t('… also before the call, where the ids of a limited key are looked up', async () => {
+    const client = await world.owner.post('/clients', { name: 'Limited', type: 'brand' });
+    const { secret } = await world.keyOf(world.workspaceId, world.memberId, { clientIds: [client.data.id] });
+    const { origin, stop } = await over({ read: () => new Promise(() => undefined) });
+    try {
+      const limited = callerOf(() => `${origin}/v1`, secret);
+      refused(await limited.get(`/posts/${randomUUID()}`), 503, 'unavailable');
+      assert.equal(reason(), 'The stores behind this call did not answer in time.');
+    } finally {
+      await stop();
+    }
+  });
+
+  t('… and once it is answered, no further id is looked up', async () => {
+    const client = await world.owner.post('/clients', { name: 'Limited, too', type: 'brand' });
+    const { secret } = await world.keyOf(world.workspaceId, world.memberId, { clientIds: [client.data.id] });
+    const { promise: answered, resolve: release } = Promise.withResolvers<void>();
+    let reads = 0;
+    const read: EventStore['read'] = async (...args) => {
+      reads += 1;
+      await answered;
+      return world.eventStore.read(...args);
+    };
+    const { origin, owner, stop } = await over({ read });
+    try {
+      const limited = callerOf(() => `${origin}/v1`, secret);
+      const targetIds = [randomUUID(), randomUUID()];
+      refused(await limited.post('/post-targets/bulk', { action: 'cancel', targetIds }), 503, 'unavailable');
+      assert.equal(reads, 1);
+      release();
+      // The look-ups that were left would be made before those of these later calls.
+      for (let calls = 0; calls < 5; calls += 1) assert.equal((await owner.get('/agency')).status, 200);
+      assert.equal(reads, 1);
     } finally {
       await stop();
     }
