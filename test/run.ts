@@ -1,7 +1,7 @@
 /**
- * `make test`: types, lint, then every test file in a process of its own, three at once and one that waits, over one
- * shared Postgres and one ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady
- * files; the exit code is 1 when anything failed.
+ * `make test`: types, lint, then every test file in a process of its own, four at once (beside two worlds three) and one
+ * that waits, over one shared Postgres and one ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one
+ * before names unsteady files; the exit code is 1 when anything failed.
  */
 import { globSync } from 'node:fs';
 import path from 'node:path';
@@ -20,11 +20,13 @@ const HELP = `usage: npm test -- [--quick] [--only <text>] [--dir <folder>]
 Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, ESDB_URL give
 real servers. SEED=<n> plays a random test again.`;
 
-/** How many files run at once on two cores. A world is a file that starts many processes. */
-const AT_ONCE = 3;
+/** How many files run at once on two cores: most of them wait for part of their time. */
+const AT_ONCE = 4;
 /** Beside them, of those that do little but wait. */
 const WAITING_AT_ONCE = 1;
+/** A world is a file that starts many processes. Two of them and one other file leave no core idle. */
 const WORLDS_AT_ONCE = 2;
+const AT_ONCE_WITH_WORLDS = 3;
 const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
 const SLOWEST = 5;
 const MOST_AGAIN = 4;
@@ -87,7 +89,9 @@ async function sideBySide(jobs: readonly Job[], carryOut: (job: Job) => Promise<
   const fits = (job: Job): boolean => {
     const idle = count(isIdle);
     if (isIdle(job)) return idle < WAITING_AT_ONCE;
-    return running.size - idle < AT_ONCE && (!isWorld(job) || count(isWorld) < WORLDS_AT_ONCE);
+    const worlds = count(isWorld) + Number(isWorld(job));
+    const most = worlds < WORLDS_AT_ONCE ? AT_ONCE : AT_ONCE_WITH_WORLDS;
+    return running.size - idle < most && worlds <= WORLDS_AT_ONCE;
   };
   while (waiting.length > 0) {
     const next = waiting.findIndex(fits);
