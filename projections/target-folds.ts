@@ -80,8 +80,8 @@ export const modeChanged = <R extends NativeRow>(
   ...row,
   schedule_mode: scheduleMode,
   schedule_mode_reason: scheduleModeReason,
-  // Another event of the same append may have set a later attempt.
-  ...(row.status === 'pending' && row.retry_at === null
-    ? { next_action_at: row.due_at, ...atOnce(scheduleMode, event) }
+  // Another event of the same append may have set a later attempt. An earlier one was to hand the target over.
+  ...(row.status === 'pending' && (row.retry_at === null || (scheduleMode === 'managed' && row.retry_at < row.due_at))
+    ? { retry_at: null, next_action_at: row.due_at, ...atOnce(scheduleMode, event) }
     : {}),
 });

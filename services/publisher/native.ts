@@ -107,17 +107,18 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
     return 'settled';
   };
   if (undone.kind === 'undone') return record();
-  const { outcome } = await verify(context, target);
-  // The network had the post under this id, and has it no longer.
-  if (outcome.kind === 'absent') return record();
+  const { outcome, askedAt } = await verify(context, target);
+  const dueAt = Date.parse(target.common.dueAt);
+  const until = await publishesUntil(context, target);
+  // The network had the post under this id, and has it no longer. From its due time on it may be on its way out instead.
+  if (outcome.kind === 'absent' && (askedAt < dueAt || askedAt >= until)) return record();
   if (await settled(context, target, outcome)) return 'settled';
   if (undone.kind === 'too_late') {
     await leased.record({ type: 'RecordUndoFailed', failure: cleanFailure(undone.failure) });
     return 'settled';
   }
   const now = tools.now();
-  const dueAt = Date.parse(target.common.dueAt);
-  if (now >= (await publishesUntil(context, target))) {
+  if (now >= until) {
     await leased.record(unknown(context));
     return 'settled';
   }

@@ -245,7 +245,10 @@ suite('read models: targets', (t) => {
     const managed = target('TargetScheduleModeChanged', { scheduleMode: 'managed', scheduleModeReason: reason });
     const byUs = { schedule_mode: 'managed', schedule_mode_reason: reason };
     await sees([managed], { ...byUs, status: 'pending', next_action_at: due });
-    await sees([started, retry, managed], { ...byUs, status: 'pending', due_at: due, next_action_at: instant(20) });
+    // The hand-over was to be tried before the due time: the post must not go out then.
+    await sees([started, retry, managed], { ...byUs, retry_at: null, due_at: due, next_action_at: due });
+    const late = target('TargetPublishDeferred', { ...claim, retryAt: '2026-03-02T10:00:00.000Z', failure });
+    await sees([started, late, managed], { ...byUs, due_at: due, next_action_at: '2026-03-02T10:00:00.000Z' });
     const again = target('TargetScheduleModeChanged', { scheduleMode: 'native', scheduleModeReason: null });
     await sees([managed, again], { schedule_mode: 'native', schedule_mode_reason: null, next_action_at: instant(3) });
     await sees([target('TargetHeld', { postRevision: 1 }), managed], { ...byUs, next_action_at: null });

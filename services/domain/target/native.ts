@@ -226,7 +226,14 @@ export const evolveNative = (
     case 'TargetScheduleModeChanged': {
       // A managed attempt has its own counts: those of the hand-over were another call.
       const counts = event.data.scheduleMode === 'managed' ? { rateLimits: 0, defers: 0 } : {};
-      return { ...state, common: { ...common, ...event.data, ...counts } };
+      const changed = { ...state, common: { ...common, ...event.data, ...counts } };
+      // A hand-over is tried again before the due time; a managed attempt then would be a post that goes out early.
+      const early =
+        event.data.scheduleMode === 'managed' &&
+        changed.status === 'pending' &&
+        changed.retryAt !== null &&
+        changed.retryAt < common.dueAt;
+      return early ? { ...changed, retryAt: null } : changed;
     }
     case 'TargetHandedToPlatform': {
       if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;

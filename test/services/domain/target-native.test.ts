@@ -176,6 +176,28 @@ suite('native targets', (t) => {
       .then([started], { again: 'not_claimable' });
   });
 
+  t('a hand-over that was to be tried again does not make the managed post early', () => {
+    const again = [scheduled, started, deferred(at(49)), tooLate];
+    const fallen = state(again);
+    equal(fallen.status === 'pending' && attemptAt(fallen), dueAt);
+    given(again)
+      .when({ type: 'Start', now: at(51) })
+      .refused('not_due');
+    const later = state([scheduled, started, deferred(at(70)), tooLate]);
+    equal(later.status === 'pending' && attemptAt(later), at(70));
+    const native = state([
+      ...again,
+      { type: 'TargetScheduleModeChanged', data: { scheduleMode: 'native', scheduleModeReason: null } },
+    ]);
+    equal(native.status === 'pending' && native.retryAt, null);
+    const kept: TargetEvent = {
+      type: 'TargetScheduleModeChanged',
+      data: { scheduleMode: 'native', scheduleModeReason: null },
+    };
+    const still = state([scheduled, started, deferred(at(49)), kept]);
+    equal(still.status === 'pending' && still.retryAt, at(49));
+  });
+
   t('a hand-over is recorded by the worker that made the call', () => {
     const command = { type: 'RecordHandedOver', ...claim, nativeId: 'n1' } as const;
     given(crossed).when(command).then([handed], { again: 'claim_lost' });
