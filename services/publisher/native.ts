@@ -123,7 +123,8 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
     return 'settled';
   }
   const since = Date.parse(target.undo?.requestedAt ?? target.common.dueAt);
-  return Math.min(nextQuestionMs(now, since, tools.config.reconcileDelaysMs, dueAt) ?? undoRestMs, undoRestMs);
+  const counts = now < dueAt ? dueAt : until;
+  return Math.min(nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs, undoRestMs);
 };
 
 const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> => {

@@ -4,7 +4,7 @@ import { type TargetCommand, type TargetIn, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Account, MovedClock, PublishingWorld, type Running } from '#test/support/publishing.ts';
+import { type Account, MovedClock, PublishingWorld, quickNetwork, type Running } from '#test/support/publishing.ts';
 import { random, seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -64,6 +64,13 @@ suite('posts for the network’s own scheduler', { timeoutMs: 240_000 }, (t) => 
       .filter(({ outcome }) => outcome === 'created')
       .map(({ scheduledFor, undoneAt }) => [scheduledFor?.toISOString() ?? 'at once', undoneAt === null]);
   const story = (id: string) => world.story(`target-${id}`);
+  /** The network has the post no longer, and nobody of ours knows why. */
+  const lose = async (id: string, nativeId: string): Promise<void> => {
+    const scheduler = world.sandbox.nativeScheduler('facebook');
+    const account = { id: facebook.id, externalId: '', username: null };
+    const request = { content: '', account, platform: 'facebook', targetId: id };
+    await scheduler?.undo(request as Parameters<typeof scheduler.undo>[0], nativeId);
+  };
 
   t.before(async () => {
     world = await PublishingWorld.open((await testDatabase()).url);
@@ -256,13 +263,7 @@ suite('posts for the network’s own scheduler', { timeoutMs: 240_000 }, (t) => 
     const gone = await schedule(facebook, 30, 'c');
     for (const { id } of [never, failed, gone]) await state(id, 'handed_to_platform');
     const { nativeId } = await state(gone.id, 'handed_to_platform');
-    const scheduler = world.sandbox.nativeScheduler('facebook');
-    const content = {
-      content: 'c',
-      account: { id: facebook.id, externalId: '', username: null },
-      platform: 'facebook',
-    };
-    await scheduler?.undo({ ...content, targetId: gone.id } as Parameters<typeof scheduler.undo>[0], nativeId);
+    await lose(gone.id, nativeId);
     await pass(30 * minuteMs);
     const refused = await state(failed.id, 'failed');
     assert.equal(refused.failure.code, 'native_publish_failed');
@@ -278,6 +279,20 @@ suite('posts for the network’s own scheduler', { timeoutMs: 240_000 }, (t) => 
     });
     const published = await state(failed.id, 'published');
     assert.deepEqual([published.common.scheduleMode, published.common.scheduleModeReason], ['managed', 'due_now']);
+  });
+
+  t('while the network may publish a post, its absence does not make it taken back', async () => {
+    const { postId, id, dueAt } = await schedule(facebook, 30);
+    const { nativeId } = await state(id, 'handed_to_platform');
+    await publisher.stop();
+    await cancel(postId, id);
+    await lose(id, nativeId);
+    await pass(30 * minuteMs);
+    publisher = start();
+    await world.all([id], 'canceled');
+    const [canceled] = (await world.store.readStream(`target-${id}`)).filter(({ type }) => type === 'TargetCanceled');
+    const at = Date.parse(canceled?.metadata.occurredAt ?? '');
+    assert.ok(at >= Date.parse(dueAt) + quickNetwork.settleWindowMs, `${at} is before the network is sure`);
   });
 
   t('a change of many targets takes back those that the network has', async () => {
