@@ -8,6 +8,7 @@ import { batchesOf } from '#runtime/postgres/batches.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
+import { ofClientsAlone } from './client-posts.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
 import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
 import { latestOf } from './post-intents.ts';
@@ -362,13 +363,6 @@ const columnsOfPost = [
 ];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 
-/** Where targets are not written yet, as of a draft, the accounts that the post names count. `?`: the clients, three times. */
-const ofClientsAlone = `client_id = any(?::uuid[])
-  and not exists (select from read.post_targets t where t.post_id = posts.id and t.client_id <> all(?::uuid[]))
-  and ((status <> 'draft' and not fan_out_behind) or body #> '{targetSelection,accountIds}' = 'null' or not exists (
-    select from jsonb_array_elements_text(body #> '{targetSelection,accountIds}') named
-    join read.accounts a on a.id = named::uuid where a.client_id <> all(?::uuid[])))`;
-
 /** Newest first. */
 export const listPosts = async (
   knex: Knex,
@@ -382,7 +376,7 @@ export const listPosts = async (
   if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
   else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
-  if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone, Array(3).fill([...filters.clientIds]));
+  if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone('posts'), Array(3).fill([...filters.clientIds]));
   if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
   if (filters.campaignId !== undefined) query.where({ campaign_id: filters.campaignId });
   if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });

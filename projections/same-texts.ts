@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import { ofClientsAlone } from './client-posts.ts';
 import { bodyAtSql } from './post-bodies.ts';
 
 /** Posts that go, or went, to an account with a given text around a given time. */
@@ -27,7 +28,7 @@ export interface SameText {
 /** Targets of one account that are compared, the nearest before the time and the nearest after it. */
 const maxCompared = 20;
 
-/** Within `hours` on either side. Two walks of one index for each account, and each body of a post is read once. */
+/** Within `hours` on either side. Two walks of one index for each account, and each body that they show is read once. */
 const query = `
   with asked as (
     select * from unnest(?::uuid[], ?::timestamptz[]) as a (account_id, due_at)
@@ -48,8 +49,7 @@ const query = `
     join read.posts p on p.id = t.post_id
     cross join lateral (select ${bodyAtSql} as body) b
     where p.workspace_id = ?
-      and (?::uuid[] is null or p.client_id = any(?::uuid[]) and not exists (
-        select from read.post_targets o where o.post_id = p.id and o.client_id <> all(?::uuid[])))
+      and (?::uuid[] is null or ${ofClientsAlone('p')})
       and coalesce(
         case when ? then b.body #>> '{thread,segments,0,content}' end,
         (select v ->> 'contentOverride' from jsonb_array_elements(b.body -> 'variants') v
@@ -76,9 +76,7 @@ export const sameTexts = async (
     hours,
     hours,
     workspaceId,
-    limit,
-    limit,
-    limit,
+    ...Array(4).fill(limit),
     capabilities(platform).thread,
     platform,
     text,

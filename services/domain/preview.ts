@@ -123,7 +123,7 @@ export const retryWarnings = ({
         warning(
           'duplicate_possible',
           '/clientId',
-          'the rules of the client try again where an outcome stays unknown and no post is found: a duplicate is possible',
+          'by the rule of the client, a target whose outcome stays unknown is tried again when no post is found: a duplicate is possible',
         ),
       ]
     : [];

@@ -321,7 +321,7 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     assert.ok((await limited.post('/posts/preview', preview)).text.includes(own.data.id));
   });
 
-  t('a post whose targets are not written yet is listed by the accounts that it names', async () => {
+  t('a post whose targets are not written yet is shown by the accounts that it names', async () => {
     const isListed = async () => idsOf(await limited.get('/posts?limit=100')).includes(mixed.post);
     assert.equal(await isListed(), false);
     const { rows } = await world.pool.query('select * from read.post_targets where post_id = $1', [mixed.post]);
@@ -333,6 +333,10 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
       mine.clientId,
     ]);
     assert.equal(await isListed(), false);
+    const targets = { mode: 'accounts', accountIds: [mine.accounts.x] };
+    const preview = { clientId: mine.clientId, content: 'mixed', schedule: at, targets };
+    assert.ok((await all.post('/posts/preview', preview)).text.includes(mixed.post));
+    assert.doesNotMatch((await limited.post('/posts/preview', preview)).text, /"duplicate_text"/);
     await world.pool.query('update read.posts set fan_out_behind = true where id = $1', [mine.post]);
     assert.ok(idsOf(await limited.get('/posts?limit=100')).includes(mine.post));
   });
