@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { partitionOf } from '#schemas/topics.ts';
 import { type Applied, Effects, type Hooks, type Member } from './log.suite-consumer.ts';
-import type { Lane, LaneBatch, Log, LogRecord, LogSubscription } from './log.ts';
+import type { ConsumerHandlers, Lane, LaneBatch, Log, LogRecord, LogSubscription } from './log.ts';
 
 /** An event of a stream on its way into the log. */
 export interface Fact {
@@ -73,14 +73,14 @@ class Source {
     this.streams = Array.from({ length: streams }, () => `post-${randomUUID()}`);
   }
 
-  take(count: number): Fact[] {
+  take(count: number, typeAt: (at: number) => string = () => 'PostCreated'): Fact[] {
     const facts = Array.from({ length: count }, (_, i): Fact => {
       const stream = this.streams[(this.facts.length + i) % this.streams.length] ?? '';
       const revision = this.#next.get(stream) ?? 0n;
       this.#next.set(stream, revision + 1n);
       const value = bytes.encode(JSON.stringify({ revision: Number(revision), text: 'ünï 🦊 \u0000 end' }));
       const metadata = bytes.encode(JSON.stringify({ partitionKey: stream }));
-      return { stream, key: stream, id: randomUUID(), type: 'PostCreated', revision, value, metadata };
+      return { stream, key: stream, id: randomUUID(), type: typeAt(i), revision, value, metadata };
     });
     this.facts.push(...facts);
     return facts;
@@ -214,6 +214,36 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     await until('the media record', async () => (await effects.count(group)) === 1);
     await run.stop();
     assert.deepEqual([...new Set(seen.map(({ topic }) => topic))], ['media']);
+  });
+
+  t('gives a consumer all records of its types, and its position passes the others', async () => {
+    const log = await harness.open();
+    const type = 'PostScheduled';
+    const group = await newGroup(log);
+    const begin = await log.ends(['posts']);
+    const seen: LogRecord[] = [];
+    let reached = 0n;
+    const handlers: ConsumerHandlers = {
+      assigned: async (lanes) => begin.filter(({ lane }) => lanes.includes(lane)),
+      batch: async ({ records, position }) => {
+        seen.push(...records);
+        if (position !== null && position > reached) reached = position;
+      },
+    };
+    const control = new AbortController();
+    const some = { group: `${group}-some`, topics: ['posts'], types: [type], handlers, signal: control.signal };
+    const subscription = log.subscribe(some);
+    const all = join(log, group, 'all');
+    const source = new Source(3);
+    const typeAt = (at: number): string => (at % 7 === 3 ? type : 'PostCreated');
+    for (let i = 0; i < 20; i += 1) source.records.push(...(await harness.write(source.take(60, typeAt))));
+    await settled(group, source);
+    await until('the last position', () => source.records.every(({ position }) => position <= reached));
+    control.abort();
+    await Promise.all([subscription.done, all.stop()]);
+    once(await effects.applied(group), source);
+    const expected = byStream(source.facts.filter((fact) => fact.type === type));
+    assert.deepEqual(byStream(seen.filter((record) => record.type === type)), expected);
   });
 
   t('reads on from the stored position after a restart', async () => {

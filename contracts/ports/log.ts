@@ -96,6 +96,11 @@ export interface SubscribeOptions {
   readonly topics: readonly string[];
   readonly handlers: ConsumerHandlers;
   readonly signal: AbortSignal;
+  /**
+   * Types of the events that the consumer applies. A log that can leave out records of other types may do so, except for
+   * the last one of each page that it reads, by which the position moves. Default: all.
+   */
+  readonly types?: readonly string[];
   /** Most records of one batch. Default 500. */
   readonly maxBatch?: number;
   /**

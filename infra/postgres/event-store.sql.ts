@@ -130,6 +130,19 @@ const tailOf = (schema: string, columns: string): string => `
       order by position limit $2::int8) as page
   ) as sized where bytes <= $3::int8 or bytes = own order by position`;
 
+/**
+ * $1 position before the first, $2 most rows read, $3 most bytes, $4 types. Of the rows read, it returns those of these
+ * types and the last one of each topic, so that a reader's position passes the others. The last column is the number of
+ * rows read. It sends one row of eleven where a fan-out is read for the sake of its post.
+ */
+const tailOfTypes = (schema: string, columns: string): string => `
+  with page as materialized (
+    select *, ${ownBytes} as own from ${schema}.event_rows where position > $1::int8 order by position limit $2::int8)
+  select ${columns}, (select count(*)::int4 from page) from (
+    select *, sum(own) over (order by position rows unbounded preceding) as bytes
+    from page where type = any($4::text[]) or position in (select max(position) from page group by topic)
+  ) as sized where bytes <= $3::int8 or bytes = own order by position`;
+
 export const statements = (s: string) => ({
   /** $1 streams, $2 first and $3 last revisions: the stored events of these ranges. */
   inPlace: `
@@ -156,6 +169,8 @@ export const statements = (s: string) => ({
   tail: tailOf(s, textColumns),
   /** For a page in which some bytes are not text. */
   tailOfBytes: tailOf(s, eventColumns),
+  typed: tailOfTypes(s, textColumns),
+  typedOfBytes: tailOfTypes(s, eventColumns),
 
   /** Not the sequence: that is ahead of the commits. */
   head: `select max(position) from ${s}.event_rows`,

@@ -110,7 +110,7 @@ export class PostgresEventStore implements EventStore {
     this.#url = url;
     this.#schema = schema;
     this.#sql = statements(schema);
-    this.pool = openPool({ url, max: options.readers ?? 4, name: 'events-read' });
+    this.pool = openPool({ url, max: options.readers ?? 4, name: 'events-read', byKey: true });
     this.#readMs = options.readMs ?? 10_000;
     this.#reader = new StreamReader(this.pool, schema, this.#readMs);
     this.#workspaces = new WorkspaceReader(this.pool, schema, this.#readMs);
@@ -184,15 +184,23 @@ export class PostgresEventStore implements EventStore {
     readonly after: bigint | null;
     readonly signal: AbortSignal;
   }): AsyncGenerator<SubscriptionItem> {
-    const signal = AbortSignal.any([options.signal, this.#closed.signal]);
-    let after = options.after;
+    const leave = this.tail.join(null);
+    try {
+      yield* this.#follow(options.after, AbortSignal.any([options.signal, this.#closed.signal]));
+    } finally {
+      leave();
+    }
+  }
+
+  async *#follow(from: bigint | null, signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
+    let after = from;
     let caughtUp = false;
     let failures = 0;
     while (!signal.aborted) {
       const version = this.tail.version;
       let page: readonly RecordedEvent[];
       try {
-        page = await this.tail.read(after, pageEvents);
+        page = (await this.tail.read(after, pageEvents)).events;
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;

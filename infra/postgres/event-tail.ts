@@ -7,17 +7,24 @@ import { maxAppendBytes } from '#contracts/ports/event-store.ts';
 import type { Topic } from '#schemas/topics.ts';
 import { statements, textArray } from './event-store.sql.ts';
 import { bigintTypes } from './pool.ts';
-import { type EventRow, type TailEvent, toEvent } from './stored-event.ts';
+import { behindEvent, type EventRow, type TailEvent, toEvent } from './stored-event.ts';
 import { TailSignal } from './tail-signal.ts';
 
 export { pause } from './tail-signal.ts';
 
+export interface TailPage {
+  readonly events: readonly TailEvent[];
+  /** Whether the page's size ended it, and not the end of the table. */
+  readonly isFull: boolean;
+}
+
 /** Most bytes of one page: bounds the memory of a reader whose events are large. */
 export const pageBytes = 8 * 1024 * 1024;
 
-/** Whether bytes ended the page, and not the end of the table. */
-export const isFull = (page: readonly TailEvent[]): boolean =>
-  page.reduce((sum, { bytes }) => sum + bytes, 0) > pageBytes - maxAppendBytes;
+const bytesOf = (events: readonly TailEvent[]): number => events.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Whether bytes ended the page. */
+const endedByBytes = (events: readonly TailEvent[]): boolean => bytesOf(events) > pageBytes - maxAppendBytes;
 
 /** Bytes that are not text of the database: invalid UTF-8, a NUL, or characters outside of its encoding. */
 const isNoText = (error: unknown): boolean =>
@@ -31,16 +38,42 @@ export const readTail = async (
 ): Promise<TailEvent[]> => {
   const { after, limit, topics } = options;
   const values = [after ?? 0n, limit, pageBytes, topics === undefined ? null : textArray(topics)];
-  const rowsOf = async (name: string, text: string): Promise<EventRow[]> => {
-    const asked = { name: `${schema}-${name}`, text, values, rowMode: 'array' as const, types: bigintTypes };
-    return (await pool.query<EventRow>(asked)).rows;
-  };
   const { tail, tailOfBytes } = statements(schema);
+  const rowsOf = rowsIn<EventRow>(pool, values);
   try {
-    return (await rowsOf('tail', tail)).map((row) => toEvent(row, 'utf8'));
+    return (await rowsOf(`${schema}-tail`, tail)).map((row) => toEvent(row, 'utf8'));
   } catch (error) {
     if (!isNoText(error)) throw error;
-    return (await rowsOf('tail-of-bytes', tailOfBytes)).map((row) => toEvent(row));
+    return (await rowsOf(`${schema}-tail-of-bytes`, tailOfBytes)).map((row) => toEvent(row));
+  }
+};
+
+const rowsIn =
+  <Row extends unknown[]>(pool: pg.Pool, values: unknown[]) =>
+  async (name: string, text: string): Promise<Row[]> => {
+    const asked = { name, text, values, rowMode: 'array' as const, types: bigintTypes };
+    return (await pool.query<Row>(asked)).rows;
+  };
+
+type CountedRow = [...EventRow, read: number];
+
+/** One page after a position: the events of these types, and the last event of each topic. Empty only at the end. */
+const readTypes = async (
+  pool: pg.Pool,
+  schema: string,
+  { after, limit, types }: { readonly after: bigint; readonly limit: number; readonly types: readonly string[] },
+): Promise<TailPage> => {
+  const { typed, typedOfBytes } = statements(schema);
+  const rowsOf = rowsIn<CountedRow>(pool, [after, limit, pageBytes, textArray(types)]);
+  const pageOf = (rows: readonly CountedRow[], encoding: 'utf8' | 'base64'): TailPage => {
+    const events = rows.map((row) => toEvent(row as unknown as EventRow, encoding));
+    return { events, isFull: rows[0]?.[behindEvent] === limit || endedByBytes(events) };
+  };
+  try {
+    return pageOf(await rowsOf(`${schema}-typed`, typed), 'utf8');
+  } catch (error) {
+    if (!isNoText(error)) throw error;
+    return pageOf(await rowsOf(`${schema}-typed-of-bytes`, typedOfBytes), 'base64');
   }
 };
 
@@ -52,8 +85,12 @@ export class EventTail {
   readonly #pool: pg.Pool;
   readonly #schema: string;
   readonly #signal: TailSignal;
-  /** Every event after `from` up to `end`, without a gap. */
-  #window: { from: bigint; end: bigint; events: TailEvent[]; bytes: number } | undefined;
+  /** Of each reader; null: all. */
+  readonly #readers = new Map<object, ReadonlySet<string> | null>();
+  /** Types that any reader wants; null: all. A new object whenever a reader comes or goes. */
+  #wanted: { readonly types: readonly string[] | null } = { types: [] };
+  /** Every wanted event after `from` up to `end`, without a gap; whether more followed when it was read. */
+  #window: { from: bigint; end: bigint; events: TailEvent[]; bytes: number; more: boolean } | undefined;
   #refreshing: { readonly version: number; readonly done: Promise<void> } | undefined;
 
   constructor(options: {
@@ -80,17 +117,49 @@ export class EventTail {
     return this.#signal.changed(seen, signal);
   }
 
-  /** Up to `limit` events after the position; empty only when there was none at the time of the call. */
-  async read(after: bigint | null, limit: number): Promise<readonly TailEvent[]> {
+  /**
+   * A reader that wants these types (null: all) of what it reads from now on; it gets others, too. What no reader wants
+   * is not fetched, except for the last event of each topic and page.
+   * @returns ends the reader
+   */
+  join(types: ReadonlySet<string> | null): () => void {
+    const reader = {};
+    this.#readers.set(reader, types);
+    this.#want();
+    return () => {
+      this.#readers.delete(reader);
+      this.#want();
+    };
+  }
+
+  /** What the window holds was chosen for other readers. */
+  #want(): void {
+    const wanted = [...this.#readers.values()];
+    const isAll = wanted.includes(null);
+    this.#wanted = { types: isAll ? null : [...new Set(wanted.flatMap((types) => [...(types ?? [])]))].sort() };
+    this.#window = undefined;
+  }
+
+  async #fetch(after: bigint, limit: number): Promise<TailPage> {
+    const { types } = this.#wanted;
+    if (types !== null) return readTypes(this.#pool, this.#schema, { after, limit, types });
+    const events = await readTail(this.#pool, this.#schema, { after, limit });
+    return { events, isFull: events.length === limit || endedByBytes(events) };
+  }
+
+  /** Up to `limit` events after the position, by a reader; empty only when there was none at the time of the call. */
+  async read(after: bigint | null, limit: number): Promise<TailPage> {
     const from = after ?? 0n;
     const known = this.#after(from, limit);
-    if (known !== undefined && known.length > 0) return known;
+    if (known !== undefined && known.events.length > 0) return known;
     if (known === undefined) {
-      const page = await readTail(this.#pool, this.#schema, { after: from, limit });
-      const end = page.at(-1)?.position ?? from;
-      // Only a reader near the end moves the window.
-      if (page.length < limit && (this.#window === undefined || end > this.#window.end)) {
-        this.#window = { from, end, events: [...page], bytes: page.reduce((sum, { bytes: own }) => sum + own, 0) };
+      const wanted = this.#wanted;
+      const page = await this.#fetch(from, limit);
+      const end = page.events.at(-1)?.position ?? from;
+      // Only a reader near the end moves the window. A page that was chosen for former readers is no window.
+      const isNewer = this.#window === undefined || end > this.#window.end;
+      if (!page.isFull && isNewer && wanted === this.#wanted) {
+        this.#window = { from, end, events: [...page.events], bytes: bytesOf(page.events), more: false };
         this.#trim();
       }
       return page;
@@ -103,7 +172,7 @@ export class EventTail {
       // A read that began before the wake-up may have missed the announced events.
       if (refreshing.version >= version) break;
     }
-    return this.#after(from, limit) ?? (await readTail(this.#pool, this.#schema, { after: from, limit }));
+    return this.#after(from, limit) ?? (await this.#fetch(from, limit));
   }
 
   close(): Promise<void> {
@@ -111,7 +180,7 @@ export class EventTail {
   }
 
   /** From the window; undefined where it does not reach. */
-  #after(from: bigint, limit: number): readonly TailEvent[] | undefined {
+  #after(from: bigint, limit: number): TailPage | undefined {
     const window = this.#window;
     if (window === undefined || from < window.from || from > window.end) return undefined;
     let low = 0;
@@ -121,7 +190,9 @@ export class EventTail {
       if ((window.events[middle]?.position ?? 0n) <= from) low = middle + 1;
       else high = middle;
     }
-    return window.events.slice(low, low + limit);
+    const events = window.events.slice(low, low + limit);
+    const isCut = low + events.length < window.events.length;
+    return { events, isFull: isCut || window.more || endedByBytes(events) };
   }
 
   #refresh(): { version: number; done: Promise<void> } {
@@ -129,9 +200,10 @@ export class EventTail {
     const load = async () => {
       const window = this.#window;
       if (window === undefined) return;
-      const page = await readTail(this.#pool, this.#schema, { after: window.end, limit: 500 });
-      if (page.length > 0) this.#signal.noticed();
-      for (const event of page) {
+      const { events, isFull } = await this.#fetch(window.end, 500);
+      if (events.length > 0) this.#signal.noticed();
+      window.more = isFull;
+      for (const event of events) {
         window.events.push(event);
         window.bytes += event.bytes;
         window.end = event.position;

@@ -8,7 +8,7 @@ import {
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
 import { EventRecord } from './event-record.ts';
-import { type EventTail, isFull, pause } from './event-tail.ts';
+import { type EventTail, pause } from './event-tail.ts';
 import { acquireLease, type LogLease } from './log-lease.ts';
 import { backoffMs, isAccessDenied } from './pool.ts';
 import type { TailEvent } from './stored-event.ts';
@@ -46,8 +46,9 @@ type Coming = NonNullable<LaneBatch['next']>;
 
 interface Page {
   readonly events: readonly TailEvent[];
-  /** Records of the subscription's topics. */
+  /** Records of the subscription's topics and types. */
   readonly records: readonly LogRecord[];
+  readonly isFull: boolean;
 }
 
 type Failure = { readonly error: unknown } | null;
@@ -59,6 +60,8 @@ export class PostgresSubscription implements LogSubscription {
   readonly #source: LogSource;
   readonly #options: SubscribeOptions;
   readonly #topics: ReadonlySet<string>;
+  /** Null: all. */
+  readonly #types: ReadonlySet<string> | null;
   #holds = false;
   #reread = new AbortController();
 
@@ -66,7 +69,8 @@ export class PostgresSubscription implements LogSubscription {
     this.#source = source;
     this.#options = options;
     this.#topics = new Set(options.topics);
-    this.done = this.#run();
+    this.#types = options.types === undefined ? null : new Set(options.types);
+    this.done = this.#run().finally(source.tail.join(this.#types));
     // A caller that awaits `done` still gets the error; one that awaits it later must not bring the process down.
     this.done.catch(() => undefined);
   }
@@ -117,10 +121,14 @@ export class PostgresSubscription implements LogSubscription {
     const { handlers, maxBatch = 500, spacingMs = defaultSpacingMs } = this.#options;
     const { tail } = this.#source;
     const readEvents = Math.max(pageEvents, maxBatch);
-    const recordsOf = (page: readonly TailEvent[]): readonly LogRecord[] =>
-      page.flatMap((event) =>
-        event.topic !== null && this.#topics.has(event.topic) ? [new EventRecord(event, event.topic)] : [],
-      );
+    const recordsOf = (page: readonly TailEvent[]): readonly LogRecord[] => {
+      const last = page.findLast(({ topic }) => topic !== null && this.#topics.has(topic));
+      return page.flatMap((event) => {
+        const { topic, type } = event;
+        if (topic === null || !this.#topics.has(topic)) return [];
+        return this.#types?.has(type) === false && event !== last ? [] : [new EventRecord(event, topic)];
+      });
+    };
     let after: bigint;
     let position: bigint | null;
     try {
@@ -154,8 +162,8 @@ export class PostgresSubscription implements LogSubscription {
     };
 
     const read = async (): Promise<Page> => {
-      const events = await tail.read(after, readEvents);
-      return { events, records: recordsOf(events) };
+      const { events, isFull } = await tail.read(after, readEvents);
+      return { events, records: recordsOf(events), isFull };
     };
     let coming: Promise<Page> | null = null;
     for (let failures = 0; !signal.aborted; ) {
@@ -170,12 +178,11 @@ export class PostgresSubscription implements LogSubscription {
       } finally {
         coming = null;
       }
-      const { events, records } = page;
+      const { events, records, isFull } = page;
       after = events.at(-1)?.position ?? after;
       const begun = performance.now();
-      const full = events.length === readEvents || isFull(events);
       // While its handler works, a member that catches up reads the next page. A failure waits until that page's turn.
-      coming = full ? read() : null;
+      coming = isFull ? read() : null;
       const following = coming?.then((next) => next.records.slice(0, maxBatch));
       following?.catch(() => undefined);
       for (let i = 0; i < records.length && !signal.aborted; i += maxBatch) {
@@ -193,7 +200,7 @@ export class PostgresSubscription implements LogSubscription {
         if (outcome !== 'done') return outcome;
       }
       if (events.length === 0) await tail.changed(version, signal);
-      else if (!full) {
+      else if (!isFull) {
         const spacing = typeof spacingMs === 'number' ? spacingMs : spacingMs();
         if (spacing > 0) await pause(Math.max(0, begun + spacing - performance.now()), signal);
       }

@@ -63,6 +63,7 @@ class Member<E extends Shaped> implements Consumer {
       group: options.group,
       topics: options.topics,
       signal: options.signal,
+      ...(options.types === undefined ? {} : { types: options.types }),
       ...(options.maxBatch === undefined ? {} : { maxBatch: options.maxBatch }),
       ...(options.spacingMs === undefined ? {} : { spacingMs: options.spacingMs }),
       handlers: {

@@ -207,14 +207,15 @@ suite('postgres event store: groups and tail', (t) => {
     const from = await store.head();
     const never = new AbortController();
     const total = 3_000;
+    const leave = tail.join(null);
     const reader = async (limit: number) => {
       const seen: string[] = [];
       for (let after = from; seen.length < total; ) {
         const version = tail.version;
-        const page = await tail.read(after, limit);
-        if (page.length === 0) await tail.changed(version, never.signal);
-        seen.push(...page.map((e) => e.id));
-        after = page.at(-1)?.position ?? after;
+        const { events } = await tail.read(after, limit);
+        if (events.length === 0) await tail.changed(version, never.signal);
+        seen.push(...events.map((e) => e.id));
+        after = events.at(-1)?.position ?? after;
       }
       return seen;
     };
@@ -239,6 +240,69 @@ suite('postgres event store: groups and tail', (t) => {
     for (const seen of await reading) assert.deepEqual(seen, stored);
     assert.deepEqual((await reader(500)).slice(0, 10), stored.slice(0, 10));
     assert.ok(tail.cachedEvents <= 2_000);
+    leave();
+    await tail.close();
+  });
+
+  t('readers of some types get each of theirs in order, and the table sends little else', async () => {
+    const tail = new EventTail({ pool: store.pool, url: harness.url, schema: 'es' });
+    const from = (await store.head()) ?? 0n;
+    const types = ['A', 'B', 'C', 'D'];
+    const total = 2_400;
+    const never = new AbortController();
+    let returned = 0;
+    const reader = async (wanted: readonly string[], limit: number, after = from) => {
+      const leave = tail.join(new Set(wanted));
+      const seen: string[] = [];
+      for (let reached = after; reached < from + BigInt(total); ) {
+        const version = tail.version;
+        const { events } = await tail.read(reached, limit);
+        if (events.length === 0) await tail.changed(version, never.signal);
+        returned += events.length;
+        seen.push(...events.filter(({ type }) => wanted.includes(type)).map(({ id }) => id));
+        reached = events.at(-1)?.position ?? reached;
+      }
+      leave();
+      return seen;
+    };
+    const append = (kind: string, count: number) =>
+      store.append(
+        `${kind}-${randomUUID()}`,
+        'none',
+        Array.from({ length: count }, (_, at) => event({ type: types[at % types.length] ?? '' })),
+      );
+    const asked = [['A'], ['B', 'C'], ['C']].map((wanted, at) => ({
+      wanted,
+      seen: reader(wanted, [3, 100, 500][at] ?? 1),
+    }));
+    for (let i = 0; i < total / 48; i += 1) await Promise.all([append('post', 36), append('media', 12)]);
+    const stored = await store.readAll({ after: from, limit: total });
+    const late = { wanted: ['D'], seen: reader(['D'], 500) };
+    for (const { wanted, seen } of [...asked, late]) {
+      const expected = stored.filter(({ type }) => wanted.includes(type)).map(({ id }) => id);
+      assert.deepEqual(await seen, expected, wanted.join());
+    }
+    returned = 0;
+    await reader(['E'], 500);
+    assert.ok(returned <= 2 * Math.ceil(total / 500), `${returned} events for a reader that wants none`);
+    await tail.close();
+  });
+
+  t('a reader that comes while a page is read misses nothing of its own', async () => {
+    const tail = new EventTail({ pool: store.pool, url: harness.url, schema: 'es' });
+    const from = await store.head();
+    await store.append(`post-${randomUUID()}`, 'none', [
+      event({ type: 'A' }),
+      event({ type: 'B' }),
+      event({ type: 'A' }),
+    ]);
+    const leave = [tail.join(new Set(['A']))];
+    const page = tail.read(from, 500);
+    leave.push(tail.join(new Set(['B'])));
+    await page;
+    const refreshed = (await tail.read(from, 500)).events.map(({ type }) => type);
+    assert.deepEqual(refreshed, ['A', 'B', 'A']);
+    for (const one of leave) one();
     await tail.close();
   });
 
