@@ -40,7 +40,7 @@ class PostgresLog implements Log {
     this.#url = url;
     this.#schema = checkSchemaName(options.schema ?? 'es');
     this.#owned = store === undefined;
-    this.#pool = store?.pool ?? openPool({ url, max: 2, name: 'log-read' });
+    this.#pool = store?.pool ?? openPool({ url, max: 2, name: 'log-read', byKey: true });
     this.#tail = store?.tail ?? new EventTail({ pool: this.#pool, url, schema: this.#schema, pollMs });
   }
 

@@ -49,11 +49,20 @@ export interface PoolOptions {
   readonly connectTimeoutMs?: number;
   /** Milliseconds for a statement without a `query_timeout` of its own. Default 30,000. */
   readonly answerMs?: number;
+  /** Whether every statement finds its rows by key or position: then each is planned once a session. */
+  readonly byKey?: boolean;
 }
+
+/**
+ * Postgres plans a statement anew for each call where it hopes for a better plan, which takes as long as a short page.
+ * A plan made while its table was small would scan it, and is kept while the table grows.
+ */
+const plannedOnce = 'set plan_cache_mode = force_generic_plan; set enable_seqscan = off';
 
 /** A statement without an answer in time fails with QueryTimeout, and its connection leaves the pool. */
 export const openPool = (options: PoolOptions): pg.Pool => {
-  const { connectTimeoutMs = defaultConnectMs, answerMs = defaultAnswerMs } = options;
+  const { connectTimeoutMs = defaultConnectMs, answerMs = defaultAnswerMs, byKey = false } = options;
+  const settings = byKey ? `${sessionSettings}; ${plannedOnce}` : sessionSettings;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.max ?? 4,
@@ -63,7 +72,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     ...keepAlive,
     onConnect: async (client) => {
       limitAnswers(client, answerMs);
-      await client.query({ text: sessionSettings, ...answeredWithin(connectTimeoutMs) });
+      await client.query({ text: settings, ...answeredWithin(connectTimeoutMs) });
     },
   });
   // An idle connection that dies is replaced at the next query; without a listener it would end the process.

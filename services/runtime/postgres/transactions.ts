@@ -4,10 +4,11 @@ import { QueryTimeout } from '#contracts/ports/database.ts';
 /** Connections and transactions for the effects of events. */
 
 /**
- * Effects find rows by key. Postgres plans a statement once a session; a plan made while its table was small would scan
- * the table until new statistics come, which under load is a minute of growth.
+ * Effects find rows by key, and Postgres plans each statement once a session: to plan the write of a batch anew takes as
+ * long as ten of its rows. A plan made while its table was small would scan the table until new statistics come, which
+ * under load is a minute of growth.
  */
-export const byKey = 'begin; set local enable_seqscan = off';
+export const byKey = 'begin; set local enable_seqscan = off; set local plan_cache_mode = force_generic_plan';
 
 /**
  * Gives `work` one connection. It may die at any moment, also between two statements: without a listener that would end
