@@ -15,27 +15,15 @@ import { cpuSeconds } from './environment.ts';
 import { type Answer, closedLoop, openLoop, wire } from './load.ts';
 import { type BenchRow, percentile, printRows, type Spread, spread } from './row.ts';
 import { caughtUp, type Standalone, startStandalone, watchLag } from './standalone.ts';
+import { postOfTen } from './ten-targets.ts';
 
 const callers = 32;
-const goal = { posts: 600, p99: 120, lag: 1_000, get: 0.5 };
+const goal = { posts: 900, p99: 120, lag: 1_000, get: 0.6 };
 /** Share of the closed loop's rate at which the open loop runs. */
 const openShare = 0.8;
 
-const content = 'A post of ordinary length, as people write them, with a link https://example.com/winter. '.repeat(2);
-const variants = [
-  { platform: 'x', contentOverride: 'A short text for the one that takes no more.' },
-  { platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
-  { platform: 'pinterest', overrides: { boardId: '918273645' } },
-];
-
 const composer = (world: Standalone) => {
-  const body = JSON.stringify({
-    clientId: world.clientId,
-    content,
-    targets: { mode: 'group', clientId: world.clientId },
-    variants,
-    schedule: { type: 'at', scheduledAt: new Date(Date.now() + 86_400_000).toISOString() },
-  });
+  const body = JSON.stringify(postOfTen(world));
   return () => wire({ method: 'POST', path: '/v1/posts', key: world.nextKey(), body, idempotencyKey: randomUUID() });
 };
 

@@ -18,6 +18,7 @@ const names = [
   'relay',
   'projections',
   'api',
+  'composing',
   'lists',
   'publisher',
   'publisher-shares',
