@@ -8,8 +8,14 @@ import { bodyAtSql } from './post-bodies.ts';
 
 export interface TextAt {
   readonly accountId: string;
+  readonly platform: Platform;
   /** ISO 8601. */
   readonly dueAt: string;
+}
+
+export interface TextOfNetwork {
+  readonly platform: Platform;
+  readonly text: string;
 }
 
 export interface Looked {
@@ -28,12 +34,18 @@ export interface SameText {
 /** Targets of one account that are compared, the nearest before the time and the nearest after it. */
 const maxCompared = 20;
 
-/** Within `hours` on either side. Two walks of one index for each account, and each body that they show is read once. */
-const query = `
+/**
+ * Within `hours` on either side. Two walks of one index for each account; each body that they show is read once, and
+ * compared with the text of the account's network. Accounts of networks without a text are left out.
+ */
+const searchOf = (among: string): string => `
   with asked as (
-    select * from unnest(?::uuid[], ?::timestamptz[]) as a (account_id, due_at)
+    select a.account_id, a.due_at, t.platform, t.threads, t.text
+    from unnest(?::uuid[], ?::text[], ?::timestamptz[]) as a (account_id, platform, due_at)
+    join unnest(?::text[], ?::bool[], ?::text[]) as t (platform, threads, text) using (platform)
   ), near as (
-    select a.account_id, t.post_id, t.post_revision, t.due_at from asked a cross join lateral (
+    select a.account_id, t.post_id, t.post_revision, t.due_at, a.platform, a.threads, a.text
+    from asked a cross join lateral (
       (select post_id, post_revision, due_at from read.post_targets t
        where t.account_id = a.account_id and t.due_at <= a.due_at
          and t.due_at > a.due_at - ? * interval '1 hour' and t.status not in ('canceled', 'failed')
@@ -44,43 +56,49 @@ const query = `
          and t.due_at < a.due_at + ? * interval '1 hour' and t.status not in ('canceled', 'failed')
        order by t.due_at, t.id limit ${maxCompared})
     ) t
-  ), same as (
-    select t.post_id, t.post_revision from (select distinct post_id, post_revision from near) t
+  ), shown as materialized (
+    select t.post_id, t.post_revision, b.body ->> 'content' as content,
+      b.body #>> '{thread,segments,0,content}' as first_segment,
+      (select jsonb_object_agg(v ->> 'platform', v -> 'contentOverride')
+       from jsonb_array_elements(b.body -> 'variants') v) as overrides
+    from (select distinct post_id, post_revision from near) t
     join read.posts p on p.id = t.post_id
-    cross join lateral (select ${bodyAtSql} as body) b
-    where p.workspace_id = ?
-      and (?::uuid[] is null or ${ofClientsAlone('p')})
-      and coalesce(
-        case when ? then b.body #>> '{thread,segments,0,content}' end,
-        (select v ->> 'contentOverride' from jsonb_array_elements(b.body -> 'variants') v
-         where v ->> 'platform' = ? limit 1),
-        b.body ->> 'content') = ?
+    cross join lateral (select ${bodyAtSql} as body offset 0) b
+    where p.workspace_id = ?${among}
   )
-  select distinct on (n.account_id) n.account_id::text as "accountId", post_id::text as "postId",
+  select distinct on (n.account_id) n.account_id::text as "accountId", n.post_id::text as "postId",
     n.due_at as "dueAt"
-  from near n join same s using (post_id, post_revision) order by n.account_id, n.due_at desc`;
+  from near n join shown s using (post_id, post_revision)
+  where coalesce(case when n.threads then s.first_segment end, s.overrides ->> n.platform, s.content) = n.text
+  order by n.account_id, n.due_at desc`;
 
-/** For each account the latest such post, if any. */
+const search = { name: 'same-texts', sql: searchOf('') };
+const searchOfClients = { name: 'same-texts-of-clients', sql: searchOf(` and ${ofClientsAlone('p')}`) };
+
+/** For each account the latest post with the text of its network, if any. */
 export const sameTexts = async (
   knex: Knex,
   { workspaceId, clientIds }: Looked,
-  platform: Platform,
-  text: string,
+  texts: readonly TextOfNetwork[],
   hours: number,
   asked: readonly TextAt[],
 ): Promise<readonly SameText[]> => {
-  const limit = clientIds === undefined ? null : [...clientIds];
-  const found = await knex.raw(query, [
-    asked.map(({ accountId }) => accountId),
-    asked.map(({ dueAt }) => dueAt),
-    hours,
-    hours,
-    workspaceId,
-    ...Array(4).fill(limit),
-    capabilities(platform).thread,
-    platform,
-    text,
-  ]);
+  const { name, sql } = clientIds === undefined ? search : searchOfClients;
+  const limit = clientIds === undefined ? [] : Array(3).fill([...clientIds]);
+  const found = await knex
+    .raw(sql, [
+      asked.map(({ accountId }) => accountId),
+      asked.map(({ platform }) => platform),
+      asked.map(({ dueAt }) => dueAt),
+      texts.map(({ platform }) => platform),
+      texts.map(({ platform }) => capabilities(platform).thread),
+      texts.map(({ text }) => text),
+      hours,
+      hours,
+      workspaceId,
+      ...limit,
+    ])
+    .options({ name });
   return found.rows.map((row: { accountId: string; postId: string; dueAt: Date }) => ({
     ...row,
     dueAt: row.dueAt.toISOString(),

@@ -186,9 +186,9 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   t('the same text is searched among few targets of each account, by index', async () => {
     const dueAt = '2026-02-01T14:00:00.000Z';
     const run = (accountId: string, text: string) => () =>
-      sameTexts(knex, { workspaceId: big }, 'x', text, 24, [
-        { accountId, dueAt },
-        { accountId: randomUUID(), dueAt },
+      sameTexts(knex, { workspaceId: big }, [{ platform: 'x', text }], 24, [
+        { accountId, platform: 'x', dueAt },
+        { accountId: randomUUID(), platform: 'x', dueAt },
       ]);
     const { text, buffers } = await planOf(run(bigAccount, 'nowhere'), readSettings);
     assert.match(text, /account_id = a.account_id\) AND \(due_at/);

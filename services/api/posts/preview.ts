@@ -184,23 +184,21 @@ interface Planned {
   readonly destination: Destination;
 }
 
-/** By account. Each network has one text, so each takes one query. */
+/** By account. */
 const sameTextsOf = async (
   call: Previewing,
   body: PostBody,
   planned: readonly Planned[],
 ): Promise<ReadonlyMap<string, SameText>> => {
   const { deps, workspaceId, principal } = call;
-  const among = { workspaceId, ...withinLimit(principal) };
   await call.behind(['posts']);
-  const byNetwork = Map.groupBy(planned, ({ target }) => target.platform);
-  const found = await Promise.all(
-    [...byNetwork].map(([platform, some]) => {
-      const text = contentFor(body, platform).segments[0].content;
-      if (text === '') return [];
-      const asked = some.map(({ target }) => ({ accountId: target.accountId, dueAt: target.dueAt }));
-      return sameTexts(deps.knex, among, platform, text, sameTextHours, asked);
-    }),
-  );
-  return new Map(found.flat().map((one) => [one.accountId, one]));
+  const asked = planned.map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
+  const texts = [...new Set(asked.map(({ platform }) => platform))].flatMap((platform) => {
+    const text = contentFor(body, platform).segments[0].content;
+    return text === '' ? [] : [{ platform, text }];
+  });
+  if (texts.length === 0) return new Map();
+  const among = { workspaceId, ...withinLimit(principal) };
+  const found = await sameTexts(deps.knex, among, texts, sameTextHours, asked);
+  return new Map(found.map((one) => [one.accountId, one]));
 };
