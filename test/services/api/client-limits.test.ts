@@ -371,6 +371,42 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await limited.delete(`/media/${mine.asset}`)).body.code, 'media_in_use');
   });
 
+  t('the answer of a bulk call that names another client is refused before its first byte', async () => {
+    const { store } = world.deps;
+    const own = { content: 'hello', schedule: at, clientId: mine.clientId };
+    const posts = [{ ...own, targets: { mode: 'group', clientId: mine.clientId } }];
+    const calls = [
+      { path: '/posts/bulk', body: { posts }, theirs: `post-${theirs.post}` },
+      {
+        path: '/post-targets/bulk',
+        body: { action: 'reschedule', targetIds: [mine.target], shiftMinutes: 1 },
+        theirs: `target-${theirs.target}`,
+      },
+    ];
+    for (const { path, body, theirs: instead } of calls) {
+      const key = randomUUID();
+      const made = await limited.post(path, body, { key });
+      assert.equal(made.status, 200, made.text);
+      const [result] = made.data.results as readonly { readonly post?: { readonly id: string } }[];
+      const stream = result?.post === undefined ? `target-${mine.target}` : `post-${result.post.id}`;
+      // A mistake that no id of the call shows: the answer to a repeat is made from a stream of the other client.
+      const [read, foreign] = [store.readStream, await store.readStream(instead)];
+      store.readStream = async (name, upTo, ...more) =>
+        name === stream && (upTo !== undefined || name.startsWith('post-'))
+          ? foreign
+          : read.call(store, name, upTo, ...more);
+      try {
+        const leaking = await all.post(path, body, { key });
+        assert.equal(leaking.status, 200, leaking.text);
+        assert.ok(leaking.text.includes(theirs.clientId), `${path} leaks nothing: ${leaking.text}`);
+        refused(await limited.post(path, body, { key }), 404, 'not_found');
+      } finally {
+        store.readStream = read;
+      }
+      assert.deepEqual((await limited.post(path, body, { key })).data, made.data);
+    }
+  });
+
   t('what it may do it does: posts, targets, its client; a key for all clients is as before', async () => {
     assert.equal((await limited.get('/agency')).status, 200);
     assert.equal((await limited.patch(`/clients/${mine.clientId}`, { timezone: 'Asia/Tokyo' })).status, 200);
