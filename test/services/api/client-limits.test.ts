@@ -371,6 +371,44 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await limited.delete(`/media/${mine.asset}`)).body.code, 'media_in_use');
   });
 
+  t('the targets of a bulk call are looked up in one query, and those that no row shows in their streams', async () => {
+    const { store, knex } = world.deps;
+    const draft = await all.post('/posts', {
+      ...{ content: 'hello', schedule: at, clientId: mine.clientId },
+      targets: { mode: 'accounts', accountIds: [mine.accounts.x] },
+    });
+    const [fresh] = draft.data.targets as readonly { readonly id: string }[];
+    await world.settled();
+    await world.pool.query('delete from read.post_targets where id = $1', [fresh?.id]);
+    const strange = (await several.get('/post-targets?limit=100')).rows.filter(
+      ({ clientId }) => clientId === second.clientId,
+    );
+    assert.ok(strange.length > 2);
+    const targetIds = [...strange.map(({ id }) => id), theirs.target, mine.target, fresh?.id];
+    const asked: string[] = [];
+    const streams: string[] = [];
+    const note = ({ sql }: { readonly sql: string }) => asked.push(sql);
+    const read = store.readStream;
+    store.readStream = (name, ...more) => {
+      streams.push(name);
+      return read.call(store, name, ...more);
+    };
+    knex.on('query', note);
+    try {
+      const moved = await limited.post('/post-targets/bulk', { action: 'reschedule', targetIds, shiftMinutes: 1 });
+      const told = (moved.data.results as readonly { readonly ok: boolean }[]).map(({ ok }) => ok);
+      assert.deepEqual(told, [...Array(strange.length + 1).fill(false), true, true], moved.text);
+    } finally {
+      knex.removeListener('query', note);
+      store.readStream = read;
+    }
+    assert.equal(asked.filter((sql) => sql.includes('"postClientId"')).length, 1, asked.join('\n'));
+    assert.deepEqual(
+      targetIds.slice(0, -2).filter((id) => streams.includes(`target-${id}`)),
+      [],
+    );
+  });
+
   t('the answer of a bulk call that names another client is refused before its first byte', async () => {
     const { store } = world.deps;
     const own = { content: 'hello', schedule: at, clientId: mine.clientId };
