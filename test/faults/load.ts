@@ -51,7 +51,9 @@ export const actionNames = [
   'bulk',
   'shift',
   'revise',
+  'mend',
   'withdraw',
+  'discard',
   'retry',
   'limited',
   'contained',
@@ -82,7 +84,9 @@ const sinceBefore: readonly ActionName[] = [
   'shift',
   'native',
   'revise',
+  'mend',
   'withdraw',
+  'discard',
   'disconnect',
   'refer',
 ];
@@ -327,6 +331,19 @@ export class Load {
       const isTimed = this.#options.random.int(0, 2) === 0;
       await this.#keyed(`/posts/${post.id}/revise`, { content: this.#text(), ...(isTimed ? { schedule } : {}) });
     },
+    // A target that failed is tried again with another text.
+    mend: async () => {
+      const post = await this.#post({ type: 'now' }, this.#some(2), '[[sandbox:reject once]]');
+      const targets = this.#targetsOf(post);
+      if (post === null || targets.length === 0) return;
+      const failed: string[] = [];
+      for (const id of targets) if (await this.#status(id, 'failed')) failed.push(id);
+      if (failed.length === 0) return;
+      const done = await this.#keyed(`/posts/${post.id}/revise`, { content: this.#text('') });
+      const { changed = [] } = (done?.revise ?? {}) as { readonly changed?: readonly string[] };
+      if (done !== null && failed.some((id) => !changed.includes(id)))
+        this.#wrong(`of the failed targets ${failed} of post ${post.id} only ${changed} were revised`);
+    },
     withdraw: async () => {
       const post = await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3));
       if (post === null) return;
@@ -396,6 +413,20 @@ export class Load {
       if (renamed.status !== 200) this.#wrong(`client ${id} could not be renamed: ${renamed.status} ${renamed.code}`);
       const next = await this.#client(name);
       if (next === id) this.#wrong(`client ${id} was given for the name it had left`);
+    },
+    // A draft with a reference, which another post has after it.
+    discard: async () => {
+      const externalRef = this.#name('ref');
+      const draft = this.#body({ type: 'now' }, this.#some(1), this.#text(''));
+      const body = { ...draft, clientId: this.#clientId, saveDraft: true, externalRef };
+      const made = await this.#keyed('/posts', body);
+      if (made === null) return;
+      const deleted = await this.call('DELETE', `/posts/${made.id}`);
+      if (deleted.status !== 200) this.#wrong(`post ${made.id} was not discarded: ${deleted.status} ${deleted.code}`);
+      const gone = await this.get(`/posts/${made.id}`);
+      if (gone.status !== 404) this.#wrong(`post ${made.id} was discarded and is answered with ${gone.status}`);
+      const next = await this.#keyed('/posts', body);
+      if (next !== null) this.posts.push({ id: next.id, targetIds: null });
     },
     // Two posts with one reference, then another post with the reference that the first one left.
     refer: async () => {
