@@ -72,6 +72,7 @@ export const actionNames = [
   'upload',
   'filled',
   'refresh',
+  'restyle',
   'gone',
   'report',
   'planned',
@@ -89,6 +90,7 @@ const sinceBefore: readonly ActionName[] = [
   'discard',
   'disconnect',
   'refer',
+  'restyle',
 ];
 
 /** Behaviour of the network for a post, at most once each, so that every target can end. */
@@ -460,6 +462,12 @@ export class Load {
     },
     refresh: async () => {
       const [one] = this.#some(1);
+      if (one !== undefined) await this.#refresh(one);
+    },
+    // Its network shows the account under another name than at its connection.
+    restyle: async () => {
+      const username = `renamed-${this.#name('e')}`;
+      const [one] = await this.#connect(this.#clientId, [{ platform: 'bluesky', username }]);
       if (one !== undefined) await this.#refresh(one);
     },
     // The network no longer had it at the first observation, nor hours later.

@@ -106,6 +106,7 @@ export const points: readonly Point[] = [
   at('insights', 'insights:leased', 'now'),
   at('insights', 'insights:after-fetch', 'now'),
   at('insights', 'insights:after-observed', 'now'),
+  at('insights', 'insights:after-profile', 'restyle'),
   at('insights', 'insights:after-tried', 'now'),
   at('insights', 'insights:after-refreshed', 'refresh'),
   at('insights', 'insights:after-gone-observed', 'gone'),
