@@ -36,6 +36,23 @@ export const getTarget = async (knex: Knex, workspaceId: string, id: string): Pr
   return { target: asRow(postTargets, row), body: contentOf({ c, m, v, t }) };
 };
 
+/** The client of each target and that of its post, neither of which ever changes. A target without a row is left out. */
+export const clientsOfTargets = async (
+  knex: Knex,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, { readonly clientId: string; readonly postClientId: string }>> => {
+  const { rows } = await knex.raw(
+    `select t.id, t.client_id as "clientId", p.client_id as "postClientId"
+     from read.post_targets t join read.posts p on p.id = t.post_id
+     where t.workspace_id = ? and t.id = any(?::uuid[])`,
+    [workspaceId, [...ids]],
+  );
+  return new Map(
+    rows.map(({ id, ...clients }: { id: string; clientId: string; postClientId: string }) => [id, clients]),
+  );
+};
+
 type ContentKey = Pick<TargetRow, 'post_id' | 'post_revision'>;
 const contentKey = ({ post_id, post_revision }: ContentKey): string => `${post_id}/${post_revision}`;
 

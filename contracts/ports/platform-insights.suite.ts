@@ -88,6 +88,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
       const mapped = accountFiguresOf(platform, answer.raw);
       assert.ok(mapped.kind === 'figures', mapped.kind === 'nonsense' ? `${platform}: ${mapped.reason}` : '');
       assert.equal(typeof mapped.figures.followerCount, 'number', platform);
+      for (const shown of Object.values(answer.profile ?? {})) assert.ok(shown === null || shown !== '', platform);
       const { earlier = [], figuresOf: last } = answer;
       assert.ok(earlier.length < accountDays, platform);
       const days = earlier.map(({ day }) => day);

@@ -54,14 +54,23 @@ export interface ReportedDay {
 /** Days to request where a network reports several: some networks revise a day, and a poll may miss a night. */
 export const accountDays = 7;
 
+/** How the network shows the account now; null: it shows none. */
+export interface ReportedProfile {
+  readonly username: string | null;
+  readonly displayName: string | null;
+  readonly avatarUrl: string | null;
+}
+
 /**
  * `figuresOf`: `YYYY-MM-DD`, the day of the daily figures in the network's calendar; null: the network has no daily
  * figures. `earlier`: days before that one, in any order, each as the network reports it now.
+ * `profile`: absent where the network does not tell it with the figures.
  */
 export type AccountInsightsAnswer =
   | (Reported<keyof AccountFigures | 'demographics'> & {
       readonly figuresOf: string | null;
       readonly earlier?: readonly ReportedDay[];
+      readonly profile?: ReportedProfile;
     })
   | Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 

@@ -86,9 +86,15 @@ export interface Many<Row> {
 export interface Raw {
   readonly raw: { readonly type: string; readonly body: string | Buffer };
 }
-/** The JSON text of `data`, written piece by piece, one in each turn of the event loop: it may be large. */
+/**
+ * `data` as the JSON text `head`, the items with commas between them, and `tail`. It may be large: one item is made and
+ * written in each turn of the event loop.
+ */
 export interface Pieces {
-  readonly pieces: Iterable<string>;
+  readonly head: string;
+  /** Makes the items anew at each call: the answer to a limited credential is checked before its first byte is sent. */
+  readonly items: () => Iterable<unknown>;
+  readonly tail: string;
   readonly warnings?: readonly Warning[];
   readonly replayed?: boolean;
 }

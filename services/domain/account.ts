@@ -11,11 +11,14 @@ interface Identity {
   readonly network: 'live' | 'sandbox';
 }
 
-/** The grant of the account's owner, and the profile that the network shows. */
-interface Grant {
+interface Profile {
   readonly username: string | null;
   readonly displayName: string | null;
   readonly avatarUrl: string | null;
+}
+
+/** The grant of the account's owner, and the profile that the network shows. */
+interface Grant extends Profile {
   readonly scopes: readonly string[];
   readonly expiresAt: string | null;
   readonly timezone: string | null;
@@ -32,6 +35,8 @@ export type AccountState =
 
 export type AccountCommand =
   | (Identity & Grant & { readonly type: 'Connect'; readonly inviteId: string | null })
+  /** The network shows the account like this. */
+  | (Profile & { readonly type: 'ChangeProfile' })
   | { readonly type: 'RequireReauth'; readonly reason: string }
   | { readonly type: 'Disconnect'; readonly reason: string };
 
@@ -59,6 +64,12 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
       const repeats = state.inviteId === inviteId && sameGrant(state, command);
       if (state.status === 'connected' && repeats) return [];
       return [{ type: 'AccountReauthorized', data: { clientId, ...grant, inviteId } }];
+    }
+    case 'ChangeProfile': {
+      if (state.status !== 'connected') return [];
+      const { username, displayName, avatarUrl } = command;
+      if (sameGrant(state, { ...state, username, displayName, avatarUrl })) return [];
+      return [{ type: 'AccountProfileChanged', data: { clientId: state.clientId, username, displayName, avatarUrl } }];
     }
     case 'RequireReauth':
       return state.status === 'connected' ? [{ type: 'AccountReauthRequired', data: { reason: command.reason } }] : [];

@@ -5,7 +5,7 @@ import type {
   InsightsSubject,
   PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
-import { account } from '#domain/account.ts';
+import { type AccountState, account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { workspace } from '#domain/workspace.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -19,6 +19,7 @@ import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
 import { contextOf, type ObservedAnswer, type Observing, observe } from './observe.ts';
+import { recordProfile } from './profile.ts';
 import { type Cadence, nextNight, nextObservation, nextTry } from './schedule.ts';
 import { shownOf } from './subjects.ts';
 
@@ -38,7 +39,6 @@ export interface PollTools {
 }
 
 type Answer = PostInsightsAnswer | AccountInsightsAnswer | { readonly kind: 'no adapter' };
-type AccountState = Awaited<ReturnType<DomainStore['load']>>['state'];
 
 /** Streams written at once. */
 const width = 16;
@@ -93,6 +93,7 @@ export const pollAccount = async (
     await Promise.all(some.map((job, place) => ended.take(observing, job, answers[at + place] ?? silent)));
   }
   faultPoint('insights:after-observed');
+  await noteProfile(cycle, loaded, answers, tools);
   if (ended.dead !== null) await requireReauth(cycle, loaded, ended.dead, tools);
   if (!lease.isHeld()) throw new LeaseLost(lease.id);
   await tools.jobs.tried(cycle, ended.tried, ended.parked, ended.rest);
@@ -311,6 +312,19 @@ const rawText = (raw: Json | null): string =>
     .toString()
     .replaceAll('\0', '')
     .replace(/\uFFFD+$/, '');
+
+const noteProfile = async (
+  cycle: PollCycle,
+  loaded: Loaded<AccountState>,
+  answers: readonly Answer[],
+  { store }: PollTools,
+): Promise<void> => {
+  for (const [at, job] of cycle.jobs.entries()) {
+    const answer = answers[at];
+    if (job.kind !== 'account' || answer?.kind !== 'reported' || !('profile' in answer)) continue;
+    await recordProfile(store, cycle.accountId, loaded, answer.profile, contextOf(cycle, job));
+  }
+};
 
 class Renewed extends Error {}
 

@@ -1,9 +1,8 @@
 /** Names that are promised already and that nothing appends or mints yet: the one place that calls a type planned. */
 
-export const plannedEvents: readonly string[] = ['AccountProfileChanged', 'TargetHeld', 'TargetReleased'];
+export const plannedEvents: readonly string[] = ['TargetHeld', 'TargetReleased'];
 
 export const plannedPublicTypes: readonly string[] = [
-  'account.updated',
   ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.recycled'],
   ...['post.recycle_changed', 'post.campaign_changed'],
   ...['target.held', 'target.released'],

@@ -239,6 +239,7 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
     violations.push(...onceBetween(stream, events, 'RequestCompleted', ['RequestAccepted']));
   }
   violations.push(...names(ofKind('client')));
+  violations.push(...references(ofKind('post')));
   violations.push(...(await relayed(checked.pool)));
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
   violations.push(...checkInsights(streams));
@@ -385,7 +386,7 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
 /** Events about the whole occur once, and the post has the outcome of each target. */
 const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, TargetState>): readonly string[] => {
   const wrong: string[] = [];
-  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostScheduled', 'PostDrafted']) {
+  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostScheduled', 'PostDrafted', 'PostDiscarded']) {
     const times = events.filter((one) => one.type === once).length;
     if (times > 1) wrong.push(`has ${times} times ${once}`);
   }
@@ -456,6 +457,20 @@ const names = (clients: readonly (readonly [string, readonly DecodedEvent[]])[])
     const other = bearers.get(name);
     bearers.set(name, stream);
     return other === undefined ? [] : [`${stream} and ${other} both bear ${state.fields.name}`];
+  });
+};
+
+const references = (posts: readonly (readonly [string, readonly DecodedEvent[]])[]): readonly string[] => {
+  const bearers = new Map<string, string>();
+  return posts.flatMap(([stream, events]) => {
+    const state = foldEvents(post, events);
+    if (state.status !== 'draft' && state.status !== 'live') return [];
+    const { externalRef } = state.body;
+    if (externalRef === undefined) return [];
+    const reference = `${state.clientId} ${externalRef}`;
+    const other = bearers.get(reference);
+    bearers.set(reference, stream);
+    return other === undefined ? [] : [`${stream} and ${other} both have the reference ${externalRef}`];
   });
 };
 

@@ -51,7 +51,9 @@ export const actionNames = [
   'bulk',
   'shift',
   'revise',
+  'mend',
   'withdraw',
+  'discard',
   'retry',
   'limited',
   'contained',
@@ -70,6 +72,7 @@ export const actionNames = [
   'upload',
   'filled',
   'refresh',
+  'restyle',
   'gone',
   'report',
   'planned',
@@ -82,9 +85,12 @@ const sinceBefore: readonly ActionName[] = [
   'shift',
   'native',
   'revise',
+  'mend',
   'withdraw',
+  'discard',
   'disconnect',
   'refer',
+  'restyle',
 ];
 
 /** Behaviour of the network for a post, at most once each, so that every target can end. */
@@ -327,6 +333,19 @@ export class Load {
       const isTimed = this.#options.random.int(0, 2) === 0;
       await this.#keyed(`/posts/${post.id}/revise`, { content: this.#text(), ...(isTimed ? { schedule } : {}) });
     },
+    // A target that failed is tried again with another text.
+    mend: async () => {
+      const post = await this.#post({ type: 'now' }, this.#some(2), '[[sandbox:reject once]]');
+      const targets = this.#targetsOf(post);
+      if (post === null || targets.length === 0) return;
+      const failed: string[] = [];
+      for (const id of targets) if (await this.#status(id, 'failed')) failed.push(id);
+      if (failed.length === 0) return;
+      const done = await this.#keyed(`/posts/${post.id}/revise`, { content: this.#text('') });
+      const { changed = [] } = (done?.revise ?? {}) as { readonly changed?: readonly string[] };
+      if (done !== null && failed.some((id) => !changed.includes(id)))
+        this.#wrong(`of the failed targets ${failed} of post ${post.id} only ${changed} were revised`);
+    },
     withdraw: async () => {
       const post = await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3));
       if (post === null) return;
@@ -397,6 +416,20 @@ export class Load {
       const next = await this.#client(name);
       if (next === id) this.#wrong(`client ${id} was given for the name it had left`);
     },
+    // A draft with a reference, which another post has after it.
+    discard: async () => {
+      const externalRef = this.#name('ref');
+      const draft = this.#body({ type: 'now' }, this.#some(1), this.#text(''));
+      const body = { ...draft, clientId: this.#clientId, saveDraft: true, externalRef };
+      const made = await this.#keyed('/posts', body);
+      if (made === null) return;
+      const deleted = await this.call('DELETE', `/posts/${made.id}`);
+      if (deleted.status !== 200) this.#wrong(`post ${made.id} was not discarded: ${deleted.status} ${deleted.code}`);
+      const gone = await this.get(`/posts/${made.id}`);
+      if (gone.status !== 404) this.#wrong(`post ${made.id} was discarded and is answered with ${gone.status}`);
+      const next = await this.#keyed('/posts', body);
+      if (next !== null) this.posts.push({ id: next.id, targetIds: null });
+    },
     // Two posts with one reference, then another post with the reference that the first one left.
     refer: async () => {
       const ref = this.#name('ref');
@@ -429,6 +462,12 @@ export class Load {
     },
     refresh: async () => {
       const [one] = this.#some(1);
+      if (one !== undefined) await this.#refresh(one);
+    },
+    // Its network shows the account under another name than at its connection.
+    restyle: async () => {
+      const username = `renamed-${this.#name('e')}`;
+      const [one] = await this.#connect(this.#clientId, [{ platform: 'bluesky', username }]);
       if (one !== undefined) await this.#refresh(one);
     },
     // The network no longer had it at the first observation, nor hours later.

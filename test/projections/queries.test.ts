@@ -11,7 +11,7 @@ import { getPost, listPosts, renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
 import { sameTexts } from '#projections/same-texts.ts';
 import { migrate } from '#projections/tables.ts';
-import { getTarget, listTargets } from '#projections/target-queries.ts';
+import { clientsOfTargets, getTarget, listTargets } from '#projections/target-queries.ts';
 import { renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/read-pool.ts';
@@ -179,6 +179,11 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       ),
     );
     assert.doesNotMatch(byIds, /Seq Scan/);
+    const targets = await pool.query('select id from read.post_targets limit 100');
+    const ids = targets.rows.map(({ id }) => id);
+    const { text: clients } = await planOf(() => clientsOfTargets(knex, big, ids));
+    assert.doesNotMatch(clients, /Seq Scan/);
+    assert.equal((await clientsOfTargets(knex, big, ids)).size, ids.length);
     const noting = watched(pool, ({ text: sql, values: bindings }) => statements.push({ sql, bindings }));
     await indexed('post', () => getPost(noting, big, rows[0].post_id));
   });
@@ -270,6 +275,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.equal(await getClient(knex, other, bigClient), null);
     const assets = await pool.query('select id from read.media where registered_at is not null limit 1');
     assert.equal(await getMedia(knex, other, assets.rows[0].id), null);
+    assert.equal((await clientsOfTargets(knex, other, [rows[0].id])).size, 0);
     assert.equal((await mediaByIds(knex, other, [assets.rows[0].id])).size, 0);
     assert.equal((await listMedia(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
     assert.equal((await listPosts(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);

@@ -283,7 +283,7 @@ export class PublishingWorld {
         externalId: name,
         network: 'sandbox',
         username: name,
-        displayName: name,
+        displayName: sandboxProfile(platform, name).displayName,
         avatarUrl: null,
         scopes: sandboxProfile(platform, name).scopes,
         expiresAt: null,

@@ -49,6 +49,7 @@
  * The text of a first comment scripts the comment call alone: `rate_limit` and `down` may pass, `reject`, `duplicate` and
  * `token_death` do not, and the outcome of `timeout_…`, `error_…` and `late` is unknown. An account whose name begins with
  * `no-comments-` lacks the permission to comment: instagram, facebook and youtube refuse its comments with 403.
+ * An account whose name begins with `renamed-` is shown under another display name than at its connection.
  */
 export const faultNames = [
   'rate_limit',

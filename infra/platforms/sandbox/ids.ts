@@ -52,6 +52,9 @@ export const commentScope = 'sandbox.comment';
 /** An account whose name begins like this grants all but the permission to comment. */
 const withoutComments = 'no-comments-';
 
+/** The network shows an account whose name begins like this under another name than at its connection. */
+const renamed = 'renamed-';
+
 /** The account under a username: always the same one, so that a reconnect finds it again. */
 export function sandboxProfile(platform: Platform, username: string): SandboxProfile {
   const name = username.trim().replace(/^@/, '').toLowerCase();
@@ -67,4 +70,13 @@ export function sandboxProfile(platform: Platform, username: string): SandboxPro
       ...(imitations[platform].scopes?.(name) ?? []),
     ],
   };
+}
+
+/** How the network shows the account later. */
+export function shownProfile(
+  platform: Platform,
+  username: string,
+): Pick<SandboxProfile, 'username' | 'displayName' | 'avatarUrl'> {
+  const { username: name, displayName, avatarUrl } = sandboxProfile(platform, username);
+  return { username: name, displayName: name.startsWith(renamed) ? `${displayName} (new)` : displayName, avatarUrl };
 }

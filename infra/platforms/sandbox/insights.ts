@@ -10,6 +10,7 @@ import type { Platform } from '#schemas/common.ts';
 import { accountAnswer } from './account-insights.ts';
 import { dayMs } from './curves.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
+import { shownProfile } from './ids.ts';
 import type { MeasuredPost, Network } from './network.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
 import { postAnswer } from './post-insights.ts';
@@ -122,6 +123,7 @@ export class SandboxInsights implements InsightsSource {
         raw: nonsense ? spoilt(raw) : raw,
         observedAt: now.toISOString(),
         figuresOf: dayBefore(now, 1),
+        ...(account.username === null ? {} : { profile: shownProfile(platform, account.username) }),
         earlier: earlier.map((figures, place) => ({ day: dayBefore(now, place + 2), raw: figures })),
       };
     } catch (error) {

@@ -9,7 +9,7 @@ import { commandsOf } from '../commands.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { pageHeaders } from '../html.ts';
 import { ifMatch } from '../if-match.ts';
-import { type Answer, type Call, nounOf, type Principal } from '../operation.ts';
+import { type Answer, type Call, nounOf, type Pieces, type Principal } from '../operation.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { notFound } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
@@ -39,14 +39,27 @@ const nobody: Principal = {
   actor: { type: 'service', id: 'nobody' },
 };
 
-async function* enveloped(pieces: Iterable<string>, meta: unknown): AsyncGenerator<string> {
-  yield '{"data":';
-  for (const piece of pieces) {
-    yield piece;
+async function* enveloped({ head, items, tail }: Pieces, meta: unknown): AsyncGenerator<string> {
+  yield `{"data":${head}`;
+  let comma = '';
+  for (const item of items()) {
+    yield comma + JSON.stringify(item);
+    comma = ',';
     await setImmediate();
   }
-  yield `,"meta":${JSON.stringify(meta)}}`;
+  yield `${tail},"meta":${JSON.stringify(meta)}}`;
 }
+
+/** Whether any part of the answer names a client that its caller may not see. */
+const showsOther = async (made: Answer, clientIds: readonly string[]): Promise<boolean> => {
+  if ('data' in made) return namesOther(made.data, clientIds);
+  if (!('items' in made)) return false;
+  for (const item of made.items()) {
+    if (namesOther(item, clientIds)) return true;
+    await setImmediate();
+  }
+  return false;
+};
 
 const tooLate = (): never => {
   throw new Unavailable('The stores behind this call did not answer in time.');
@@ -97,7 +110,7 @@ export const answer =
       const call: Call = { ...asking, ...commandsOf(asking, operation) };
       const work: Promise<Answer> = operation.handle(call as Call<never, never, never>);
       const made = await within(patience.callMs, work, tooLate);
-      if (principal.clientIds !== null && 'data' in made && namesOther(made.data, principal.clientIds)) {
+      if (principal.clientIds !== null && (await showsOther(made, principal.clientIds))) {
         deps.logger.error(
           { operation: operation.id, correlationId },
           'an answer named a client beyond the limit of its caller',
@@ -111,10 +124,10 @@ export const answer =
         ctx.type = made.raw.type;
         return;
       }
-      if ('pieces' in made) {
+      if ('items' in made) {
         const { warnings: told = [] } = made;
         const meta = told.length === 0 ? { correlationId } : { correlationId, warnings: told };
-        ctx.body = Readable.from(enveloped(made.pieces, meta));
+        ctx.body = Readable.from(enveloped(made, meta));
         if (made.replayed === true) ctx.set('Idempotent-Replayed', 'true');
         ctx.type = 'application/json';
         return;

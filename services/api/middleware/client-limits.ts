@@ -8,11 +8,13 @@ import { target } from '#domain/target.ts';
 import { accountsByIds } from '#projections/accounts.ts';
 import { mediaByIds } from '#projections/media.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
+import { clientsOfTargets } from '#projections/target-queries.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { within } from '#runtime/process/within.ts';
 import { limitRuleOf } from '../client-limits.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { digestOfEntry, type Entry } from '../entries.ts';
+import { inParallel } from '../in-parallel.ts';
 import { nounOf, type Operation } from '../operation.ts';
 import { badParameter, invalid, Refusal } from '../refusal.ts';
 import { type CallState, operationOf, stateOf } from '../state.ts';
@@ -103,8 +105,18 @@ const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => 
   post: (looking, ids) =>
     filtered(looking, ids, async (id) => isPostSeen(looking, (await looking.deps.store.load(post, id)).state)),
 
-  target: (looking, ids) => filtered(looking, ids, (id) => isTargetSeen(looking, id)),
+  target: async (looking, ids) => {
+    const { deps, workspaceId, sees } = looking;
+    const rows = await clientsOfTargets(deps.knex, workspaceId, ids);
+    return filtered(looking, ids, async (id) => {
+      const known = rows.get(id);
+      return known === undefined ? isTargetSeen(looking, id) : sees(known.clientId) && sees(known.postClientId);
+    });
+  },
 };
+
+/** Streams that one call reads at once, of ids that the read models do not have. */
+const width = 8;
 
 const tooLate = (): never => {
   throw new Unavailable('The stores behind this call did not answer in time.');
@@ -116,10 +128,10 @@ const filtered = async (
   isSeen: (id: string) => Promise<boolean>,
 ): Promise<ReadonlySet<string>> => {
   const found = new Set<string>();
-  for (const id of ids) {
+  await inParallel(ids, width, async (id) => {
     if (performance.now() > until) tooLate();
     if (await isSeen(id)) found.add(id);
-  }
+  });
   return found;
 };
 
@@ -139,7 +151,7 @@ const isPostSeen = async (looking: Looking, state: PostState): Promise<boolean> 
   return (await seen.account(looking, ids)).size === new Set(ids).size;
 };
 
-/** A target needs its own client and that of its post; one that its post has only planned, too. */
+/** A target needs its own client and that of its post; one that its post has only planned, or without a row, too. */
 const isTargetSeen = async ({ deps, workspaceId, sees }: Looking, id: string): Promise<boolean> => {
   const { state } = await deps.store.load(target, id);
   const postId = state.status === 'none' ? await postPlanning(deps.pool, workspaceId, id) : state.common.postId;

@@ -52,7 +52,7 @@ export const actOnTargets = async (call: Asking): Promise<Pieces> => {
       outcomes: await carryOutAll(call, action, decisions, context, seen),
     }),
   );
-  return { pieces: rendered(call, result, await shownOf(call, result, seen)), replayed };
+  return { ...rendered(call, result, await shownOf(call, result, seen)), replayed };
 };
 
 const decideAll = async (
@@ -151,19 +151,21 @@ const shownOf = async (
   return shown;
 };
 
-function* rendered(
+const rendered = (
   { deps, asSent }: Asking,
   { correlationId, outcomes }: Finished,
   shown: ReadonlyMap<string, unknown>,
-): Generator<string> {
-  yield '{"object":"post_target_bulk_result","results":[';
-  for (const [index, outcome] of outcomes.entries()) {
-    const { targetId } = outcome;
-    const what =
-      'problem' in outcome
-        ? { ok: false, error: problemBody(deps, correlationId, outcome.problem) }
-        : { ok: true, target: shown.get(targetId) };
-    yield (index === 0 ? '' : ',') + JSON.stringify({ targetId: asSent(targetId), ...what });
-  }
-  yield ']}';
-}
+): Pick<Pieces, 'head' | 'items' | 'tail'> => ({
+  head: '{"object":"post_target_bulk_result","results":[',
+  items: function* () {
+    for (const outcome of outcomes) {
+      const { targetId } = outcome;
+      const what =
+        'problem' in outcome
+          ? { ok: false, error: problemBody(deps, correlationId, outcome.problem) }
+          : { ok: true, target: shown.get(targetId) };
+      yield { targetId: asSent(targetId), ...what };
+    }
+  },
+  tail: ']}',
+});

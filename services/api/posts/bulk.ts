@@ -73,7 +73,7 @@ export const createPosts = async (call: Call): Promise<Pieces> => {
   );
   const births = await birthsOf(call, result, created);
   const warnings = [...births].flatMap(([id, events]) => postWarnings(id, foldEvents(post, events)));
-  return { pieces: rendered(call, result, births), replayed, warnings };
+  return { ...rendered(call, result, births), replayed, warnings };
 };
 
 /**
@@ -157,23 +157,25 @@ const birthsOf = async (
   return births;
 };
 
-function* rendered(
+const rendered = (
   { deps }: Call,
   { correlationId, outcomes }: Finished,
   births: ReadonlyMap<string, readonly DecodedEvent[]>,
-): Generator<string> {
-  yield '{"object":"post_bulk_result","results":[';
-  for (const [index, outcome] of outcomes.entries()) {
-    const comma = index === 0 ? '' : ',';
-    if ('problem' in outcome) {
-      const error = problemBody(deps, correlationId, outcome.problem);
-      yield comma + JSON.stringify({ index, status: 'rejected', error });
-      continue;
-    }
-    const events = births.get(outcome.postId) ?? [];
-    const shown = answerPost(outcome.postId, foldEvents(post, events), events);
-    yield comma + JSON.stringify({ index, status: 'created', post: shown });
-  }
+): Pick<Pieces, 'head' | 'items' | 'tail'> => {
   const rejected = outcomes.filter((one) => 'problem' in one).length;
-  yield `],"created":${outcomes.length - rejected},"rejected":${rejected}}`;
-}
+  return {
+    head: '{"object":"post_bulk_result","results":[',
+    items: function* () {
+      for (const [index, outcome] of outcomes.entries()) {
+        if ('problem' in outcome) {
+          yield { index, status: 'rejected', error: problemBody(deps, correlationId, outcome.problem) };
+          continue;
+        }
+        const events = births.get(outcome.postId) ?? [];
+        const shown = answerPost(outcome.postId, foldEvents(post, events), events);
+        yield { index, status: 'created', post: shown };
+      }
+    },
+    tail: `],"created":${outcomes.length - rejected},"rejected":${rejected}}`,
+  };
+};

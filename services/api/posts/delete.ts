@@ -1,6 +1,7 @@
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { isOpen, type TargetState } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
 import type { Call } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
@@ -27,7 +28,8 @@ const isDeleted = (state: PostState): boolean =>
 
 /**
  * The append is the deletion. If we die after it, the sweeper cancels the targets; a repeat of the call does it, too,
- * and appends nothing of its own.
+ * and appends nothing of its own. The reference of a draft is then released by the repeat, or broken by the next
+ * claimant.
  */
 export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
   const left = await call.stream(post).act({
@@ -37,6 +39,7 @@ export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
     },
     command: () => ({ type: 'Delete' }),
   });
+  faultPoint('delete:after-append');
   if (left.state.status !== 'live') {
     await releaseRefOf(call, left.state);
     return { ...left, targetEvents: [] };

@@ -47,7 +47,6 @@ export const releaseRefOf = async (
   const { clientId, body } = state;
   const { externalRef } = body;
   if (externalRef === undefined) return;
-  faultPoint('externalref:after-append');
   const ref = { clientId, externalRef, postId: call.params.id };
   await releaseExternalRef(claimantOf(call), ref);
 };

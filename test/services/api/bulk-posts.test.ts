@@ -182,6 +182,40 @@ suite('many posts in one call', (t) => {
     assert.equal(moved.results[1]?.post?.id, again.data.id);
   });
 
+  t('of entries with one reference one is created, whatever else differs, and a repeat answers the same', async () => {
+    const key = randomUUID();
+    const externalRef = `ref ${key}`;
+    const other = await composer(world, ['x']);
+    const posts = [
+      ...[1, 2, 3, 4, 5].map((n) => all.body({ content: `Ref ${n}.`, externalRef, saveDraft: n % 2 === 0 })),
+      other.body({ externalRef }),
+    ];
+    const result = resultOf(await bulk(posts, { key }));
+    assert.deepEqual([result.created, result.rejected], [2, 4]);
+    const made = result.results.slice(0, 5).filter(({ status }) => status === 'created');
+    assert.equal(made.length, 1);
+    for (const { error } of result.results.slice(0, 5)) {
+      if (error === undefined) continue;
+      assert.equal(error.code, 'already_exists');
+      assert.equal((error as { readonly postId?: string }).postId, made[0]?.post?.id);
+    }
+    assert.deepEqual(resultOf(await bulk(posts, { key })), result);
+  });
+
+  t('members that stand twice count as the last one, at every level', async () => {
+    const first = JSON.stringify(all.body({ content: 'First.' }));
+    const last = JSON.stringify(all.body({ content: 'Last.' }));
+    const twice = `{"content":"Never.",${last.slice(1, -1)},"saveDraft":false,"saveDraft":true}`;
+    const raw = `{"posts":[${first},${first}],"posts":[${twice}]}`;
+    const result = resultOf(await tester.post('/posts/bulk', undefined, { raw }));
+    assert.deepEqual(
+      postsOf(result).map(({ content, status }) => [content, status]),
+      [['Last.', 'draft']],
+    );
+    const deep = `{${last.slice(1, -1)},"junk":${'['.repeat(31)}${']'.repeat(31)}}`;
+    refused(await tester.post('/posts/bulk', undefined, { raw: `{"posts":[${deep}]}` }), 400, 'invalid_json');
+  });
+
   t('without a key each call makes its own posts, and nothing of the call is recorded', async () => {
     const before = await world.head();
     const [one, two] = [await bulk([all.body()], { key: null }), await bulk([all.body()], { key: null })].map(resultOf);

@@ -100,6 +100,28 @@ suite('one action on many targets', (t) => {
     },
   );
 
+  t('an id in capitals is the same target, and calls that exclude each other move each target once', async () => {
+    const targets = await made();
+    const capitals = ids(targets).map((id) => id.toUpperCase());
+    const both = await bulk({ action: 'cancel', targetIds: [...ids(targets), ...capitals] });
+    assert.deepEqual(told(both), Array(3).fill('canceled'));
+    const others = await made();
+    const racing = await Promise.all([
+      bulk({ action: 'reschedule', targetIds: ids(others), shiftMinutes: 5 }),
+      bulk({ action: 'cancel', targetIds: ids(others).toReversed() }),
+      bulk({ action: 'reschedule', targetIds: ids(others), shiftMinutes: 7 }),
+    ]);
+    assert.deepEqual(told(racing[1] as Answered), Array(3).fill('canceled'));
+    for (const { id } of others) {
+      const types = (await world.store.readStream(`target-${id}`)).map(({ type }) => type);
+      const moved = racing
+        .flatMap(outcomes)
+        .filter(({ targetId, ok, target }) => targetId === id && ok && target?.status === 'pending').length;
+      assert.equal(types.at(-1), 'TargetCanceled');
+      assert.equal(types.filter((type) => type === 'TargetRescheduled').length, moved, types.join());
+    }
+  });
+
   t('a target that is planned and not fanned out yet is no unknown one', async () => {
     const [one] = await made();
     const past = await bulk({ action: 'reschedule', targetIds: [one?.id], scheduledAt: '2020-01-01T00:00:00Z' });

@@ -371,6 +371,80 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await limited.delete(`/media/${mine.asset}`)).body.code, 'media_in_use');
   });
 
+  t('the targets of a bulk call are looked up in one query, and those that no row shows in their streams', async () => {
+    const { store, knex } = world.deps;
+    const draft = await all.post('/posts', {
+      ...{ content: 'hello', schedule: at, clientId: mine.clientId },
+      targets: { mode: 'accounts', accountIds: [mine.accounts.x] },
+    });
+    const [fresh] = draft.data.targets as readonly { readonly id: string }[];
+    await world.settled();
+    await world.pool.query('delete from read.post_targets where id = $1', [fresh?.id]);
+    const strange = (await several.get('/post-targets?limit=100')).rows.filter(
+      ({ clientId }) => clientId === second.clientId,
+    );
+    assert.ok(strange.length > 2);
+    const targetIds = [...strange.map(({ id }) => id), theirs.target, mine.target, fresh?.id];
+    const asked: string[] = [];
+    const streams: string[] = [];
+    const note = ({ sql }: { readonly sql: string }) => asked.push(sql);
+    const read = store.readStream;
+    store.readStream = (name, ...more) => {
+      streams.push(name);
+      return read.call(store, name, ...more);
+    };
+    knex.on('query', note);
+    try {
+      const moved = await limited.post('/post-targets/bulk', { action: 'reschedule', targetIds, shiftMinutes: 1 });
+      const told = (moved.data.results as readonly { readonly ok: boolean }[]).map(({ ok }) => ok);
+      assert.deepEqual(told, [...Array(strange.length + 1).fill(false), true, true], moved.text);
+    } finally {
+      knex.removeListener('query', note);
+      store.readStream = read;
+    }
+    assert.equal(asked.filter((sql) => sql.includes('"postClientId"')).length, 1, asked.join('\n'));
+    assert.deepEqual(
+      targetIds.slice(0, -2).filter((id) => streams.includes(`target-${id}`)),
+      [],
+    );
+  });
+
+  t('the answer of a bulk call that names another client is refused before its first byte', async () => {
+    const { store } = world.deps;
+    const own = { content: 'hello', schedule: at, clientId: mine.clientId };
+    const posts = [{ ...own, targets: { mode: 'group', clientId: mine.clientId } }];
+    const calls = [
+      { path: '/posts/bulk', body: { posts }, theirs: `post-${theirs.post}` },
+      {
+        path: '/post-targets/bulk',
+        body: { action: 'reschedule', targetIds: [mine.target], shiftMinutes: 1 },
+        theirs: `target-${theirs.target}`,
+      },
+    ];
+    for (const { path, body, theirs: instead } of calls) {
+      const key = randomUUID();
+      const made = await limited.post(path, body, { key });
+      assert.equal(made.status, 200, made.text);
+      const [result] = made.data.results as readonly { readonly post?: { readonly id: string } }[];
+      const stream = result?.post === undefined ? `target-${mine.target}` : `post-${result.post.id}`;
+      // A mistake that no id of the call shows: the answer to a repeat is made from a stream of the other client.
+      const [read, foreign] = [store.readStream, await store.readStream(instead)];
+      store.readStream = async (name, upTo, ...more) =>
+        name === stream && (upTo !== undefined || name.startsWith('post-'))
+          ? foreign
+          : read.call(store, name, upTo, ...more);
+      try {
+        const leaking = await all.post(path, body, { key });
+        assert.equal(leaking.status, 200, leaking.text);
+        assert.ok(leaking.text.includes(theirs.clientId), `${path} leaks nothing: ${leaking.text}`);
+        refused(await limited.post(path, body, { key }), 404, 'not_found');
+      } finally {
+        store.readStream = read;
+      }
+      assert.deepEqual((await limited.post(path, body, { key })).data, made.data);
+    }
+  });
+
   t('what it may do it does: posts, targets, its client; a key for all clients is as before', async () => {
     assert.equal((await limited.get('/agency')).status, 200);
     assert.equal((await limited.patch(`/clients/${mine.clientId}`, { timezone: 'Asia/Tokyo' })).status, 200);

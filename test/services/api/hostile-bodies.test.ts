@@ -154,11 +154,26 @@ suite('hostile bodies', { timeoutMs: 180_000 }, (t) => {
       ...(platform === 'telegram' ? { overrides: { parseMode: 'MarkdownV2' } } : {}),
     }));
     await holds(['ten networks', '/posts', JSON.stringify(composed.body({ variants })), 422]);
+    await holds(['a preview for ten networks', '/posts/preview', JSON.stringify(composed.body({ variants })), 200]);
     const query = `https://a.com/?a${'!'.repeat(3_980)} `;
     for (const unit of ['😀', '👨‍', '日.', 'a-', query]) {
       const content = unit.repeat(50_000 / unit.length);
       await holds([unit.slice(0, 20), '/posts', JSON.stringify(composed.body({ content })), 422]);
     }
+  });
+
+  t('a bulk of the largest posts, made and refused', async () => {
+    const segments = Array.from({ length: 50 }, () => ({ content: fill('😀', 6_500) }));
+    const large = JSON.stringify(composed.body({ saveDraft: true, thread: { segments } }));
+    const count = Math.floor((16 * 1024 * 1024 - 100) / (Buffer.byteLength(large) + 1));
+    ok(count > 40, `${count} posts`);
+    await holds([`${count} drafts`, '/posts/bulk', `{"posts":[${Array(count).fill(large).join(',')}]}`, 200]);
+    const variants = Object.entries(slowTexts).map(([platform, unit]) => ({
+      platform,
+      contentOverride: unit.repeat(10_000 / unit.length),
+    }));
+    const slow = JSON.stringify(composed.body({ content: fill('日', 30_000), variants }));
+    await holds(['50 slow posts', '/posts/bulk', `{"posts":[${Array(50).fill(slow).join(',')}]}`, 200]);
   });
 
   t('a post that is too large is refused before its texts are counted', async () => {

@@ -65,6 +65,33 @@ suite('account', (t) => {
     given([]).when(require).then([]);
   });
 
+  t('takes another profile while it is connected, each once', () => {
+    const { username, displayName, avatarUrl } = grant;
+    const shown = { username, displayName, avatarUrl };
+    type More = Partial<Record<keyof typeof shown, string | null>>;
+    const changed = (more: More) => ({ type: 'ChangeProfile', ...shown, ...more }) as const;
+    const event = (more: More): AccountEvent => ({
+      type: 'AccountProfileChanged',
+      data: { clientId: identity.clientId, ...shown, ...more },
+    });
+    given([connected]).when(changed({})).then([]);
+    const others: More[] = [{ username: 'new' }, { displayName: null }, { avatarUrl: 'https://example.com/b.png' }];
+    for (const more of others)
+      given([connected])
+        .when(changed(more))
+        .then([event(more)]);
+    given([connected, event({ displayName: 'B' })])
+      .when(changed({}))
+      .then([event({})]);
+    given([connected, lapsed])
+      .when(changed({ username: 'new' }))
+      .then([]);
+    given([connected, gone])
+      .when(changed({ username: 'new' }))
+      .then([]);
+    given([]).when(changed({})).then([]);
+  });
+
   t('is disconnected once', () => {
     const disconnect = { type: 'Disconnect', reason: 'by its owner' } as const;
     given([connected]).when(disconnect).then([gone]);

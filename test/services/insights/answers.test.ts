@@ -1,6 +1,12 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { AccountInsightsAnswer, InsightsSource, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
+import type {
+  AccountInsightsAnswer,
+  InsightsSource,
+  PostInsightsAnswer,
+  ReportedProfile,
+} from '#contracts/ports/platform-insights.ts';
+import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { nextMidnight } from '#services/insights/schedule.ts';
@@ -63,6 +69,64 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     const { rows } = await world.posts.pool.query<{ at: Date | null; limits: number }>(sql, [accountId]);
     return rows[0] ?? { at: null, limits: 0 };
   };
+
+  t('a profile is cleaned, and one that a consent overtakes is left to the next look', async () => {
+    const name = randomUUID();
+    const one = await world.account('x', name);
+    const state = async () => {
+      const loaded = await world.posts.store.load(account, one.id);
+      ok(loaded.state.status === 'connected');
+      const { username, displayName, avatarUrl } = loaded.state;
+      return [username, displayName, avatarUrl];
+    };
+    const shows = (profile: ReportedProfile, first: () => Promise<unknown> = async () => undefined) =>
+      accounts.set(one.id, async () => {
+        await first();
+        return {
+          kind: 'reported',
+          raw: { data: { public_metrics: { followers_count: 3 } } },
+          observedAt: new Date().toISOString(),
+          figuresOf: null,
+          profile,
+        };
+      });
+    const looked = async () => {
+      await world.due(one.id);
+      await world.tried(one.id);
+    };
+    const good = 'https://cdn.example/a.png';
+    await world.heard([one.id]);
+    shows({ username: 'a\u0000b', displayName: `${'x'.repeat(199)}\u{1f600}`, avatarUrl: good });
+    await looked();
+    deepEqual(await state(), ['ab', 'x'.repeat(199), good]);
+    for (const avatarUrl of [
+      'javascript:alert(1)',
+      'http://cdn.example/a.png',
+      'a.png',
+      '',
+      `${good}?${'x'.repeat(2_000)}`,
+    ]) {
+      shows({ username: '\u0000', displayName: '\ud800', avatarUrl });
+      await looked();
+      deepEqual(await state(), [null, '\ufffd', null], avatarUrl);
+    }
+    shows({ username: 'old', displayName: null, avatarUrl: null }, async () => {
+      await world.posts.connect(one.clientId, 'x', name);
+      accounts.delete(one.id);
+    });
+    await looked();
+    const events = await world.posts.story(`account-${one.id}`);
+    equal(events.at(-1), 'AccountReauthorized', events.join());
+    // The network that says nothing of a profile changes none.
+    accounts.set(one.id, () => ({
+      kind: 'reported',
+      raw: { data: { public_metrics: { followers_count: 3 } } },
+      observedAt: new Date().toISOString(),
+      figuresOf: null,
+    }));
+    await looked();
+    equal((await world.posts.story(`account-${one.id}`)).length, events.length);
+  });
 
   t('a story that disappears after its day has ended and counts as not removed', async () => {
     const one = await world.account('instagram');

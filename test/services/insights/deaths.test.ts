@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { accountDays } from '#contracts/ports/platform-insights.ts';
+import { account } from '#domain/account.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -45,6 +46,35 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await world.forgotten(refreshId);
     await last.stop();
   });
+
+  t(
+    'an account that its network shows under another name, with a crash on each side of its event: recorded once',
+    async () => {
+      const one = await world.account('bluesky', 'renamed-acme');
+      const first = world.start();
+      await world.heard([one.id]);
+      await first.stop();
+      await world.due(one.id);
+      const story = () => world.posts.story(`account-${one.id}`);
+      await mortals.died(await mortals.child('insights:after-observed'));
+      assert.deepEqual(await story(), ['AccountConnected']);
+      await mortals.died(await mortals.child('insights:after-profile'));
+      const last = world.start();
+      await world.tried(one.id);
+      assert.deepEqual(await story(), ['AccountConnected', 'AccountProfileChanged']);
+      const { state } = await world.posts.store.load(account, one.id);
+      assert.ok(state.status === 'connected');
+      assert.deepEqual(
+        [state.username, state.displayName, state.avatarUrl],
+        ['renamed-acme', 'Renamed Acme (new)', null],
+      );
+      // The next look shows the same name.
+      await world.due(one.id);
+      await world.tried(one.id);
+      assert.equal((await story()).length, 2);
+      await last.stop();
+    },
+  );
 
   t('a removed post, with a crash on each side of its event: recorded once in both streams', async () => {
     const one = await world.account('instagram');

@@ -1,0 +1,47 @@
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import type { ReportedProfile } from '#contracts/ports/platform-insights.ts';
+import { type AccountState, account } from '#domain/account.ts';
+import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { wellFormedText } from '#runtime/eventing/well-formed.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+
+const maxName = 200;
+const maxUrl = 2_000;
+
+const nameOf = (text: string | null): string | null => (text === null ? null : wellFormedText(text, maxName) || null);
+
+/** A cut address shows nothing, and browsers run some addresses as code: only a whole https address is kept. */
+const pictureOf = (address: string | null): string | null => {
+  const url = address === null ? null : URL.parse(address);
+  return url?.protocol === 'https:' && url.href.length <= maxUrl ? url.href : null;
+};
+
+/**
+ * Records that the network shows the account under another name or picture than before. If the process dies after the
+ * append, the next poll finds the profile in the stream and appends nothing. An account that was changed since it was
+ * read has a newer profile, perhaps: the next poll compares with that one.
+ */
+export const recordProfile = async (
+  store: DomainStore,
+  accountId: string,
+  loaded: Loaded<AccountState>,
+  shown: ReportedProfile,
+  context: CommandContext,
+): Promise<void> => {
+  const { username, displayName, avatarUrl } = shown;
+  const command = {
+    type: 'ChangeProfile',
+    username: nameOf(username),
+    displayName: nameOf(displayName),
+    avatarUrl: pictureOf(avatarUrl),
+  } as const;
+  if (account.decide(command, loaded.state).length === 0) return;
+  try {
+    await execute(store, account, accountId, command, context, { loaded, redecide: false });
+  } catch (error) {
+    if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') return;
+    throw error;
+  }
+  faultPoint('insights:after-profile');
+};
