@@ -11,7 +11,7 @@ import { cancelTargets } from './cancel-targets.ts';
  * searches again, and at the claim the publisher fails a target that both missed. After a crash between two posts the
  * consumer or the sweeper starts from the beginning, and what is canceled already yields no event.
  *
- * NOTE: a target that was handed to the network's own scheduler is not open: it must be undone there first.
+ * A target that the network's own scheduler has is canceled once the network deleted it, which its publisher asks for.
  */
 
 export interface Disconnected {

@@ -12,6 +12,7 @@ export interface LedgerRow {
   readonly key: string;
   readonly contentHash: string;
   readonly content: string;
+  /** The settings as the network got them; on youtube with the title that the text gave where no override did. */
   readonly overrides: { readonly [key: string]: unknown };
   /** The files of the post, its cover last. */
   readonly media: readonly GivenMedia[];

@@ -1,7 +1,7 @@
 /** The calls that create posts. Each writes one row of the ledger. */
 import type pg from 'pg';
 import type { ThreadSegment } from '#contracts/ports/platform.ts';
-import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
+import { permalinkOf, rulesOf, titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contentHash, postIds } from './ids.ts';
 import type { GivenMedia } from './media.ts';
@@ -94,6 +94,12 @@ export interface Line {
   close(): void;
 }
 
+/** What the network gets beside text and files: the settings, and the title where it falls back to the text. */
+const settingsOf = ({ platform, content, overrides }: CreateCall) => {
+  const title = titleFor(platform, content, overrides);
+  return title === null ? overrides : { ...overrides, title };
+};
+
 const values = (call: CreateCall) => [
   call.platform,
   call.account.id,
@@ -104,7 +110,7 @@ const values = (call: CreateCall) => [
   contentHash(call.content),
   // Postgres stores no NUL in a text.
   call.content.replaceAll('\0', '\ufffd'),
-  JSON.stringify(call.overrides),
+  JSON.stringify(settingsOf(call)),
   call.callStartedAt,
   call.media.length === 0 ? null : JSON.stringify(call.media).replaceAll('\\u0000', '\\ufffd'),
   call.thread?.index ?? 0,

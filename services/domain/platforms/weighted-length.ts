@@ -25,9 +25,21 @@ const query = /\?[a-z0-9!?*'@();:&=+$/%#[\]\-_.,~|]{0,4000}/iuy;
 const queryEnd = /[a-z0-9\-_&=#/]/i;
 const port = /:\d{1,5}/y;
 
+/** The most characters of one label of a domain, as Punycode writes it. */
+const maxLabel = 63;
+
+/** Whether each label of another script is short enough as the network sends it. */
+const fitsDomain = (host: string): boolean =>
+  /^[\x20-\x7e]*$/.test(host) ||
+  (URL.parse(`http://${host}`)?.hostname ?? '').split('.').every((one) => one.length <= maxLabel);
+
 /** Cuts a host back to its last label that is a top-level domain; null when none is. */
 function linkHost(host: string): string | null {
-  const labels = host.split('.');
+  const found = domainOf(host.split('.'));
+  return found !== null && fitsDomain(found) ? found : null;
+}
+
+function domainOf(labels: readonly string[]): string | null {
   for (let end = labels.length; end >= 2; end -= 1) {
     const last = labels[end - 1] ?? '';
     if (topLevelDomains.has(last.toLowerCase()) || /^xn--/i.test(last)) return labels.slice(0, end).join('.');

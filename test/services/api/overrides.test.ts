@@ -5,42 +5,13 @@ import { rulesOf } from '#domain/platforms/registry.ts';
 import type { OverrideRule } from '#domain/platforms/rules.ts';
 import { platforms } from '#schemas/common.ts';
 import { contractFiles } from '#services/api/contract/emit.ts';
+import { someValue } from '#test/support/override-values.ts';
 import { checkerOf } from '#test/support/published.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 const contract = JSON.parse(contractFiles()['openapi.json'] ?? '') as Parameters<typeof checkerOf>[0];
 const check = checkerOf(contract);
-
-/** Values of a key, some of them just outside of its rule. */
-const someValue = (rule: OverrideRule): fc.Arbitrary<unknown> => {
-  const text = (max: number | undefined) => fc.string({ maxLength: Math.min((max ?? 60) + 3, 2100), unit: 'grapheme' });
-  const wrong = fc.constantFrom<unknown>(1, {}, [], true, 'no', [1], [{}], 'ftp://example.com');
-  const own = (): fc.Arbitrary<unknown> => {
-    switch (rule.type) {
-      case 'boolean':
-        return fc.boolean();
-      case 'string':
-      case 'comment':
-        return text(rule.max);
-      case 'enum':
-        return fc.constantFrom(...rule.values);
-      case 'url':
-        return fc.webUrl();
-      case 'list':
-        return fc.array(fc.string({ minLength: 1, maxLength: 10 }), { maxLength: (rule.maxItems ?? 4) + 1 });
-      case 'user_tags':
-        return fc.array(
-          fc.record(
-            { username: fc.string(), x: fc.double({ min: -0.1, max: 1.1, noNaN: true }), y: fc.nat(2) },
-            { requiredKeys: ['username'] },
-          ),
-          { maxLength: rule.maxItems + 1 },
-        );
-    }
-  };
-  return fc.oneof({ weight: 4, arbitrary: own() }, { weight: 1, arbitrary: wrong });
-};
 
 /** What the service takes beyond the contract: other spellings, and one string where the contract has a list. */
 const isCourtesy = (rule: OverrideRule, value: unknown): boolean =>

@@ -5,17 +5,21 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import sharp from 'sharp';
+import { contentFor, firstCommentOf } from '#domain/content.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { capabilities, coverOf, effectiveOverrides, overrideRules, takesCoverFrame } from '#domain/platforms/index.ts';
 import { target } from '#domain/target.ts';
-import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { type LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
-import type { Platform } from '#schemas/common.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import type { Variant } from '#schemas/post.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { assetEvents, readyAsset } from '#test/support/assets.ts';
 import { readyClip } from '#test/support/clip.ts';
 import { type Composer, composedWorld, composer } from '#test/support/composing.ts';
+import { someValue } from '#test/support/override-values.ts';
 import { quick, quickNetwork } from '#test/support/publishing.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -29,9 +33,33 @@ interface Warned {
 }
 interface Verdict {
   readonly accountId: string;
-  readonly platform: string;
+  readonly platform: Platform;
   readonly ok: boolean;
   readonly warnings: readonly Warned[];
+  readonly text: string;
+  readonly title: string | null;
+  readonly media: readonly { readonly mediaId: string; readonly use: string }[];
+  readonly scheduledAt: string | null;
+  readonly scheduleMode: string;
+}
+interface Sent {
+  readonly variants: Variant[];
+  readonly mediaIds: string[];
+  readonly mediaAltTexts: Readonly<Record<string, string>>;
+  readonly aiDisclosure: boolean;
+  readonly coverMediaId: string | null;
+  readonly coverFrameMs: number;
+}
+/** What became of the preview of one target. */
+interface Awaited {
+  readonly verdict: Verdict;
+  readonly body: Sent;
+  readonly scheduledAt: string;
+}
+interface Targeted {
+  readonly id: string;
+  readonly accountId: string;
+  readonly scheduledAt: string;
 }
 interface Problem {
   readonly at: string;
@@ -39,8 +67,7 @@ interface Problem {
   readonly errors: readonly unknown[];
 }
 
-const networks: readonly Platform[] = ['x', 'bluesky', 'youtube', 'tiktok', 'pinterest', 'telegram', 'instagram'];
-const { world, tester, composed: all } = await composedWorld(networks);
+const { world, tester, composed: all } = await composedWorld(platforms);
 const twin = testTwinIdOf(world.workspaceId);
 
 const often = <T>(usual: T, ...others: readonly T[]): fc.Arbitrary<T> =>
@@ -50,22 +77,34 @@ const contents = often(
   'Hello from all of us.',
   ...['', '  ', 'x'.repeat(281), 'é'.repeat(801), `${'y'.repeat(101)}\nmore`, '<b>bold</b>', 'z'.repeat(2_201)],
 );
-const levels = ['SELF_ONLY', 'PUBLIC_TO_EVERYONE', 'FOLLOWER_OF_CREATOR', 'EVERYBODY', null] as const;
-const overridesOf: Readonly<Record<string, fc.Arbitrary<object>>> = {
-  tiktok: fc.record({ privacyLevel: often<unknown>('SELF_ONLY', ...levels), brandedContent: often(false, true) }),
-  pinterest: fc.record({ boardId: often<unknown>('918', '', null, 7), title: often<unknown>('Pin', 'p'.repeat(101)) }),
-  youtube: fc.record(
-    { title: often<unknown>('Film', '<b>', 't'.repeat(101), 7), description: fc.constantFrom('About.', 'a < b') },
-    { requiredKeys: [] },
-  ),
+/** Values without which a target fails, or which the rule of the key alone would seldom meet. */
+const usual: Readonly<Partial<Record<Platform, Readonly<Record<string, fc.Arbitrary<unknown>>>>>> = {
+  tiktok: { privacyLevel: often<unknown>('SELF_ONLY', 'PUBLIC_TO_EVERYONE', 'FOLLOWER_OF_CREATOR', 'EVERYBODY', null) },
+  pinterest: { boardId: often<unknown>('918', '', null, 7) },
+  youtube: { title: often<unknown>('Film', '<b>', 't'.repeat(101), 7), description: often('About.', 'a < b') },
+};
+/** Any keys of the network, with any values; most of them are right, or no post would go out. */
+const overridesOf = (platform: Platform): fc.Arbitrary<Record<string, unknown>> => {
+  const rules = Object.entries(overrideRules(platform));
+  const set = fc.record(
+    Object.fromEntries(rules.map(([key, rule]) => [key, usual[platform]?.[key] ?? someValue(rule, 40)])),
+  );
+  const some = fc.array(fc.constantFrom(...rules.map(([key]) => key)), { maxLength: 3 });
+  const required = Object.keys(usual[platform] ?? {}).filter((key) => key !== 'description');
+  return fc
+    .tuple(set, some, often(required, []), often({}, { nonsense: { deep: [1] } }))
+    .map(([values, keys, needed, more]) => ({
+      ...Object.fromEntries(Object.entries(values).filter(([key]) => keys.includes(key) || needed.includes(key))),
+      ...more,
+    }));
 };
 const variants = fc
   .tuple(
-    ...['tiktok', 'pinterest', 'youtube', 'x'].map((platform) =>
+    ...platforms.map((platform) =>
       fc.option(
         fc.record({
           platform: fc.constant(platform),
-          overrides: overridesOf[platform] ?? fc.constant({}),
+          overrides: overridesOf(platform),
           contentOverride: often<string | null>(null, '', 'Short.', 'o'.repeat(300)),
         }),
         { freq: 4 },
@@ -73,6 +112,35 @@ const variants = fc
     ),
   )
   .map((some) => some.filter((one) => one !== null));
+
+/** The first post of a target as its network has it, against what the preview showed. */
+const assertSent = (row: LedgerRow, { verdict, body, scheduledAt }: Awaited): void => {
+  const { platform, text, title, media, scheduleMode } = verdict;
+  const own = body.variants.find((one) => one.platform === platform);
+  assert.equal(row.overrides.description ?? row.content, text, platform);
+  const shown =
+    typeof row.overrides.title === 'string' && row.overrides.title.trim() !== '' ? row.overrides.title : null;
+  assert.equal(shown, title, platform);
+  const { aiDisclosure } = body;
+  const effective = effectiveOverrides(platform, own?.overrides ?? {}, aiDisclosure);
+  assert.deepEqual(row.overrides, { ...effective, ...(title !== null && { title }) }, platform);
+  const files = (some: readonly { readonly mediaId: string; readonly use: string }[]) =>
+    some
+      .filter(({ use, mediaId }) => use !== 'cover' || mediaId === body.coverMediaId)
+      .map(({ mediaId, use }) => [mediaId, use]);
+  assert.deepEqual(files(row.media), files(media), platform);
+  if (!coverOf(platform))
+    assert.ok(
+      row.media.every(({ use }) => use !== 'cover'),
+      platform,
+    );
+  for (const { mediaId, altText, use } of row.media) {
+    const said = capabilities(platform).altText && use !== 'cover' ? (body.mediaAltTexts[mediaId] ?? null) : null;
+    if (use !== 'cover') assert.equal(altText, said, platform);
+  }
+  assert.equal(row.coverFrameMs, takesCoverFrame(platform) ? body.coverFrameMs : null, platform);
+  assert.equal(row.scheduledFor?.toISOString() ?? null, scheduleMode === 'native' ? scheduledAt : null, platform);
+};
 
 suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
   const stop = new AbortController();
@@ -85,16 +153,21 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     const { store, pool, deps, logger, db } = world;
     other = await composer(world, ['x']);
-    const jpeg = await sharp({ create: { width: 1080, height: 1080, channels: 3, background: '#369' } })
+    const size = { width: 1280, height: 720 };
+    const body = await sharp({ create: { ...size, channels: 3, background: '#369' } })
       .jpeg()
       .toBuffer();
-    const probe = { width: 1080, height: 1080 };
+    const probe = { ...size, digitalSourceType: null };
+    // No media worker runs here: the picture fits wherever a post may show it.
+    const needs = platforms.flatMap((platform) =>
+      (['feed', 'carousel', 'story', 'cover'] as const).map((use) => ({ platform, use })),
+    );
     const pending = randomUUID();
     const unfinished = assetEvents(twin, pending, 'image').slice(0, 4);
     await store.append(`media-${pending}`, -1, unfinished, contextOf(world.operator, twin), `media-${pending}`);
     files = {
       clip: (await readyClip(store, twin, deps.blobs)).id,
-      image: (await readyAsset(store, twin, 'image', { body: jpeg, blobs: deps.blobs, probe })).id,
+      image: (await readyAsset(store, twin, 'image', { body, blobs: deps.blobs, probe, needs })).id,
       pending,
       foreign: (await readyAsset(store, twin, 'image', { clientId: other.clientId })).id,
     };
@@ -113,37 +186,47 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
     await rm(workDir, { recursive: true, force: true });
   });
 
+  const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
   const bodies = () =>
     fc
       .record({
         content: contents,
         variants,
-        platforms: fc.subarray([...networks], { minLength: 1 }),
+        networks: fc.subarray([...platforms], { minLength: 1 }),
         media: often<readonly (keyof typeof files | 'unknown')[]>(
           ['clip'],
           ...([['image'], [], ['clip', 'image'], ['pending'], ['foreign'], ['unknown'], ['image', 'unknown']] as const),
         ),
         mode: often('group', 'selection', 'accounts', 'stranger', 'unknown'),
         thread: often<readonly string[] | null>(null, ['first', 'second'], ['first', ' '], ['f', 's'.repeat(501)]),
-        schedule: often<object>(
-          { type: 'now' },
-          { type: 'at', scheduledAt: '2020-01-01T00:00:00Z' },
-          { type: 'at', scheduledAt: '2090-01-01T00:00:00Z' },
-          { type: 'at' },
+        time: often<readonly [mode: string, schedule: object]>(
+          ['managed', { type: 'now' }],
+          ...Array.from({ length: 3 }, () => ['native', { type: 'at', scheduledAt: inAnHour }] as const),
+          ['native', { type: 'now' }],
+          ['managed', { type: 'at', scheduledAt: '2020-01-01T00:00:00Z' }],
+          ['managed', { type: 'at', scheduledAt: '2090-01-01T00:00:00Z' }],
+          ['managed', { type: 'at' }],
         ),
+        aiDisclosure: fc.boolean(),
+        covered: fc.boolean(),
+        coverFrameMs: often(1_500, 0, 86_400_000),
         timezone: often('UTC', 'Mars/Olympus'),
         saveDraft: often(false, true),
       })
-      .map(({ platforms, media, mode, thread, ...rest }): Record<string, unknown> => {
-        const accounts = platforms.map((one) => all.accounts[one]);
+      .map(({ networks, media, mode, thread, covered, time, ...rest }): Record<string, unknown> => {
+        const accounts = networks.map((one) => all.accounts[one]);
         const extra = mode === 'stranger' ? [other.accounts.x] : mode === 'unknown' ? [randomUUID()] : [];
         return {
           clientId: all.clientId,
           ...rest,
+          scheduleMode: time[0],
+          schedule: time[1],
           targets:
             mode === 'group'
-              ? { mode, clientId: all.clientId, platforms }
+              ? { mode, clientId: all.clientId, platforms: networks }
               : { mode: mode === 'accounts' ? 'accounts' : 'selection', accountIds: [...accounts, ...extra] },
+          mediaAltTexts: { [files.clip.toUpperCase()]: 'a clip', [files.image]: 'a picture' },
+          ...(covered ? { coverMediaId: files.image } : {}),
           mediaIds: media.map((one) => (one === 'unknown' ? randomUUID() : files[one])),
           ...(thread === null ? {} : { thread: { segments: thread.map((content) => ({ content })) } }),
         };
@@ -152,7 +235,7 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
   t(
     'what it calls valid is accepted and goes out; what it refuses is refused with the same codes and pointers',
     async () => {
-      const awaited = new Map<string, { readonly code: string | null; readonly platform: string }>();
+      const awaited = new Map<string, Awaited>();
       const counts = { valid: 0, refused: 0, drafts: 0 };
       await fc.assert(
         fc.asyncProperty(bodies(), async (body) => {
@@ -184,32 +267,67 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
             return;
           }
           counts.valid += 1;
-          for (const one of made.data.targets as { id: string; accountId: string; platform: string }[]) {
-            const verdict = verdicts.find(({ accountId }) => accountId === one.accountId);
-            assert.ok(verdict?.ok, `${one.platform}: ${preview.text}`);
-            const code = verdict.warnings.find(({ willFail }) => willFail)?.code ?? null;
-            awaited.set(one.id, { code, platform: one.platform });
+          const sent = made.data as unknown as Sent;
+          for (const { id, accountId, scheduledAt } of made.data.targets as unknown as Targeted[]) {
+            const verdict = verdicts.find((one) => one.accountId === accountId);
+            assert.ok(verdict?.ok, `${accountId}: ${preview.text}`);
+            if (verdict.scheduleMode === 'native' || Date.parse(scheduledAt) < Date.now() + 60_000)
+              awaited.set(id, { verdict, body: sent, scheduledAt });
           }
         }),
         { seed: seeded('previews').seed, numRuns: 150 },
       );
       process.stdout.write(`  ${JSON.stringify(counts)}, ${awaited.size} targets\n`);
       assert.ok(counts.valid > 5 && counts.refused > 5, JSON.stringify(counts));
+      const modes = new Set([...awaited.values()].map(({ verdict }) => verdict.scheduleMode));
+      assert.deepEqual([...modes].sort(), ['managed', 'native']);
+      assert.equal(new Set([...awaited.values()].map(({ verdict }) => verdict.platform)).size, platforms.length);
       const left = new Set(awaited.keys());
       await until(
         'every target has ended',
         async () => {
-          for (const id of left) {
+          for (const [id, { verdict }] of awaited) {
+            if (!left.has(id)) continue;
             const { state } = await world.store.load(target, id);
-            if (state.status !== 'published' && state.status !== 'failed') continue;
+            if (!['published', 'failed', 'handed_to_platform'].includes(state.status)) continue;
             left.delete(id);
-            const { code, platform } = awaited.get(id) ?? {};
+            const code = verdict.warnings.find(({ willFail }) => willFail)?.code ?? null;
             const ended = state.status === 'failed' ? state.failure.code : null;
-            assert.equal(ended, code, `${platform}: ${JSON.stringify(state)}`);
+            assert.equal(ended, code, `${verdict.platform}: ${JSON.stringify(state)}`);
           }
           return left.size === 0;
         },
         { withinMs: 90_000 },
+      );
+      const wanted: string[] = [];
+      for (const [id, one] of awaited) {
+        const { platform, warnings, scheduleMode } = one.verdict;
+        const rows = (await sandbox.creates(id)).filter(({ outcome }) => outcome === 'created');
+        if (warnings.some(({ willFail }) => willFail)) {
+          assert.deepEqual(rows, [], platform);
+          continue;
+        }
+        const [head] = rows;
+        assert.ok(head !== undefined, platform);
+        assertSent(head, one);
+        const own = one.body.variants.filter((variant) => variant.platform === platform);
+        const comment = firstCommentOf(
+          platform,
+          contentFor({ ...one.body, content: '', thread: null, variants: own }, platform).overrides,
+        );
+        if (comment !== null && scheduleMode === 'managed') wanted.push(`${id} ${comment}`);
+      }
+      await until(
+        'every first comment is there',
+        async () => {
+          const comments = (await sandbox.comments([...awaited.keys()])).map(
+            ({ targetId, content }) => `${targetId} ${content}`,
+          );
+          if (comments.length < wanted.length) return false;
+          assert.deepEqual(comments.sort(), wanted.sort());
+          return true;
+        },
+        { withinMs: 30_000 },
       );
     },
   );

@@ -290,6 +290,27 @@ suite('outcomes', (t) => {
     await running.stop();
   });
 
+  t('a disconnected account: what its network’s scheduler has is taken back there before it is canceled', async () => {
+    const [outcomes, publisher] = [world.outcomes(), world.publisher()];
+    const leaving = await world.connect(clientId, 'facebook', 'hands-over');
+    const { postId, targetIds } = await world.schedule([leaving], { dueAt: later(), scheduleMode: 'native' });
+    const [id = ''] = targetIds;
+    await world.all(targetIds, 'handed_to_platform');
+    await until('its row shows it', async () => {
+      const { rows } = await world.pool.query('select status from read.post_targets where id = $1', [id]);
+      return rows[0]?.status === 'handed_to_platform';
+    });
+    await disconnect(leaving.id);
+    await world.all(targetIds, 'canceled');
+    const [row] = await world.sandbox.creates(id);
+    assert.ok(row !== undefined && row.undoneAt !== null, 'the network has it no longer');
+    const [asked, canceled] = (await world.store.readStream(`target-${id}`)).slice(-2);
+    assert.deepEqual([asked?.type, canceled?.type], ['TargetUndoRequested', 'TargetCanceled']);
+    assert.equal(canceled?.data.reason, 'account_disconnected');
+    await is(postId, 'canceled');
+    await Promise.all([outcomes.stop(), publisher.stop()]);
+  });
+
   t('a disconnected account with more targets than one page: all of them are canceled, each once', async () => {
     const leaving = await world.connect(clientId, 'x');
     const posts = await Promise.all(

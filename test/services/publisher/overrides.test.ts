@@ -64,18 +64,23 @@ const keys: Readonly<Record<Platform, readonly (readonly [key: string, value: un
   ],
   youtube: [
     ['title', 'A title'],
+    ['privacyStatus', 'public'],
     ['privacyStatus', 'unlisted'],
     ['privacyStatus', 'private'],
-    ['categoryId', '28'],
+    ...['1', '2', '10', '15', '17', '19', '20', '23', '24', '25', '26', '27', '28', '29'].map(
+      (id) => ['categoryId', id] as const,
+    ),
     ['madeForKids', true],
     ['tags', ['one', 'two words']],
     ['tags', 'one, two words', ['one', 'two words']],
+    ['license', 'youtube'],
     ['license', 'creativeCommon'],
     ['description', 'Another text'],
     ['firstComment', 'first on youtube'],
   ],
   threads: [
     ['quotePostId', '18000000000000000'],
+    ['replyControl', 'everyone'],
     ['replyControl', 'accounts_you_follow'],
     ['replyControl', 'mentioned_only'],
     ['firstComment', 'first on threads'],
@@ -150,6 +155,11 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
     assert.ok(row !== undefined && more.length === 0);
     return row;
   };
+  /** What the network gets where nothing is set beyond what it needs: a video has the first line of the text as title. */
+  const plainOf = (platform: Platform): Values => ({
+    ...effectiveOverrides(platform, { ...required[platform] }, false),
+    ...(platform === 'youtube' && { title: 'hello' }),
+  });
   const commented = async (id: string): Promise<readonly string[]> =>
     (await world.sandbox.comments([id])).map(({ content }) => content);
 
@@ -164,6 +174,25 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
         Object.keys(overrideRules(platform)).sort(),
         platform,
       );
+    }
+  });
+
+  t('the table has every value of every list of values, unless it is the default', () => {
+    for (const platform of platforms) {
+      for (const [key, rule] of Object.entries(overrideRules(platform))) {
+        if (rule.type !== 'enum') continue;
+        const own = [
+          ...keys[platform],
+          ...paired.filter(([one]) => one === platform).flatMap(([, one]) => Object.entries(one)),
+        ];
+        const given = own.filter(([one]) => one === key).map(([, value]) => value);
+        const wanted = [...rule.values, ...Object.keys(rule.aliases ?? {})];
+        assert.deepEqual(
+          wanted.filter((value) => !given.includes(value) && value !== plainOf(platform)[key]),
+          [],
+          `${platform} ${key}`,
+        );
+      }
     }
   });
 
@@ -187,7 +216,7 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
       const id = ids[index] ?? '';
       const row = await sentFor(id);
       const { firstComment, ...others } = sent as Values;
-      const plain = effectiveOverrides(platform, { ...required[platform] }, false);
+      const plain = plainOf(platform);
       assert.deepEqual(row.overrides, { ...plain, ...others }, `${platform} ${JSON.stringify(given)}`);
       if (firstComment === undefined) assert.notDeepEqual(row.overrides, plain, 'a value that is not the default');
       else {
@@ -209,7 +238,7 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
     const ids = await Promise.all(platforms.map((platform) => schedule(platform, foreign(platform))));
     for (const [index, platform] of platforms.entries()) {
       const row = await sentFor(ids[index] ?? '');
-      assert.deepEqual(row.overrides, effectiveOverrides(platform, { ...required[platform] }, false), platform);
+      assert.deepEqual(row.overrides, plainOf(platform), platform);
       const story = await world.story(`target-${ids[index]}`);
       assert.deepEqual(
         story.filter((type) => type.startsWith('TargetFirstComment')),
@@ -241,6 +270,24 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
     assert.deepEqual([own.overrides.madeWithAi, own.overrides.aiGenerated], [true, false]);
   });
 
+  t('a text and media of a variant go to its network alone; an empty text is one', async () => {
+    const [base, own] = await Promise.all([world.clip(), world.clip()]);
+    for (const contentOverride of ['of its own', '']) {
+      const variant = { ...variantOf('facebook', {}), contentOverride, mediaIdsOverride: [own.id] };
+      const accounts = [accountOf('facebook'), accountOf('telegram')];
+      const body = { mediaIds: [base.id] };
+      const { targetIds } = await world.schedule(accounts, { variants: [variant], text: 'for all', body });
+      const rows = await Promise.all(targetIds.map(sentFor));
+      assert.deepEqual(
+        rows.map(({ platform, content, media }) => [platform, content, media[0]?.mediaId]),
+        [
+          ['facebook', contentOverride, own.id],
+          ['telegram', 'for all', base.id],
+        ],
+      );
+    }
+  });
+
   t('a cover, a cover frame and alt texts reach the networks that take them', async () => {
     const size = { width: 1_280, height: 720 };
     const picture = (background: string) =>
@@ -269,6 +316,8 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
     const framed: Platform[] = [];
     for (const [index, platform] of platforms.entries()) {
       const { media, coverFrameMs } = await sentFor(filmed[index] ?? '');
+      // A single video without a content type is a reel on instagram alone.
+      assert.equal(media[0]?.use, platform === 'instagram' ? 'reel' : 'feed', platform);
       if (media.some(({ mediaId, use }) => mediaId === cover.id && use === 'cover')) covered.push(platform);
       if (coverFrameMs !== null) {
         assert.equal(coverFrameMs, 1_500);
