@@ -8,8 +8,8 @@ import { cleanFailure, cleanPresent } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import { adapterOf, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
-import { ask } from './reconcile.ts';
-import { nextQuestionMs } from './reconcile-schedule.ts';
+import { ask, unasked } from './reconcile.ts';
+import { nextQuestionMs, publishedBy } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
 
 /**
@@ -36,27 +36,27 @@ export const followHandedOver = async (context: WorkContext, target: Handed): Pr
 
 const verify = async (context: WorkContext, target: Handed): Promise<Question> => {
   const { boundary } = target;
-  return boundary === null
-    ? { outcome: { kind: 'undecided' }, askedAt: context.tools.now(), absence: { kind: 'nothing' } }
-    : ask(context, target, boundary);
+  return boundary === null ? unasked(context) : ask(context, target, boundary);
 };
 
-/** Milliseconds since the epoch until which the network may still publish a post whose time has come. */
-const publishesUntil = async (context: WorkContext, target: Handed): Promise<number> => {
-  const { platform, dueAt } = target.common;
+/** Milliseconds after its time in which the network may still publish a post. */
+const settleWindowOf = async (context: WorkContext, target: Handed): Promise<number> => {
   const adapter = adapterOf(context, target, await context.conditions.current(target));
-  const settleWindowMs = adapter === null ? 0 : adapterTimes(adapter, platform, context.tools.config).settleWindowMs;
-  return Date.parse(dueAt) + settleWindowMs;
+  if (adapter === null) return 0;
+  return adapterTimes(adapter, target.common.platform, context.tools.config).settleWindowMs;
 };
 
-const settleDue = async (context: WorkContext, target: Handed, { outcome }: Question): Promise<number | 'settled'> => {
+const settleDue = async (context: WorkContext, target: Handed, question: Question): Promise<number | 'settled'> => {
   const { tools, leased } = context;
+  const { outcome, askedAt } = question;
   if (await settled(context, target, outcome)) return 'settled';
-  const until = await publishesUntil(context, target);
-  const now = tools.now();
+  const due = Date.parse(target.common.dueAt);
+  const until = due + (await settleWindowOf(context, target));
   // In between a network may show the post neither as scheduled nor as published.
-  if (now < until)
-    return nextQuestionMs(now, Date.parse(target.common.dueAt), tools.config.reconcileDelaysMs, until) ?? 1;
+  if (askedAt < until) {
+    const now = tools.now();
+    return now < until ? (nextQuestionMs(now, due, tools.config.reconcileDelaysMs, until) ?? 1) : 1;
+  }
   if (outcome.kind === 'absent') await leased.record(settle(context, { kind: 'failed', failure: nativePostGone }));
   else await leased.record(unknown(context));
   return 'settled';
@@ -107,23 +107,25 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
     return 'settled';
   };
   if (undone.kind === 'undone') return record();
-  const { outcome, askedAt } = await verify(context, target);
-  const dueAt = Date.parse(target.common.dueAt);
-  const until = await publishesUntil(context, target);
-  // The network had the post under this id, and has it no longer. From its due time on it may be on its way out instead.
-  if (outcome.kind === 'absent' && (askedAt < dueAt || askedAt >= until)) return record();
+  const question = await verify(context, target);
+  const { outcome } = question;
+  const { dueAt } = target.common;
+  const settleWindowMs = await settleWindowOf(context, target);
+  // The network had the post under this id, and has it no longer. Around its due time it may be on its way out instead.
+  if (outcome.kind === 'absent' && publishedBy(dueAt, settleWindowMs, question) === null) return record();
   if (await settled(context, target, outcome)) return 'settled';
   if (undone.kind === 'too_late') {
     await leased.record({ type: 'RecordUndoFailed', failure: cleanFailure(undone.failure) });
     return 'settled';
   }
   const now = tools.now();
+  const until = Date.parse(dueAt) + settleWindowMs;
   if (now >= until) {
     await leased.record(unknown(context));
     return 'settled';
   }
-  const since = Date.parse(target.undo?.requestedAt ?? target.common.dueAt);
-  const counts = now < dueAt ? dueAt : until;
+  const since = Date.parse(target.undo?.requestedAt ?? dueAt);
+  const counts = now < Date.parse(dueAt) ? Date.parse(dueAt) : until;
   return Math.min(nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs, undoRestMs);
 };
 
