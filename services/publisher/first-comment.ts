@@ -60,7 +60,7 @@ export const commentOn = async (
     faultPoint('publisher:after-comment-call');
     await leased.recordUntilStored(commandOf(context, comment.try, outcome), leased.lease.signal);
     faultPoint('publisher:after-comment');
-    if (outcome.kind === 'failed') await reportLapse(context, target, outcome.failure);
+    if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
   } finally {
     deadline.clear();
   }

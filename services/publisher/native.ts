@@ -1,4 +1,5 @@
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
+import { isUndoable, undoClosesMs } from '#domain/native-window.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { TargetCommand, TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -8,6 +9,7 @@ import { cleanFailure, cleanPresent } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import { adapterOf, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
+import { reportLapse, reportLapsedAccount } from './outcome.ts';
 import { ask, unasked } from './reconcile.ts';
 import { nextQuestionMs, publishedBy } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
@@ -24,14 +26,30 @@ type Question = Awaited<ReturnType<typeof ask>>;
 
 /** Milliseconds that a network has to answer an undo. */
 const undoLimitMs = 30_000;
-/** Milliseconds until an undo that was not answered is tried again at the latest. */
-const undoRestMs = 60_000;
+/** Milliseconds until an undo that is days old is tried again. */
+const undoRestMs = 3_600_000;
 
 /** @returns `settled`, or milliseconds in which no worker needs the target; null: until its next time */
 export const followHandedOver = async (context: WorkContext, target: Handed): Promise<number | null | 'settled'> => {
   if (target.undo !== null) return takeBack(context, target);
+  if (await unwant(context, target)) return 'settled';
   if (Date.parse(target.common.dueAt) > context.tools.now()) return null;
   return settleDue(context, target, await verify(context, target));
+};
+
+/**
+ * Requests the undo of a post that became the network's while its client was archived or its account disconnected: who
+ * canceled the other targets could not know of it. Too late for that, the network publishes it.
+ */
+const unwant = async (context: WorkContext, target: Handed): Promise<boolean> => {
+  const { leased, conditions } = context;
+  const { client, account } = await conditions.current(target);
+  const isArchived = client.state.status !== 'live';
+  const now = leased.now();
+  if ((!isArchived && account.state.status !== 'disconnected') || !isUndoable(target.common.dueAt, now)) return false;
+  const reason = isArchived ? 'client_archived' : 'account_disconnected';
+  await leased.record({ type: 'Cancel', reason, postRevision: null, now });
+  return true;
 };
 
 const verify = async (context: WorkContext, target: Handed): Promise<Question> => {
@@ -88,13 +106,15 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
     await leased.record(settle(context, { kind: 'published', ...cleanPresent(outcome, leased.now()) }, comment));
   } else if (outcome.kind === 'failed') {
     await leased.record(settle(context, { kind: 'failed', failure: cleanFailure(outcome.failure) }));
+    await reportLapsedAccount(context, target);
   } else return false;
   return true;
 };
 
 /**
  * Deletes the scheduled post, and records what becomes of the target. If the worker dies after the call, the next one
- * calls again, is told that there is no such post, and asks.
+ * calls again, is told that there is no such post, and asks. What the network refuses long before its time it may allow
+ * later: the undo goes on, ever less often, until the time is near.
  */
 const takeBack = async (context: WorkContext, target: Handed): Promise<number | 'settled'> => {
   const { tools, leased } = context;
@@ -107,6 +127,7 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
     return 'settled';
   };
   if (undone.kind === 'undone') return record();
+  await reportLapse(context, target, undone.failure);
   const question = await verify(context, target);
   const { outcome } = question;
   const { dueAt } = target.common;
@@ -114,19 +135,21 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
   // The network had the post under this id, and has it no longer. Around its due time it may be on its way out instead.
   if (outcome.kind === 'absent' && publishedBy(dueAt, settleWindowMs, question) === null) return record();
   if (await settled(context, target, outcome)) return 'settled';
-  if (undone.kind === 'too_late') {
+  const now = tools.now();
+  const closes = Date.parse(dueAt) - undoClosesMs;
+  if (undone.kind === 'too_late' && now >= closes) {
     await leased.record({ type: 'RecordUndoFailed', failure: cleanFailure(undone.failure) });
     return 'settled';
   }
-  const now = tools.now();
   const until = Date.parse(dueAt) + settleWindowMs;
   if (now >= until) {
     await leased.record(unknown(context));
     return 'settled';
   }
   const since = Date.parse(target.undo?.requestedAt ?? dueAt);
-  const counts = now < Date.parse(dueAt) ? Date.parse(dueAt) : until;
-  return Math.min(nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs, undoRestMs);
+  const counts = now < closes ? closes : until;
+  const rest = nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs;
+  return Math.min(rest, Math.max(1, counts - now));
 };
 
 const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> => {

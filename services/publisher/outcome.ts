@@ -59,7 +59,7 @@ export const recordOutcome = async (
     await leased.recordUntilStored(commandFor(unreadable), signal);
   }
   faultPoint('publisher:after-outcome');
-  await reportLapsedAccount(context, target);
+  if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
 };
 
 const commandOf = (

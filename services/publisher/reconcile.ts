@@ -10,7 +10,7 @@ import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import { adapterOf, mediaReadiness, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
-import { recordOutcome, reportLapsedAccount } from './outcome.ts';
+import { recordOutcome, reportLapse, reportLapsedAccount } from './outcome.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
 
@@ -164,6 +164,7 @@ type Asked = TargetIn<'publishing' | 'outcome_unknown' | 'handed_to_platform'>;
 
 /**
  * Asks the network about the call of this boundary. If the adapter fails or does not answer, the answer is `undecided`.
+ * An expired token, which no answer can come with, is reported: nobody would learn of it before the next post.
  */
 export const ask = async (context: WorkContext, target: Asked, boundary: TargetCheckpoint): Promise<Answer> => {
   const { tools, leased } = context;
@@ -197,6 +198,8 @@ export const ask = async (context: WorkContext, target: Asked, boundary: TargetC
     })
     .finally(lent.close);
   const outcome = await within(answerLimitMs, answered, undecided);
+  if (outcome.kind === 'undecided' && outcome.failure !== undefined)
+    await reportLapse(context, target, outcome.failure);
   const moment = { askedAt, answeredAt: tools.now() };
   const absence = absenceOf(context, target, boundary, adapter, conditions.client.state, moment);
   return { ...moment, outcome, absence };

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import type { NativeScheduler, PlatformAdapter, UndoOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
+import { account } from '#domain/account.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, MovedClock, PublishingWorld, quickNetwork } from '#test/support/publishing.ts';
+import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -178,6 +180,122 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     assert.equal((await world.target(id)).status, 'handed_to_platform', (await story(id)).join(' '));
     verifies.delete(id);
     await world.all([id], 'published');
+    await publisher.stop();
+  });
+
+  /** Another worker asks in half an hour at the earliest. */
+  const restsLong = (id: string) =>
+    until('it rests', async () => {
+      const sql = `select 1 from ops.work_leases where id = $1 and not_before > now() + interval '30 minutes'`;
+      return ((await world.pool.query(sql, [id])).rowCount ?? 0) > 0;
+    });
+  const refused: UndoOutcome = { kind: 'too_late', failure };
+
+  t('an undo that the network refuses long before its time is tried again, ever less often', async () => {
+    const publisher = world.publisher({}, { clock, adapterOf: watched });
+    const { postId, id } = await schedule(facebook, 600);
+    await world.all([id], 'handed_to_platform');
+    undoes.set(id, () => refused);
+    await cancel(postId, id);
+    await restsLong(id);
+    assert.ok(times(undone, id) > 1 && times(undone, id) < 8, `${times(undone, id)} calls`);
+    assert.deepEqual((await story(id)).slice(-2), ['TargetHandedToPlatform', 'TargetUndoRequested']);
+    await publisher.stop();
+  });
+
+  t('an undo that was refused is carried out once the network lets it, or failed when its time is near', async () => {
+    const publisher = start();
+    const later = await schedule(facebook, 30);
+    const never = await schedule(facebook, 30);
+    for (const { postId, id } of [later, never]) {
+      await world.all([id], 'handed_to_platform');
+      undoes.set(id, () => refused);
+      await cancel(postId, id);
+      await anotherCall(undone, id);
+      await anotherCall(undone, id);
+      assert.equal((await story(id)).at(-1), 'TargetUndoRequested');
+    }
+    undoes.delete(later.id);
+    await world.all([later.id], 'canceled');
+    await pass(never.dueAt - clock.now() - minuteMs + 1);
+    await until('it has failed', async () => (await story(never.id)).at(-1) === 'TargetUndoFailed');
+    await pass(minuteMs);
+    await world.all([never.id], 'published');
+    assert.equal((await story(never.id)).filter((type) => type === 'TargetUndoFailed').length, 1);
+    await publisher.stop();
+  });
+
+  t('what the network turns out to have is taken back for an archived client and a disconnected account', async () => {
+    const publisher = start();
+    for (const reason of ['client_archived', 'account_disconnected'] as const) {
+      const own = await world.connect(await world.client(), 'facebook');
+      const early = await schedule(own, 30, 'lost [[sandbox:timeout_after once]]');
+      const late = await schedule(own, 20, 'lost [[sandbox:timeout_after once]]');
+      for (const { id } of [early, late]) verifies.set(id, () => undecided);
+      await world.all([early.id, late.id], 'outcome_unknown');
+      if (reason === 'client_archived') await world.archive(own.clientId);
+      else await execute(world.store, account, own.id, { type: 'Disconnect', reason: 'test' }, world.context());
+      await pass(20 * minuteMs - 30_000);
+      for (const { id } of [early, late]) verifies.delete(id);
+      await world.all([early.id], 'canceled');
+      assert.equal((await world.store.readStream(`target-${early.id}`)).at(-1)?.data.reason, reason);
+      assert.deepEqual(
+        (await world.sandbox.creates(early.id)).map(({ undoneAt }) => undoneAt === null),
+        [false],
+      );
+      // The network publishes this one too soon to take it back.
+      await pass(30_000);
+      await world.all([late.id], 'published');
+      assert.ok(!(await story(late.id)).includes('TargetUndoRequested'));
+    }
+    await publisher.stop();
+  });
+
+  t('an expired token is reported once, wherever the network names it', async () => {
+    const publisher = start();
+    const expired = { ...failure, category: 'reauth_required', code: 'token_dead' } as const;
+    const reported = (id: string) =>
+      until('the account is reported', async () =>
+        (await world.story(`account-${id}`)).includes('AccountReauthRequired'),
+      );
+    const own = () => world.connect(clientId, 'facebook');
+
+    const unanswered = await own();
+    const lost = await schedule(unanswered, 30, 'lost [[sandbox:timeout_after once]]');
+    verifies.set(lost.id, () => ({ ...undecided, failure: expired }));
+    await reported(unanswered.id);
+    await anotherCall(asked, lost.id);
+
+    const unpublished = await own();
+    const over = await schedule(unpublished, 30);
+    await world.all([over.id], 'handed_to_platform');
+    verifies.set(over.id, () => ({ kind: 'failed', failure: expired }));
+    await pass(over.dueAt - clock.now());
+    await world.all([over.id], 'failed');
+    await reported(unpublished.id);
+
+    const accounts = [unanswered, unpublished];
+    for (const kind of ['unknown', 'too_late'] as const) {
+      const one = await own();
+      accounts.push(one);
+      const { postId, id } = await schedule(one, 30);
+      await world.all([id], 'handed_to_platform');
+      undoes.set(id, () => ({ kind, failure: expired }));
+      await cancel(postId, id);
+      await reported(one.id);
+      await anotherCall(undone, id);
+      undoes.delete(id);
+      await world.all([id], 'canceled');
+    }
+
+    const refusing = await own();
+    accounts.push(refusing);
+    const refusal = await schedule(refusing, 30, 'no [[sandbox:token_death once]]');
+    await world.all([refusal.id], 'failed');
+    await reported(refusing.id);
+    for (const { id } of accounts) {
+      assert.deepEqual(await world.story(`account-${id}`), ['AccountConnected', 'AccountReauthRequired']);
+    }
     await publisher.stop();
   });
 });
