@@ -1,5 +1,5 @@
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
-import { isUndoable, undoClosesMs } from '#domain/native-window.ts';
+import { undoClosesMs } from '#domain/native-window.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { TargetCommand, TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -32,24 +32,8 @@ const undoRestMs = 3_600_000;
 /** @returns `settled`, or milliseconds in which no worker needs the target; null: until its next time */
 export const followHandedOver = async (context: WorkContext, target: Handed): Promise<number | null | 'settled'> => {
   if (target.undo !== null) return takeBack(context, target);
-  if (await unwant(context, target)) return 'settled';
   if (Date.parse(target.common.dueAt) > context.tools.now()) return null;
   return settleDue(context, target, await verify(context, target));
-};
-
-/**
- * Requests the undo of a post that became the network's while its client was archived or its account disconnected: who
- * canceled the other targets could not know of it. Too late for that, the network publishes it.
- */
-const unwant = async (context: WorkContext, target: Handed): Promise<boolean> => {
-  const { leased, conditions } = context;
-  const { client, account } = await conditions.current(target);
-  const isArchived = client.state.status !== 'live';
-  const now = leased.now();
-  if ((!isArchived && account.state.status !== 'disconnected') || !isUndoable(target.common.dueAt, now)) return false;
-  const reason = isArchived ? 'client_archived' : 'account_disconnected';
-  await leased.record({ type: 'Cancel', reason, postRevision: null, now });
-  return true;
 };
 
 const verify = async (context: WorkContext, target: Handed): Promise<Question> => {

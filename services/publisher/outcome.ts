@@ -10,7 +10,7 @@ import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
-import type { Fault } from './faults.ts';
+import { type Fault, unwanted } from './faults.ts';
 import type { Content } from './related-streams.ts';
 
 /** Fails an attempt before its call. */
@@ -92,7 +92,10 @@ const commandOf = (
       if (!isId(outcome.nativeId)) {
         return commandOf(context, target, content, segment, { kind: 'unknown', failure: outcomeUnreadable });
       }
-      return { ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId };
+      return {
+        ...{ ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId },
+        unwanted: unwanted(context.conditions.latest, now),
+      };
     case 'outside_window':
       return { ...claim, type: 'RecordOutsideWindow', now, failure: cleanFailure(outcome.failure) };
     case 'failed':
