@@ -3,7 +3,7 @@ import { outcomeUnreadable } from '#domain/publish-failures.ts';
 import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
+import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import type { CallOutcome } from './call.ts';
@@ -11,6 +11,7 @@ import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
 import { type Fault, unwanted } from './faults.ts';
+import { namedRetry } from './named-retry.ts';
 import type { Content } from './related-streams.ts';
 
 /** Fails an attempt before its call. */
@@ -101,9 +102,8 @@ const commandOf = (
     case 'failed':
       return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
     case 'rate_limited': {
-      const named = Math.max(Date.parse(wellFormedInstant(outcome.retryAt) ?? now), Date.parse(now));
-      const retryAt = new Date(named).toISOString();
-      return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(outcome.failure), policy };
+      const { retryAt, failure } = namedRetry(context, target.common.targetId, outcome);
+      return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(failure), policy };
     }
     case 'deferred':
       return { ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy };
