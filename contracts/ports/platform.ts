@@ -110,8 +110,14 @@ export type ReconcileOutcome =
     }
   | { readonly kind: 'failed'; readonly failure: Failure }
   | { readonly kind: 'absent' }
-  /** The network gave no answer to this (down, still processing): ask again later. */
-  | { readonly kind: 'undecided' };
+  | Undecided;
+
+/** The network gave no answer to this (down, still processing, token refused): ask again later. */
+export interface Undecided {
+  readonly kind: 'undecided';
+  /** Why; absent: the network did not say. */
+  readonly failure?: Failure;
+}
 
 /** The comment that follows a published post, from the post's own account. */
 export interface CommentRequest {
@@ -196,8 +202,7 @@ export type VerifyOutcome =
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** The network has neither a scheduled nor a published post. */
   | { readonly kind: 'absent' }
-  /** The network gave no answer to this: ask again later. */
-  | { readonly kind: 'undecided' };
+  | Undecided;
 
 export type UndoOutcome =
   | { readonly kind: 'undone' }

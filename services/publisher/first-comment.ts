@@ -2,7 +2,7 @@ import type { CommentOutcome, CommentRequest, PlatformAdapter } from '#contracts
 import { firstCommentOf } from '#domain/content.ts';
 import { firstCommentInterrupted, interrupted, noAdapter, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { FirstComment, TargetCommand, TargetIn } from '#domain/target.ts';
-import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
+import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { within } from '#runtime/process/within.ts';
@@ -13,6 +13,7 @@ import { cleanFailure } from './clean.ts';
 import { adapterOf, type WorkContext } from './context.ts';
 import { accountFault } from './faults.ts';
 import { ClaimLost } from './leased-target.ts';
+import { namedRetry } from './named-retry.ts';
 import { reportLapse } from './outcome.ts';
 import type { Conditions, Content } from './related-streams.ts';
 import { accountOf } from './request.ts';
@@ -58,9 +59,13 @@ export const commentOn = async (
         ? ({ kind: 'deferred', failure: interrupted } as const)
         : await call(context, adapter, requestOf(target, content, conditions), deadline);
     faultPoint('publisher:after-comment-call');
-    await leased.recordUntilStored(commandOf(context, comment.try, outcome), leased.lease.signal);
+    await leased.recordUntilStored(
+      commandOf(context, target.common.targetId, comment.try, outcome),
+      leased.lease.signal,
+      true,
+    );
     faultPoint('publisher:after-comment');
-    if (outcome.kind === 'failed') await reportLapse(context, target, outcome.failure);
+    if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
   } finally {
     deadline.clear();
   }
@@ -107,7 +112,8 @@ const call = (
   return within(deadline.leftMs() + graceMs, answered, unknown);
 };
 
-const commandOf = ({ tools, leased }: WorkContext, tried: number, outcome: CommentOutcome): TargetCommand => {
+const commandOf = (context: WorkContext, targetId: string, tried: number, outcome: CommentOutcome): TargetCommand => {
+  const { tools, leased } = context;
   const command = { type: 'EndFirstComment', try: tried } as const;
   const now = Date.parse(leased.now());
   const refused = (failure: Failure, retryAt: number | null): TargetCommand => ({
@@ -126,8 +132,10 @@ const commandOf = ({ tools, leased }: WorkContext, tried: number, outcome: Comme
       };
     case 'failed':
       return refused(outcome.failure, null);
-    case 'rate_limited':
-      return refused(outcome.failure, Math.max(Date.parse(wellFormedInstant(outcome.retryAt) ?? leased.now()), now));
+    case 'rate_limited': {
+      const { retryAt, failure } = namedRetry(context, targetId, outcome);
+      return refused(failure, Date.parse(retryAt));
+    }
     case 'deferred': {
       const delay = tools.config.deferDelaysMs[tried - 1];
       return refused(outcome.failure, delay === undefined ? null : now + delay * (1 + tools.random() / 10));

@@ -46,13 +46,17 @@ export class LeasedTarget {
   }
 
   /** @throws ClaimLost; Unavailable when the store does not answer; Rejection when the decider refuses the command. */
-  async record(command: TargetCommand): Promise<void> {
+  record(command: TargetCommand): Promise<void> {
+    return this.#record(command, false);
+  }
+
+  async #record(command: TargetCommand, redecide: boolean): Promise<void> {
     const { state } = this.#loaded;
     if (state.status === 'none') throw new ClaimLost('the target does not exist');
     try {
       this.#loaded = await execute(this.#store, target, state.common.targetId, command, this.context(), {
         partitionKey: state.common.postId,
-        redecide: false,
+        redecide,
         loaded: this.#loaded,
       });
     } catch (error) {
@@ -67,11 +71,13 @@ export class LeasedTarget {
   /**
    * Records a fact that no worker can learn again, and retries while the store is unavailable. If the store stored an
    * append without acknowledging it, the next try conflicts, and the fact is already recorded.
+   * @param redecide true for a command that names what it ends, so that the decider refuses it once another worker has
+   *   ended that: others may append to a published target during the call
    */
-  async recordUntilStored(command: TargetCommand, signal: AbortSignal): Promise<void> {
+  async recordUntilStored(command: TargetCommand, signal: AbortSignal, redecide = false): Promise<void> {
     for (let failures = 0; ; failures += 1) {
       try {
-        return await this.record(command);
+        return await this.#record(command, redecide);
       } catch (error) {
         if (!(error instanceof Unavailable) || signal.aborted) throw error;
         await pause(backOff(failures, { firstMs: 100, maxMs: 5_000 }), signal);

@@ -1,4 +1,5 @@
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
+import { undoClosesMs } from '#domain/native-window.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { TargetCommand, TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -8,8 +9,9 @@ import { cleanFailure, cleanPresent } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import { adapterOf, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
-import { ask } from './reconcile.ts';
-import { nextQuestionMs } from './reconcile-schedule.ts';
+import { reportLapse, reportLapsedAccount } from './outcome.ts';
+import { ask, unasked } from './reconcile.ts';
+import { nextQuestionMs, publishedBy } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
 
 /**
@@ -24,8 +26,8 @@ type Question = Awaited<ReturnType<typeof ask>>;
 
 /** Milliseconds that a network has to answer an undo. */
 const undoLimitMs = 30_000;
-/** Milliseconds until an undo that was not answered is tried again at the latest. */
-const undoRestMs = 60_000;
+/** Milliseconds until an undo that is days old is tried again. */
+const undoRestMs = 3_600_000;
 
 /** @returns `settled`, or milliseconds in which no worker needs the target; null: until its next time */
 export const followHandedOver = async (context: WorkContext, target: Handed): Promise<number | null | 'settled'> => {
@@ -36,27 +38,27 @@ export const followHandedOver = async (context: WorkContext, target: Handed): Pr
 
 const verify = async (context: WorkContext, target: Handed): Promise<Question> => {
   const { boundary } = target;
-  return boundary === null
-    ? { outcome: { kind: 'undecided' }, askedAt: context.tools.now(), absence: { kind: 'nothing' } }
-    : ask(context, target, boundary);
+  return boundary === null ? unasked(context) : ask(context, target, boundary);
 };
 
-/** Milliseconds since the epoch until which the network may still publish a post whose time has come. */
-const publishesUntil = async (context: WorkContext, target: Handed): Promise<number> => {
-  const { platform, dueAt } = target.common;
+/** Milliseconds after its time in which the network may still publish a post. */
+const settleWindowOf = async (context: WorkContext, target: Handed): Promise<number> => {
   const adapter = adapterOf(context, target, await context.conditions.current(target));
-  const settleWindowMs = adapter === null ? 0 : adapterTimes(adapter, platform, context.tools.config).settleWindowMs;
-  return Date.parse(dueAt) + settleWindowMs;
+  if (adapter === null) return 0;
+  return adapterTimes(adapter, target.common.platform, context.tools.config).settleWindowMs;
 };
 
-const settleDue = async (context: WorkContext, target: Handed, { outcome }: Question): Promise<number | 'settled'> => {
+const settleDue = async (context: WorkContext, target: Handed, question: Question): Promise<number | 'settled'> => {
   const { tools, leased } = context;
+  const { outcome, askedAt } = question;
   if (await settled(context, target, outcome)) return 'settled';
-  const until = await publishesUntil(context, target);
-  const now = tools.now();
+  const due = Date.parse(target.common.dueAt);
+  const until = due + (await settleWindowOf(context, target));
   // In between a network may show the post neither as scheduled nor as published.
-  if (now < until)
-    return nextQuestionMs(now, Date.parse(target.common.dueAt), tools.config.reconcileDelaysMs, until) ?? 1;
+  if (askedAt < until) {
+    const now = tools.now();
+    return now < until ? (nextQuestionMs(now, due, tools.config.reconcileDelaysMs, until) ?? 1) : 1;
+  }
   if (outcome.kind === 'absent') await leased.record(settle(context, { kind: 'failed', failure: nativePostGone }));
   else await leased.record(unknown(context));
   return 'settled';
@@ -88,13 +90,15 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
     await leased.record(settle(context, { kind: 'published', ...cleanPresent(outcome, leased.now()) }, comment));
   } else if (outcome.kind === 'failed') {
     await leased.record(settle(context, { kind: 'failed', failure: cleanFailure(outcome.failure) }));
+    await reportLapsedAccount(context, target);
   } else return false;
   return true;
 };
 
 /**
  * Deletes the scheduled post, and records what becomes of the target. If the worker dies after the call, the next one
- * calls again, is told that there is no such post, and asks.
+ * calls again, is told that there is no such post, and asks. What the network refuses long before its time it may allow
+ * later: the undo goes on, ever less often, until the time is near.
  */
 const takeBack = async (context: WorkContext, target: Handed): Promise<number | 'settled'> => {
   const { tools, leased } = context;
@@ -107,24 +111,29 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
     return 'settled';
   };
   if (undone.kind === 'undone') return record();
-  const { outcome, askedAt } = await verify(context, target);
-  const dueAt = Date.parse(target.common.dueAt);
-  const until = await publishesUntil(context, target);
-  // The network had the post under this id, and has it no longer. From its due time on it may be on its way out instead.
-  if (outcome.kind === 'absent' && (askedAt < dueAt || askedAt >= until)) return record();
+  await reportLapse(context, target, undone.failure);
+  const question = await verify(context, target);
+  const { outcome } = question;
+  const { dueAt } = target.common;
+  const settleWindowMs = await settleWindowOf(context, target);
+  // The network had the post under this id, and has it no longer. Around its due time it may be on its way out instead.
+  if (outcome.kind === 'absent' && publishedBy(dueAt, settleWindowMs, question) === null) return record();
   if (await settled(context, target, outcome)) return 'settled';
-  if (undone.kind === 'too_late') {
+  const now = tools.now();
+  const closes = Date.parse(dueAt) - undoClosesMs;
+  if (undone.kind === 'too_late' && now >= closes) {
     await leased.record({ type: 'RecordUndoFailed', failure: cleanFailure(undone.failure) });
     return 'settled';
   }
-  const now = tools.now();
+  const until = Date.parse(dueAt) + settleWindowMs;
   if (now >= until) {
     await leased.record(unknown(context));
     return 'settled';
   }
-  const since = Date.parse(target.undo?.requestedAt ?? target.common.dueAt);
-  const counts = now < dueAt ? dueAt : until;
-  return Math.min(nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs, undoRestMs);
+  const since = Date.parse(target.undo?.requestedAt ?? dueAt);
+  const counts = now < closes ? closes : until;
+  const rest = nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs;
+  return Math.min(rest, Math.max(1, counts - now));
 };
 
 const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> => {

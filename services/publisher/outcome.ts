@@ -3,14 +3,15 @@ import { outcomeUnreadable } from '#domain/publish-failures.ts';
 import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
+import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
-import type { Fault } from './faults.ts';
+import { type Fault, unwanted } from './faults.ts';
+import { namedRetry } from './named-retry.ts';
 import type { Content } from './related-streams.ts';
 
 /** Fails an attempt before its call. */
@@ -59,7 +60,7 @@ export const recordOutcome = async (
     await leased.recordUntilStored(commandFor(unreadable), signal);
   }
   faultPoint('publisher:after-outcome');
-  await reportLapsedAccount(context, target);
+  if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
 };
 
 const commandOf = (
@@ -92,15 +93,17 @@ const commandOf = (
       if (!isId(outcome.nativeId)) {
         return commandOf(context, target, content, segment, { kind: 'unknown', failure: outcomeUnreadable });
       }
-      return { ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId };
+      return {
+        ...{ ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId },
+        unwanted: unwanted(context.conditions.latest, now),
+      };
     case 'outside_window':
       return { ...claim, type: 'RecordOutsideWindow', now, failure: cleanFailure(outcome.failure) };
     case 'failed':
       return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
     case 'rate_limited': {
-      const named = Math.max(Date.parse(wellFormedInstant(outcome.retryAt) ?? now), Date.parse(now));
-      const retryAt = new Date(named).toISOString();
-      return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(outcome.failure), policy };
+      const { retryAt, failure } = namedRetry(context, target.common.targetId, outcome);
+      return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(failure), policy };
     }
     case 'deferred':
       return { ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy };

@@ -1,3 +1,4 @@
+import { undoClosesMs } from '#domain/native-window.ts';
 import type { AbsencePolicy, TargetCheckpoint } from '#domain/target.ts';
 
 /** When the publisher asks about an unknown outcome, and the instant from which the answer `absent` counts. */
@@ -25,6 +26,24 @@ export const absencePolicy: AbsencePolicy = { looks: 3, gapMs: 60_000 };
 /** Milliseconds since the epoch at which the network's settle window ends. */
 export const windowEndsAt = ({ deadline }: TargetCheckpoint, settleWindowMs: number): number | null =>
   deadline === null ? null : Date.parse(deadline) + settleWindowMs;
+
+/** One question to a network, in milliseconds since the epoch. */
+export interface Moment {
+  readonly askedAt: number;
+  readonly answeredAt: number;
+}
+
+/**
+ * Milliseconds since the epoch at which the network's own scheduler has published a post of that time. If the network
+ * answered the question while it may be publishing, it may have shown the post neither as scheduled nor as published;
+ * this then is the instant. Null: it did not, so that `absent` is no effect of it. The network's clock may be ahead, so
+ * it may begin as early as a post is no longer taken back.
+ */
+export const publishedBy = (dueAt: string, settleWindowMs: number, { askedAt, answeredAt }: Moment): number | null => {
+  const due = Date.parse(dueAt);
+  const until = due + settleWindowMs;
+  return answeredAt >= due - undoClosesMs && askedAt < until ? until : null;
+};
 
 /**
  * Milliseconds from now to the next question; null: the publisher has given up, and a person settles the outcome.

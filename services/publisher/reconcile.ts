@@ -9,9 +9,10 @@ import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import { adapterOf, mediaReadiness, schedulerOf, type WorkContext } from './context.ts';
+import { unwanted } from './faults.ts';
 import { noFiles } from './media-readiness.ts';
-import { recordOutcome, reportLapsedAccount } from './outcome.ts';
-import { nextQuestionMs, restMs, windowEndsAt } from './reconcile-schedule.ts';
+import { recordOutcome, reportLapse, reportLapsedAccount } from './outcome.ts';
+import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
 
 /** Milliseconds that an adapter has to answer; afterwards the answer counts as `undecided`. */
@@ -20,10 +21,8 @@ const answerLimitMs = 30_000;
 /** What the network has: the post, or the scheduled post of a hand-over. */
 type Found = ReconcileOutcome | Extract<VerifyOutcome, { readonly kind: 'scheduled' }>;
 
-interface Answer {
+interface Answer extends Moment {
   readonly outcome: Found;
-  /** Milliseconds since the epoch at which the question was asked. */
-  readonly askedAt: number;
   readonly absence: Absence;
 }
 
@@ -39,6 +38,12 @@ type Absence =
 
 const nothing: Absence = { kind: 'nothing' };
 const undecided = (): Found => ({ kind: 'undecided' });
+
+/** Nobody was asked. */
+export const unasked = ({ tools }: WorkContext): Answer => {
+  const now = tools.now();
+  return { outcome: undecided(), askedAt: now, answeredAt: now, absence: nothing };
+};
 
 /**
  * Asks the network for the result of an attempt that a worker left after its boundary. No answer: the outcome is
@@ -74,10 +79,7 @@ export const settleUnknown = async (
   const first = delays[0] ?? 0;
   if (elapsed < first) return first - elapsed;
   const { boundary } = target;
-  const answer: Answer =
-    boundary === null
-      ? { outcome: undecided(), askedAt: tools.now(), absence: nothing }
-      : await ask(context, target, boundary);
+  const answer = boundary === null ? unasked(context) : await ask(context, target, boundary);
   const { outcome } = answer;
   const content = await context.streams.content(target);
   const settle = (settled: Extract<TargetCommand, { type: 'Settle' }>['outcome']) => {
@@ -94,7 +96,12 @@ export const settleUnknown = async (
     await settle({ kind: 'failed', failure: cleanFailure(outcome.failure) });
     await reportLapsedAccount(context, target);
   } else if (outcome.kind === 'scheduled' && target.nativeId === null && isId(outcome.nativeId)) {
-    await settle({ kind: 'handed_over', nativeId: outcome.nativeId });
+    const conditions = await context.conditions.current(target);
+    await settle({
+      kind: 'handed_over',
+      nativeId: outcome.nativeId,
+      unwanted: unwanted(conditions, leased.now()),
+    });
   } else if (outcome.kind === 'absent' && target.nativeId !== null) {
     await settle({ kind: 'failed', failure: nativePostGone });
   } else return (await settleAbsent(context, answer)) ?? nextQuestion(context, target, answer);
@@ -145,12 +152,16 @@ const absenceOf = (
   boundary: TargetCheckpoint,
   adapter: PlatformAdapter,
   client: ClientState,
+  moment: Moment,
 ): Absence => {
-  const { platform } = target.common;
-  const from = windowEndsAt(boundary, adapterTimes(adapter, platform, tools.config).settleWindowMs);
-  if (from === null) return nothing;
+  const { platform, scheduleMode, dueAt } = target.common;
+  const { settleWindowMs } = adapterTimes(adapter, platform, tools.config);
+  const ends = windowEndsAt(boundary, settleWindowMs);
+  if (ends === null) return nothing;
+  const gapEnds = scheduleMode === 'native' ? publishedBy(dueAt, settleWindowMs, moment) : null;
+  const from = Math.max(ends, gapEnds ?? ends);
   if (adapter.absenceIsProof(platform)) return { kind: 'proof', from };
-  const isCounted = target.common.scheduleMode !== 'native' && adapter.listsOwnPosts(platform);
+  const isCounted = scheduleMode !== 'native' && adapter.listsOwnPosts(platform);
   if (target.status !== 'outcome_unknown' || !isCounted || !retriesWhenAbsent(client)) return nothing;
   return { kind: 'look', from: Math.max(from, nextLookAt(target.absences, tools.absencePolicy)) };
 };
@@ -159,6 +170,7 @@ type Asked = TargetIn<'publishing' | 'outcome_unknown' | 'handed_to_platform'>;
 
 /**
  * Asks the network about the call of this boundary. If the adapter fails or does not answer, the answer is `undecided`.
+ * An expired token, which no answer can come with, is reported: nobody would learn of it before the next post.
  */
 export const ask = async (context: WorkContext, target: Asked, boundary: TargetCheckpoint): Promise<Answer> => {
   const { tools, leased } = context;
@@ -169,9 +181,7 @@ export const ask = async (context: WorkContext, target: Asked, boundary: TargetC
   ]);
   const adapter = adapterOf(context, target, conditions);
   const scheduler = adapter === null ? null : schedulerOf(adapter, target);
-  if (adapter === null || scheduler === 'missing')
-    return { outcome: undecided(), askedAt: tools.now(), absence: nothing };
-  const absence = absenceOf(context, target, boundary, adapter, conditions.client.state);
+  if (adapter === null || scheduler === 'missing') return unasked(context);
   const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
   const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
   const request = requestOf(target, content, conditions.account.state, lent);
@@ -193,7 +203,12 @@ export const ask = async (context: WorkContext, target: Asked, boundary: TargetC
       return undecided();
     })
     .finally(lent.close);
-  return { outcome: await within(answerLimitMs, answered, undecided), askedAt, absence };
+  const outcome = await within(answerLimitMs, answered, undecided);
+  if (outcome.kind === 'undecided' && outcome.failure !== undefined)
+    await reportLapse(context, target, outcome.failure);
+  const moment = { askedAt, answeredAt: tools.now() };
+  const absence = absenceOf(context, target, boundary, adapter, conditions.client.state, moment);
+  return { ...moment, outcome, absence };
 };
 
 const presentAs = (outcome: VerifyOutcome): Found =>

@@ -1,8 +1,8 @@
 import { interrupted } from '#domain/publish-failures.ts';
-import type { TargetIn } from '#domain/target.ts';
+import type { ScheduledTarget, TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { WorkContext } from './context.ts';
-import { failBeforeCall } from './outcome.ts';
+import { failBeforeCall, recordOutcome } from './outcome.ts';
 import { settleInterrupted } from './reconcile.ts';
 
 /** Takeovers of one attempt without a segment published; after more, the attempt fails. */
@@ -11,7 +11,8 @@ const maxTakeovers = 10;
 /**
  * Takes over the claim of a worker that is gone. The first step is an append, so that every later append of that worker
  * conflicts. After a boundary this worker asks the network for the result of the call; before one, it continues the
- * attempt.
+ * attempt. The claim may be hours old: if the client was archived since, the attempt is deferred, and the next claim
+ * cancels the target.
  */
 export const takeOver = async (context: WorkContext, target: TargetIn<'publishing'>): Promise<void> => {
   const { leased } = context;
@@ -23,5 +24,11 @@ export const takeOver = async (context: WorkContext, target: TargetIn<'publishin
   if (state.boundary !== null) await settleInterrupted(context, state, state.boundary);
   else if (state.takeover - state.progressAt > maxTakeovers) {
     await failBeforeCall(context, state, { failure: interrupted });
+  } else if (state.common.publishedSegments.length === 0 && (await isArchived(context, state))) {
+    const content = await context.streams.content(state);
+    await recordOutcome(context, state, content, null, { kind: 'deferred', failure: interrupted });
   }
 };
+
+const isArchived = async ({ conditions }: WorkContext, target: ScheduledTarget): Promise<boolean> =>
+  (await conditions.current(target)).client.state.status !== 'live';

@@ -90,24 +90,39 @@ export const recordOutsideWindow = (command: RecordOutsideWindow, state: TargetS
   return managedAfter(target, command.failure, command.now, 'outside_native_window');
 };
 
+/** Nobody wants the post any more; those who canceled the other targets could not know of it. */
+export interface Unwanted {
+  readonly reason: 'client_archived' | 'account_disconnected';
+  readonly now: string;
+}
+
 export interface RecordHandedOver extends Claim {
   readonly type: 'RecordHandedOver';
   readonly nativeId: string;
+  /** Null or absent: the post is wanted. */
+  readonly unwanted?: Unwanted | null;
 }
 
 export const recordHandedOver = (command: RecordHandedOver, state: TargetState): readonly TargetEvent[] => {
   const target = requireClaim(state, command);
   if (target.boundary === null) throw new Rejection('no_boundary', 'Nothing was called, so nothing was handed over.');
-  return [handedOver(target, command.nativeId)];
+  return handedOver(target, command);
 };
 
+/**
+ * That the post is to be taken back is appended with the hand-over: until the due time no worker looks at it again. The
+ * network publishes an unwanted post if it is too late for that.
+ */
 export const handedOver = (
   target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'>,
-  nativeId: string,
-): TargetEvent => ({
-  type: 'TargetHandedToPlatform',
-  data: { ...claimOf(target), nativeId, dueAt: target.common.dueAt },
-});
+  { nativeId, unwanted = null }: Pick<RecordHandedOver, 'nativeId' | 'unwanted'>,
+): readonly TargetEvent[] => {
+  const { dueAt } = target.common;
+  const handed: TargetEvent = { type: 'TargetHandedToPlatform', data: { ...claimOf(target), nativeId, dueAt } };
+  if (unwanted === null || !isUndoable(dueAt, unwanted.now)) return [handed];
+  const { reason } = unwanted;
+  return [handed, { type: 'TargetUndoRequested', data: { ...nothing, then: 'cancel', reason } }];
+};
 
 /** The network has published the post, or never will: an undo that is under way has failed. */
 const undoFailed = ({ undo }: Handed, failure: Failure): readonly TargetEvent[] =>

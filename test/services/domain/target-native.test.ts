@@ -571,4 +571,34 @@ suite('native targets', (t) => {
       .then([settledAs({ outcome: 'absent' })], { again: 'target_not_unknown' });
     deepEqual(modeOf(state([...open, settledAs({ outcome: 'absent' })])), ['pending', 'native', null]);
   });
+
+  t('a post that nobody wants any more is taken back in the append that says that the network has it', () => {
+    const undo = (reason: 'client_archived' | 'account_disconnected'): TargetEvent => ({
+      type: 'TargetUndoRequested',
+      data: { ...none, then: 'cancel', reason },
+    });
+    for (const reason of ['client_archived', 'account_disconnected'] as const) {
+      for (const [now, events] of [
+        [at(59), [handed, undo(reason)]],
+        // Too late: the network publishes it.
+        [new Date(base + 59 * minuteMs + 1).toISOString(), [handed]],
+      ] as const) {
+        const said = { nativeId: 'n1', unwanted: { reason, now } } as const;
+        given(crossed)
+          .when({ type: 'RecordHandedOver', ...claim, ...said })
+          .then(events, { again: 'claim_lost' });
+        given([...crossed, unknown])
+          .when(settle({ kind: 'handed_over', ...said }))
+          .then(events);
+      }
+    }
+    given(crossed)
+      .when({ type: 'RecordHandedOver', ...claim, nativeId: 'n1', unwanted: null })
+      .then([handed], { again: 'claim_lost' });
+    const now = state([...over, undo('client_archived')]);
+    equal(now.status === 'handed_to_platform' && now.undo?.then, 'cancel');
+    given([...over, undo('client_archived')])
+      .when({ type: 'RecordUndone', now: at(2) })
+      .then([{ type: 'TargetCanceled', data: { reason: 'client_archived', postRevision: null } }], { again: [] });
+  });
 });

@@ -76,6 +76,28 @@ suite('publisher and adapters that misbehave', (t) => {
     await after.stop();
   });
 
+  t(
+    'an instant that a network names for the next try is at most a day away, and the event tells of a later one',
+    async () => {
+      const dayMs = 86_400_000;
+      for (const [named, text] of [
+        ['2036-01-01T00:00:00.000Z', /2036-01-01T00:00:00.000Z.*within a day/],
+        ['9999-12-31T23:59:59.999Z', /9999-12-31T23:59:59.999Z/],
+        [new Date(Date.now() + dayMs - 60_000).toISOString(), /^The network did not answer.$/],
+      ] as const) {
+        const limiting = start(adapter(async () => ({ kind: 'rate_limited', retryAt: named, failure })));
+        const id = await schedule();
+        const [limited] = await world.all([id], 'rate_limited');
+        assert.ok(limited?.status === 'rate_limited');
+        const away = Date.parse(limited.retryAt) - Date.now();
+        assert.ok(away <= dayMs && away > dayMs - 120_000, limited.retryAt);
+        const event = (await world.store.readStream(`target-${id}`)).at(-1);
+        assert.match(String((event?.data.failure as typeof failure | undefined)?.message), text);
+        await limiting.stop();
+      }
+    },
+  );
+
   t('the publisher corrects an answer that contradicts the boundary', async () => {
     const unknownWithout = start(adapter(async () => ({ kind: 'unknown', failure })));
     const first = await schedule();

@@ -322,6 +322,58 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual([cut.code, String(cut.message).length, String(cut.platformCode).length], ['unknown', 2_000, 200]);
     const retried = await answered(says({ kind: 'rate_limited', retryAt: 'tomorrow', failure }), failed);
     assert.equal(retried.code, failure.code);
+    const far = world.publisher(
+      {},
+      {
+        adapterOf: () => over(says({ kind: 'rate_limited', retryAt: '2036-01-01T00:00:00Z', failure })),
+      },
+    );
+    const parked = await schedule(x, 'hi');
+    await until('it is tried again', async () => (await commentStory(parked)).at(-1) === 'Scheduled');
+    await until('its first try has ended', async () => (await commentStory(parked)).length === 3);
+    const next = (await world.store.readStream(`target-${parked}`)).at(-1);
+    assert.ok(Date.parse(String(next?.data.dueAt)) <= Date.now() + 86_400_000);
+    assert.match(JSON.stringify(next?.data.refusal), /2036-01-01/);
+    await far.stop();
+  });
+
+  t('whose post is removed during the call keep their outcome', async () => {
+    const answers = [
+      [{ kind: 'posted', externalId: 'c1' }, posted],
+      [{ kind: 'failed', failure }, failed],
+      [{ kind: 'unknown', failure }, failed],
+    ] as const;
+    for (const [answer, as] of answers) {
+      const asked = Promise.withResolvers<string>();
+      const answered = Promise.withResolvers<CommentOutcome>();
+      const slow: PlatformAdapter = {
+        boundaryDeadlineMs: 3_000,
+        settleWindowMs: () => 0,
+        absenceIsProof: () => false,
+        listsOwnPosts: () => false,
+        publish: (...call) => world.sandbox.publish(...call),
+        reconcile: async () => ({ kind: 'undecided' }),
+        comment: ({ targetId }) => {
+          asked.resolve(targetId);
+          return answered.promise;
+        },
+      };
+      const publisher = world.publisher({}, { adapterOf: () => slow });
+      const id = await schedule(x, 'hi');
+      await asked.promise;
+      const removed = { type: 'RecordRemoved', observedAt: new Date().toISOString() } as const;
+      const live = await world.target(id);
+      const partitionKey = live.status === 'none' ? '' : live.common.postId;
+      await execute(world.store, target, id, removed, world.context(), { partitionKey });
+      answered.resolve(answer);
+      const end = await ended(id, as);
+      if (answer.kind === 'posted') assert.equal(end.externalId, answer.externalId);
+      if (answer.kind === 'failed') assert.equal(end.code, failure.code);
+      assert.deepEqual((await world.story(`target-${id}`)).slice(-2), ['TargetRemovedOnPlatform', as]);
+      const state = await world.target(id);
+      assert.ok(state.status === 'published' && state.removedAt === removed.observedAt);
+      await publisher.stop();
+    }
   });
 
   t('under way when the worker drains end, and are not begun any more', async () => {

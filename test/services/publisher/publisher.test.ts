@@ -129,6 +129,31 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
+  t('an attempt of a worker that is gone ends before its call if the client was archived since', async () => {
+    const other = await world.client();
+    const ids: string[] = [];
+    for (const platform of ['x', 'facebook'] as const) {
+      const one = await world.connect(other, platform);
+      const native = platform === 'facebook';
+      const { targetIds, postId } = await world.schedule([one], {
+        dueAt: Date.now() + (native ? 3_600_000 : 0),
+        ...(native ? { scheduleMode: 'native' } : {}),
+      });
+      const [id = ''] = targetIds;
+      ids.push(id);
+      const start = { type: 'Start', now: new Date().toISOString() } as const;
+      await execute(world.store, target, id, start, world.context(), { partitionKey: postId });
+    }
+    await world.archive(other);
+    const publisher = world.publisher();
+    await world.all(ids.slice(0, 1), 'canceled');
+    const [id = ''] = ids;
+    assert.equal((await world.store.readStream(`target-${id}`)).at(-1)?.data.reason, 'client_archived');
+    await world.all(ids, 'canceled');
+    for (const each of ids) assert.deepEqual(await world.sandbox.creates(each), []);
+    await publisher.stop();
+  });
+
   t('the publisher retries a rate limit at the time the network named, and not for ever', async () => {
     const publisher = world.publisher();
     const one = await world.connect(clientId, 'x');

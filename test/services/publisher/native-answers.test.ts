@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict';
+import type { NativeScheduler, PlatformAdapter, UndoOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
+import { account } from '#domain/account.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, MovedClock, PublishingWorld, quickNetwork } from '#test/support/publishing.ts';
+import { failure } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+const minuteMs = 60_000;
+const undecided = { kind: 'undecided' } as const;
+const absent = { kind: 'absent' } as const;
+
+suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
+  let world: PublishingWorld;
+  let clientId: string;
+  let facebook: Account;
+  let youtube: Account;
+  const clock = new MovedClock();
+  /** Answers that a test puts in the network's place, by target. */
+  const verifies = new Map<string, () => VerifyOutcome | Promise<VerifyOutcome>>();
+  const undoes = new Map<string, () => UndoOutcome | Promise<UndoOutcome>>();
+  /** When the network was asked about a target, and asked to take it back, by our clock. */
+  const asked = new Map<string, number[]>();
+  const undone = new Map<string, number[]>();
+
+  const note = (calls: Map<string, number[]>, id: string) => calls.set(id, [...(calls.get(id) ?? []), clock.now()]);
+  const scheduler = (own: NativeScheduler): NativeScheduler => ({
+    handOver: (request, steps) => own.handOver(request, steps),
+    verify: async (request, handed) => {
+      const instead = verifies.get(request.targetId);
+      note(asked, request.targetId);
+      return instead === undefined ? own.verify(request, handed) : instead();
+    },
+    undo: async (request, nativeId) => {
+      const instead = undoes.get(request.targetId);
+      note(undone, request.targetId);
+      return instead === undefined ? own.undo(request, nativeId) : instead();
+    },
+  });
+  const watched = (): PlatformAdapter => ({
+    boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
+    settleWindowMs: (platform) => world.sandbox.settleWindowMs(platform),
+    absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
+    listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
+    publish: (...call) => world.sandbox.publish(...call),
+    reconcile: (...call) => world.sandbox.reconcile(...call),
+    comment: (...call) => world.sandbox.comment(...call),
+    nativeScheduler: (platform) => {
+      const own = world.sandbox.nativeScheduler(platform);
+      return own === null ? null : scheduler(own);
+    },
+  });
+  // An hour of questions, so that some fall into each time that a test looks at.
+  const reconcileDelaysMs = Array.from({ length: 36_000 }, () => 100);
+  const start = () => world.publisher({ reconcileDelaysMs }, { clock, adapterOf: watched });
+  /** Moves our clock and the network's. */
+  const pass = async (ms: number): Promise<void> => {
+    await world.sandbox.advance(ms);
+    clock.pass(ms);
+  };
+  const schedule = async (account: Account, minutes: number, text = 'hello') => {
+    const dueAt = clock.now() + minutes * minuteMs;
+    const { postId, targetIds } = await world.schedule([account], { text, dueAt, scheduleMode: 'native' });
+    return { postId, id: targetIds[0] ?? '', dueAt };
+  };
+  const cancel = async (postId: string, id: string) => {
+    const now = new Date(clock.now()).toISOString();
+    const command: TargetCommand = { type: 'Cancel', reason: 'requested', postRevision: null, now };
+    await execute(world.store, target, id, command, { ...world.context(), now }, { partitionKey: postId });
+  };
+  const story = (id: string) => world.story(`target-${id}`);
+  const times = (calls: Map<string, number[]>, id: string) => calls.get(id)?.length ?? 0;
+  const anotherCall = async (calls: Map<string, number[]>, id: string) => {
+    const before = times(calls, id);
+    await until('it is asked again', () => times(calls, id) > before);
+  };
+  const settled = async (id: string) => {
+    const events = await world.store.readStream(`target-${id}`);
+    return events.filter(({ type }) => type === 'TargetOutcomeSettled');
+  };
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    clientId = await world.client();
+    facebook = await world.connect(clientId, 'facebook');
+    youtube = await world.connect(clientId, 'youtube');
+  });
+  t.after(() => world.close());
+
+  t('a post whose hand-over had no answer is not published again while the network may show it nowhere', async () => {
+    const publisher = start();
+    for (const early of [0, 30_000]) {
+      const { id, dueAt } = await schedule(youtube, 30, 'lost [[sandbox:timeout_after once]]');
+      verifies.set(id, () => undecided);
+      await world.all([id], 'outcome_unknown');
+      verifies.set(id, () => (clock.now() < dueAt + quickNetwork.settleWindowMs ? absent : undecided));
+      await pass(dueAt - clock.now() - early);
+      await anotherCall(asked, id);
+      await anotherCall(asked, id);
+      assert.equal((await world.target(id)).status, 'outcome_unknown', (await story(id)).join(' '));
+      if (early > 0) await pass(early);
+      await until('the network is sure', () => clock.now() > dueAt + quickNetwork.settleWindowMs);
+      verifies.delete(id);
+      await world.all([id], 'published');
+      assert.equal((await story(id)).filter((type) => type === 'TargetPublishStarted').length, 1);
+    }
+    await publisher.stop();
+  });
+
+  t('a question that the network answers after the due time is none from before it', async () => {
+    const publisher = start();
+    const { id, dueAt } = await schedule(youtube, 30, 'lost [[sandbox:timeout_after once]]');
+    verifies.set(id, () => undecided);
+    await world.all([id], 'outcome_unknown');
+    // Long after the call's own window.
+    await pass(10 * minuteMs);
+    const answer = Promise.withResolvers<VerifyOutcome>();
+    verifies.set(id, () => answer.promise);
+    await anotherCall(asked, id);
+    await pass(dueAt - clock.now());
+    verifies.set(id, () => undecided);
+    answer.resolve(absent);
+    await anotherCall(asked, id);
+    assert.equal((await world.target(id)).status, 'outcome_unknown', (await story(id)).join(' '));
+    verifies.delete(id);
+    await world.all([id], 'published');
+    await publisher.stop();
+  });
+
+  t('absence is proof again once the network is sure, and before it begins to publish', async () => {
+    const publisher = start();
+    const late = await schedule(youtube, 30, 'lost [[sandbox:error_before once]]');
+    verifies.set(late.id, () => undecided);
+    await world.all([late.id], 'outcome_unknown');
+    verifies.set(late.id, () => absent);
+    await pass(late.dueAt - clock.now());
+    await world.all([late.id], 'published');
+    const [absence] = await settled(late.id);
+    assert.equal(absence?.data.outcome, 'absent');
+    const at = Date.parse(absence.metadata.occurredAt);
+    assert.ok(at >= late.dueAt + quickNetwork.settleWindowMs, `${at} is before the network is sure`);
+    const early = await schedule(youtube, 30, 'lost [[sandbox:error_before once]]');
+    await world.all([early.id], 'handed_to_platform');
+    assert.equal((await settled(early.id))[0]?.data.outcome, 'absent');
+    assert.deepEqual([await world.created(late.id), await world.created(early.id)], [1, 1]);
+    await publisher.stop();
+  });
+
+  t('a post that was absent before the network was sure has not gone, however late the answer came', async () => {
+    const publisher = start();
+    const { id, dueAt } = await schedule(facebook, 30);
+    await world.all([id], 'handed_to_platform');
+    const answer = Promise.withResolvers<VerifyOutcome>();
+    verifies.set(id, () => answer.promise);
+    await pass(dueAt - clock.now());
+    await anotherCall(asked, id);
+    await pass(2 * quickNetwork.settleWindowMs);
+    verifies.delete(id);
+    answer.resolve(absent);
+    await world.all([id], 'published');
+    await publisher.stop();
+  });
+
+  t('an undo whose check is answered after the due time is none from before it', async () => {
+    const publisher = start();
+    const { postId, id, dueAt } = await schedule(facebook, 30);
+    await world.all([id], 'handed_to_platform');
+    const answer = Promise.withResolvers<VerifyOutcome>();
+    verifies.set(id, () => answer.promise);
+    undoes.set(id, () => Promise.reject(new Error('broken')));
+    await cancel(postId, id);
+    await anotherCall(asked, id);
+    await pass(dueAt - clock.now());
+    verifies.set(id, () => undecided);
+    answer.resolve(absent);
+    await anotherCall(asked, id);
+    assert.equal((await world.target(id)).status, 'handed_to_platform', (await story(id)).join(' '));
+    verifies.delete(id);
+    await world.all([id], 'published');
+    await publisher.stop();
+  });
+
+  /** Another worker asks in half an hour at the earliest. */
+  const restsLong = (id: string) =>
+    until('it rests', async () => {
+      const sql = `select 1 from ops.work_leases where id = $1 and not_before > now() + interval '30 minutes'`;
+      return ((await world.pool.query(sql, [id])).rowCount ?? 0) > 0;
+    });
+  const refused: UndoOutcome = { kind: 'too_late', failure };
+
+  t('an undo that the network refuses long before its time is tried again, ever less often', async () => {
+    const publisher = world.publisher({}, { clock, adapterOf: watched });
+    const { postId, id } = await schedule(facebook, 600);
+    await world.all([id], 'handed_to_platform');
+    undoes.set(id, () => refused);
+    await cancel(postId, id);
+    await restsLong(id);
+    assert.ok(times(undone, id) > 1 && times(undone, id) < 8, `${times(undone, id)} calls`);
+    assert.deepEqual((await story(id)).slice(-2), ['TargetHandedToPlatform', 'TargetUndoRequested']);
+    await publisher.stop();
+  });
+
+  t('an undo that was refused is carried out once the network lets it, or failed when its time is near', async () => {
+    const publisher = start();
+    const later = await schedule(facebook, 30);
+    const never = await schedule(facebook, 30);
+    for (const { postId, id } of [later, never]) {
+      await world.all([id], 'handed_to_platform');
+      undoes.set(id, () => refused);
+      await cancel(postId, id);
+      await anotherCall(undone, id);
+      await anotherCall(undone, id);
+      assert.equal((await story(id)).at(-1), 'TargetUndoRequested');
+    }
+    undoes.delete(later.id);
+    await world.all([later.id], 'canceled');
+    await pass(never.dueAt - clock.now() - minuteMs + 1);
+    await until('it has failed', async () => (await story(never.id)).at(-1) === 'TargetUndoFailed');
+    await pass(minuteMs);
+    await world.all([never.id], 'published');
+    assert.equal((await story(never.id)).filter((type) => type === 'TargetUndoFailed').length, 1);
+    await publisher.stop();
+  });
+
+  t('what the network turns out to have is taken back for an archived client and a disconnected account', async () => {
+    const publisher = start();
+    for (const reason of ['client_archived', 'account_disconnected'] as const) {
+      const own = await world.connect(await world.client(), 'facebook');
+      const early = await schedule(own, 30, 'lost [[sandbox:timeout_after once]]');
+      const late = await schedule(own, 20, 'lost [[sandbox:timeout_after once]]');
+      for (const { id } of [early, late]) verifies.set(id, () => undecided);
+      await world.all([early.id, late.id], 'outcome_unknown');
+      if (reason === 'client_archived') await world.archive(own.clientId);
+      else await execute(world.store, account, own.id, { type: 'Disconnect', reason: 'test' }, world.context());
+      await pass(20 * minuteMs - 30_000);
+      for (const { id } of [early, late]) verifies.delete(id);
+      await world.all([early.id], 'canceled');
+      assert.equal((await world.store.readStream(`target-${early.id}`)).at(-1)?.data.reason, reason);
+      assert.deepEqual(
+        (await world.sandbox.creates(early.id)).map(({ undoneAt }) => undoneAt === null),
+        [false],
+      );
+      // The network publishes this one too soon to take it back.
+      await pass(30_000);
+      await world.all([late.id], 'published');
+      assert.ok(!(await story(late.id)).includes('TargetUndoRequested'));
+    }
+    await publisher.stop();
+  });
+
+  t('an expired token is reported once, wherever the network names it', async () => {
+    const publisher = start();
+    const expired = { ...failure, category: 'reauth_required', code: 'token_dead' } as const;
+    const reported = (id: string) =>
+      until('the account is reported', async () =>
+        (await world.story(`account-${id}`)).includes('AccountReauthRequired'),
+      );
+    const own = () => world.connect(clientId, 'facebook');
+
+    const unanswered = await own();
+    const lost = await schedule(unanswered, 30, 'lost [[sandbox:timeout_after once]]');
+    verifies.set(lost.id, () => ({ ...undecided, failure: expired }));
+    await reported(unanswered.id);
+    await anotherCall(asked, lost.id);
+
+    const unpublished = await own();
+    const over = await schedule(unpublished, 30);
+    await world.all([over.id], 'handed_to_platform');
+    verifies.set(over.id, () => ({ kind: 'failed', failure: expired }));
+    await pass(over.dueAt - clock.now());
+    await world.all([over.id], 'failed');
+    await reported(unpublished.id);
+
+    const accounts = [unanswered, unpublished];
+    for (const kind of ['unknown', 'too_late'] as const) {
+      const one = await own();
+      accounts.push(one);
+      const { postId, id } = await schedule(one, 30);
+      await world.all([id], 'handed_to_platform');
+      undoes.set(id, () => ({ kind, failure: expired }));
+      await cancel(postId, id);
+      await reported(one.id);
+      await anotherCall(undone, id);
+      undoes.delete(id);
+      await world.all([id], 'canceled');
+    }
+
+    const refusing = await own();
+    accounts.push(refusing);
+    const refusal = await schedule(refusing, 30, 'no [[sandbox:token_death once]]');
+    await world.all([refusal.id], 'failed');
+    await reported(refusing.id);
+    for (const { id } of accounts) {
+      assert.deepEqual(await world.story(`account-${id}`), ['AccountConnected', 'AccountReauthRequired']);
+    }
+    await publisher.stop();
+  });
+});
