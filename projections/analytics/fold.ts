@@ -41,8 +41,8 @@ const fetchedOf = (rows: readonly GrainRow[]): number =>
 const added = (rows: readonly GrainRow[]): Totals => totalsOf(sumsOf(rows), fetchedOf(rows));
 
 /**
- * A day without a row has no counter. The observation that an open day waits for also changes the days after
- * it: each day from the first open one is provisional, wherever the window begins.
+ * A day without a row has no counter. The observation that an open day waits for also changes the days after it: each
+ * day from the first open one is provisional, wherever the window begins.
  * @param all rows of days in and out of the window
  */
 const seriesOf = (all: readonly GrainRow[], window: Window): readonly OfDay[] => {

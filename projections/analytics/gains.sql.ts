@@ -188,8 +188,8 @@ from (
   from (
     select *, arrayExists(one -> one is not null, pieces) as contributes, ${ratedPieces()}
     from (
-      select workspace_id, target_id, account_id, platform, client_id, removed, newest, day, at, published, asked, by_parts, rated_since,
-        at >= start and at < end as within, arrayMap((held, before) -> ifNull(held, before), held, befores) as known,
+      select workspace_id, target_id, account_id, platform, client_id, removed, newest, day, at, published, asked, by_parts,
+        rated_since, at >= start and at < end as within, arrayMap((held, before) -> ifNull(held, before), held, befores) as known,
         ${pieces()} as pieces
       from (select * except (before, before_at), arrayResize(before, ${columns.length}, null) as befores,
           arrayResize(before_at, ${columns.length}, null) as befores_at

@@ -38,9 +38,9 @@ export const paramsOf = (workspaceId: string, { from, to }: Window, filters: Fil
 export const inWindow = 'workspace_id = {workspace:UUID} and day between {from:Date} and {to:Date}';
 
 /**
- * Cells are day, network, newest observation, whether the day is open, the fetched counters, then the columns of `summed`. FINAL is cheapest
- * here, and only here: a grain has one row for each day and network. The primary key answers the whole condition; a
- * PREWHERE would cost ClickHouse the most time.
+ * Cells are day, network, newest observation, whether the day is open, the fetched counters, then the columns of
+ * `summed`. FINAL is cheapest here, and only here: a grain has one row for each day and network. The primary key answers
+ * the whole condition; a PREWHERE would cost ClickHouse the most time.
  */
 const rowsOf =
   ({ table, where }: Grain) =>
