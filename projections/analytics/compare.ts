@@ -45,7 +45,7 @@ export const compare = async (
     );
   const both = async (version: number, id: string): Promise<number> =>
     (await observed('observations', version, id)) + (await observed('account_observations', version, id));
-  const cells = ['targets', ...counters.map(columnOf), 'rated_interactions', 'rated_impressions'].join(', ');
+  const cells = ['targets', ...counters.map(columnOf), 'rated_interactions', 'rated_impressions', 'fetched'].join(', ');
   const newest = (version: number, id: string): string => `select day, platform, ${cells} from (
     select * from ${tableOf('workspace_days', version)} where workspace_id = '${id}' and ${retained}
     order by day, platform, version desc limit 1 by day, platform)`;

@@ -1,7 +1,7 @@
 import type { Platform } from '#schemas/common.ts';
-import type { OfDay, OfPlatform, Rollup, Window } from './rollup.ts';
+import type { OfDay, OfPlatform, Rollup, Totals, Window } from './rollup.ts';
 import { type Cell, numberOf } from './store.ts';
-import { daysOf, noTotals, summed, totalsOf } from './totals.ts';
+import { allFetched, daysOf, noTotals, summed, totalsOf } from './totals.ts';
 
 /**
  * Folds the rows of a grain, one for each day and network, into the result for a window. This process adds up, not
@@ -15,6 +15,8 @@ export interface GrainRow {
   readonly observedAt: number;
   /** A later observation may still change the day. */
   readonly isOpen: boolean;
+  /** Bit n: the n-th counter was fetched. Null: a build counted the row that kept no bits. */
+  readonly fetched: number | null;
   /** The columns of `summed`. */
   readonly cells: readonly Cell[];
 }
@@ -33,9 +35,14 @@ const sumsOf = (rows: readonly GrainRow[]): Sums => {
   return sums;
 };
 
+const fetchedOf = (rows: readonly GrainRow[]): number =>
+  rows.reduce((bits, { fetched }) => bits | (fetched ?? allFetched), 0);
+
+const added = (rows: readonly GrainRow[]): Totals => totalsOf(sumsOf(rows), fetchedOf(rows));
+
 /**
- * A day without a row is null in every member. The observation that an open day waits for also changes the days after
- * it: each day from the first open one is provisional, wherever the window begins.
+ * A day without a row has no counter. The observation that an open day waits for also changes the days after it: each
+ * day from the first open one is provisional, wherever the window begins.
  * @param all rows of days in and out of the window
  */
 const seriesOf = (all: readonly GrainRow[], window: Window): readonly OfDay[] => {
@@ -44,7 +51,7 @@ const seriesOf = (all: readonly GrainRow[], window: Window): readonly OfDay[] =>
   return daysOf(window).map((day) => {
     const found = byDay.get(day);
     provisional ||= found?.some(({ isOpen }) => isOpen) ?? false;
-    return { day, ...(found === undefined ? noTotals : totalsOf(sumsOf(found))), provisional };
+    return { day, ...(found === undefined ? noTotals : added(found)), provisional };
   });
 };
 
@@ -59,10 +66,10 @@ export const rollupOf = (all: readonly GrainRow[], window: Window, networks: boo
   const newest = rows.reduce((last, { observedAt }) => Math.max(last, observedAt), -Infinity);
   return {
     asOf: rows.length === 0 ? null : new Date(newest).toISOString(),
-    totals: totalsOf(sumsOf(rows)),
+    totals: added(rows),
     byPlatform: byPlatform.map(([platform, its]): OfPlatform => {
       const series = networks ? { series: seriesOf(known.get(platform) ?? its, window) } : {};
-      return { platform, ...totalsOf(sumsOf(its)), ...series };
+      return { platform, ...added(its), ...series };
     }),
     series: seriesOf(all, window),
   };

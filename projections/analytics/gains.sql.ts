@@ -1,7 +1,7 @@
 import { interactionParts } from '#domain/engagement.ts';
 import { counters } from '#schemas/insights.ts';
 import { type DaySpan, longestGapMs } from './calendar.ts';
-import { presentColumn } from './former-figures.sql.ts';
+import { presentColumn, presentFetched } from './former-figures.sql.ts';
 import { list, quoted } from './sql.ts';
 import { columnOf, tableOf } from './tables.ts';
 
@@ -71,7 +71,8 @@ const looksOf = (wanted: GainDays, since: number, mine: string): string => {
   const first = firstInstant(wanted);
   const cells = `workspace_id, target_id, client_id, account_id, platform, removed_at is not null as removed,
       toUnixTimestamp64Milli(observed_at) as at, toUnixTimestamp64Milli(published_at) as published,
-      ${arrayOf(columns.map(presentColumn))} as held, arrayMap(one -> if(one is null, null, at), held) as held_at`;
+      ${arrayOf(columns.map(presentColumn))} as held, arrayMap(one -> if(one is null, null, at), held) as held_at,
+      ${presentFetched} as asked`;
   const mineOf = (bounds: string): string => `workspace_id in (${workspacesOf(wanted)}) and ${bounds} ${mine}
       and (workspace_id, target_id) in (select workspace_id, target_id from ${table} where ${looks(wanted)} ${mine})`;
   const before = `${daysAround(Math.min(first, since - dayMs), first)} and observed_at < ${instant(first)}`;
@@ -81,7 +82,7 @@ const looksOf = (wanted: GainDays, since: number, mine: string): string => {
   from ${table} where ${mineOf(looks(wanted))} limit 1 by workspace_id, target_id, at
   union all
   select workspace_id, target_id, any(client_id), any(account_id), any(platform), false, -1, any(published),
-    argMaxForEach(held, held_at), maxForEach(held_at), ${firstOf(`held_at[${shown}]`)},
+    argMaxForEach(held, held_at), maxForEach(held_at), 0, ${firstOf(`held_at[${shown}]`)},
     ${firstOf(`arrayMin(${partsOf('held_at')})`)}, ${firstOf(`held_at[${total}]`)}
   from (select ${cells} from ${table} where ${mineOf(before)}) group by workspace_id, target_id`;
 };
@@ -101,7 +102,7 @@ const lookRows = (wanted: GainDays, since: number, mine: string): string => {
 select *, parts_since is not null as by_parts, ifNull(parts_since, total_since) as made_since,
   if(shown_since is null or made_since is null, null, greatest(${known('shown_since')}, ${known('made_since')})) as rated_since
 from (
-  select workspace_id, target_id, client_id, account_id, platform, removed, at, published, held,
+  select workspace_id, target_id, client_id, account_id, platform, removed, at, published, held, asked,
     anyLastForEach(held) over earlier as before, anyLastForEach(held_at) over earlier as before_at,
     max(at) over target as newest, min(shown_at) over target as shown_since, min(parts_at) over target as parts_since,
     min(total_at) over target as total_since
@@ -173,20 +174,22 @@ export const gainsStatement = (wanted: GainDays, since: number, slice: number, s
   const mine = slices === 1 ? '' : `and cityHash64(target_id) % ${slices} = ${slice}`;
   return `
 insert into ${tableOf('gain_slices', wanted.version)}
-  (version, slice, workspace_id, day, account_id, client_id, platform, targets, observed_at, open_until, ${list(summed)})
+  (version, slice, workspace_id, day, account_id, client_id, platform, targets, observed_at, open_until, fetched,
+   ${list(summed)})
 select ${wanted.drawn}, ${slice}, workspace_id, day, account_id, client, platform, count(),
-  fromUnixTimestamp64Milli(max(observed), 'UTC'), fromUnixTimestamp64Milli(max(open), 'UTC'),
+  fromUnixTimestamp64Milli(max(observed), 'UTC'), fromUnixTimestamp64Milli(max(open), 'UTC'), groupBitOr(asked_for),
   ${each((_one, at) => `sumForEach(gains)[${at + 1}]`)}, sum(gain_interactions), sum(gain_impressions)
 from (
   select workspace_id, target_id, day, any(account_id) as account_id, any(platform) as platform,
     argMax(client_id, if(within, at, -at)) as client, maxIf(at, within or contributes) as observed,
+    groupBitOrIf(asked, within or contributes) as asked_for,
     max(if(within and at = newest and not removed, ${awaitedUntil}, 0)) as open, sumForEach(pieces) as gains,
     sum(rated_interactions) as gain_interactions, sum(rated_impressions) as gain_impressions
   from (
     select *, arrayExists(one -> one is not null, pieces) as contributes, ${ratedPieces()}
     from (
-      select workspace_id, target_id, account_id, platform, client_id, removed, newest, day, at, published, by_parts, rated_since,
-        at >= start and at < end as within, arrayMap((held, before) -> ifNull(held, before), held, befores) as known,
+      select workspace_id, target_id, account_id, platform, client_id, removed, newest, day, at, published, asked, by_parts,
+        rated_since, at >= start and at < end as within, arrayMap((held, before) -> ifNull(held, before), held, befores) as known,
         ${pieces()} as pieces
       from (select * except (before, before_at), arrayResize(before, ${columns.length}, null) as befores,
           arrayResize(before_at, ${columns.length}, null) as befores_at

@@ -1,7 +1,7 @@
 import type { Platform } from '#schemas/common.ts';
 import { type GrainRow, rollupOf } from './fold.ts';
 import type { Beside, Compared, Filters, Rollup, Window } from './rollup.ts';
-import { type AnalyticsStore, readRows } from './store.ts';
+import { type AnalyticsStore, numberOf, readRows } from './store.ts';
 import type { TableName } from './tables.ts';
 import { summed } from './totals.ts';
 
@@ -38,15 +38,15 @@ export const paramsOf = (workspaceId: string, { from, to }: Window, filters: Fil
 export const inWindow = 'workspace_id = {workspace:UUID} and day between {from:Date} and {to:Date}';
 
 /**
- * Cells are day, network, newest observation, whether the day is open, then the columns of `summed`. FINAL is cheapest
- * here, and only here: a grain has one row for each day and network. The primary key answers the whole condition; a
- * PREWHERE would cost ClickHouse the most time.
+ * Cells are day, network, newest observation, whether the day is open, the fetched counters, then the columns of
+ * `summed`. FINAL is cheapest here, and only here: a grain has one row for each day and network. The primary key answers
+ * the whole condition; a PREWHERE would cost ClickHouse the most time.
  */
 const rowsOf =
   ({ table, where }: Grain) =>
   (name: (table: TableName) => string): string =>
     `
-  select day, platform, toUnixTimestamp64Milli(observed_at), open_until > now64(3), ${summed.join(', ')}
+  select day, platform, toUnixTimestamp64Milli(observed_at), open_until > now64(3), fetched, ${summed.join(', ')}
   from ${name(table)} final
   where ${[inWindow, ...where, 'targets > 0'].join(' and ')}
   settings optimize_move_to_prewhere = 0, max_threads = 1`;
@@ -77,11 +77,12 @@ export const readRollup = async (
   const params = paramsOf(workspaceId, { from: daysBefore(from, openDays), to }, filters);
   const found = await readRows(store, rowsOf(grainOf(filters)), params);
   const rows = found.map(
-    ([day, platform, observedAt, isOpen, ...cells]): GrainRow => ({
+    ([day, platform, observedAt, isOpen, fetched, ...cells]): GrainRow => ({
       day: String(day),
       platform: platform as Platform,
       observedAt: Number(observedAt),
       isOpen: Number(isOpen) === 1,
+      fetched: numberOf(fetched),
       cells,
     }),
   );

@@ -5,7 +5,7 @@ import { counters, type PostFigures } from '#schemas/insights.ts';
 import type { Filters, PostFiguresRow, WentOut } from './rollup.ts';
 import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './store.ts';
 import { columnOf, type TableName } from './tables.ts';
-import { rateOf } from './totals.ts';
+import { isFetched, rateOf } from './totals.ts';
 
 /** Reads of single posts: lifetime figures of each target, from its newest observation. */
 
@@ -35,7 +35,7 @@ const lifetime = (name: (table: TableName) => string): string =>
 /** Absent where the figure was not fetched, null where the network does not report it. */
 const figuresOf = (fetched: number, more: string, cells: readonly Cell[]): PostFigures => {
   const fetchedFigures = counters.flatMap((counter, bit) =>
-    Math.floor(fetched / 2 ** bit) % 2 === 1 ? [[counter, numberOf(cells[bit])] as const] : [],
+    isFetched(fetched, bit) ? [[counter, numberOf(cells[bit])] as const] : [],
   );
   return { ...Object.fromEntries(fetchedFigures), ...(JSON.parse(more) as PostFigures) };
 };

@@ -89,12 +89,12 @@ limit 1 by workspace_id, target_id, day`;
 const sumGrain = (days: Days, name: TableName, keys: readonly string[], shown: readonly string[]): string => `
 insert into ${tableOf(name, days.version)}
   (${list([...keys, ...shown.map((one) => one.split(' as ')[1] ?? one), 'targets', ...summed])},
-   observed_at, open_until, version)
+   observed_at, open_until, fetched, version)
 select ${list([...keys, ...shown])}, sum(posts), ${list(summed.map((one) => `sum(slice_${one})`))},
-  max(observed), max(open), ${days.drawn}
+  max(observed), max(open), groupBitOr(asked_for), ${days.drawn}
 from (
   select ${list(['workspace_id', 'day', 'account_id', 'client_id', 'platform'])}, targets as posts, observed_at as observed,
-    open_until as open, ${list(summed.map((one) => `${one} as slice_${one}`))}
+    open_until as open, fetched as asked_for, ${list(summed.map((one) => `${one} as slice_${one}`))}
   from ${tableOf('gain_slices', days.version)}
   where version = ${days.drawn} and (workspace_id, day) in (${pairsOf(days)})
   -- A statement that ran on after its caller gave it up has written the same rows.
@@ -108,8 +108,8 @@ group by ${list(keys)}`;
 const emptied = (days: Days, name: TableName, keys: readonly string[], shown: readonly string[]): string => {
   const table = tableOf(name, days.version);
   return `
-insert into ${table} (${list([...keys, ...shown])}, targets, observed_at, version)
-select ${list([...keys, ...shown.map((one) => `any(${one})`)])}, 0, toDateTime64(0, 3, 'UTC'), ${days.drawn}
+insert into ${table} (${list([...keys, ...shown])}, targets, observed_at, fetched, version)
+select ${list([...keys, ...shown.map((one) => `any(${one})`)])}, 0, toDateTime64(0, 3, 'UTC'), 0, ${days.drawn}
 from ${table}
 where ${within(days)} and version < ${days.drawn} and (${list(keys)}) not in (
   select ${list(keys)} from ${table} where ${within(days)} and version = ${days.drawn})

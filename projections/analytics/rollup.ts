@@ -17,8 +17,8 @@ export interface Filters {
   readonly postClientIds?: readonly string[];
 }
 
-/** Gains over some days, added up over posts. Null: no network reported the figure, or no observation was made. */
-export type Totals = Readonly<Record<CounterName, number | null>> & { readonly engagementRate: number | null };
+/** Gains over some days, added up over posts. Absent: never fetched; null: no network reported the figure. */
+export type Totals = Readonly<Partial<Record<CounterName, number | null>>> & { readonly engagementRate: number | null };
 
 /** `provisional`: the next observation of a post may still change the day. */
 export type OfDay = Totals & { readonly day: string; readonly provisional: boolean };
@@ -33,7 +33,7 @@ export interface Rollup {
   readonly asOf: string | null;
   readonly totals: Totals;
   readonly byPlatform: readonly OfPlatform[];
-  /** One entry for each day of the window; a day without observation is null in every member. */
+  /** One entry for each day of the window; a day without an observation has no counter. */
   readonly series: readonly OfDay[];
 }
 

@@ -32,6 +32,7 @@ const sumsGrain = (order: string): string =>
   `${grain(order)}, index_granularity = 512, min_bytes_for_wide_part = 1073741824`;
 
 const openUntil = `open_until DateTime64(3, 'UTC') default toDateTime64(0, 3, 'UTC')`;
+const fetchedOfSums = 'fetched Nullable(UInt32)';
 
 /** Sums of the gains of many posts on a day. Null: no network reports the figure for any of them. */
 const sums = `
@@ -43,7 +44,9 @@ const sums = `
   -- The newest snapshot in the count; it may be from the night after the day.
   observed_at DateTime64(3, 'UTC'), version UInt64,
   -- Until then an observation of one of its posts may change the day; 0: none will.
-  ${openUntil}`;
+  ${openUntil},
+  -- The bits of all observations in the count. Null: a build counted the row that kept no bits.
+  ${fetchedOfSums}`;
 
 export const tableNames = [
   'observations',
@@ -64,10 +67,13 @@ export const tableOf = (name: TableName, version: number): string => `${name}_v$
  * Columns that came after the first tables, for tables that an older build made. An older build that runs beside this
  * one inserts without them, so each has a default.
  */
-const addedColumns = (v: number): readonly string[] =>
-  (['account_days', 'client_days', 'workspace_days'] as const).map(
-    (name) => `alter table ${tableOf(name, v)} add column if not exists ${openUntil}`,
-  );
+const addedColumns = (v: number): readonly string[] => [
+  ...(['account_days', 'client_days', 'workspace_days'] as const).map(
+    (name) =>
+      `alter table ${tableOf(name, v)} add column if not exists ${openUntil}, add column if not exists ${fetchedOfSums}`,
+  ),
+  `alter table ${tableOf('gain_slices', v)} add column if not exists fetched UInt32`,
+];
 
 /** @param v version of the whole set: a rebuild makes the next one beside it */
 export const createStatements = (v: number): readonly string[] => [
@@ -114,7 +120,7 @@ export const createStatements = (v: number): readonly string[] => [
   targets UInt32,
   ${columns('Nullable(Int64)')},
   rated_interactions Nullable(Int64), rated_impressions Nullable(Int64),
-  observed_at DateTime64(3, 'UTC'), open_until DateTime64(3, 'UTC'), made Date default today()
+  observed_at DateTime64(3, 'UTC'), open_until DateTime64(3, 'UTC'), fetched UInt32, made Date default today()
 ) engine = MergeTree partition by made order by (version, workspace_id, day, account_id)
   ttl made + interval 2 day settings ttl_only_drop_parts = 1`,
   `create table if not exists ${tableOf('account_days', v)} (

@@ -15,19 +15,31 @@ export const summed = [...added.map(columnOf), 'rated_interactions', 'rated_impr
 export const rateOf = (interactions: number | null, impressions: number | null): number | null =>
   interactions === null || impressions === null || impressions <= 0 ? null : interactions / impressions;
 
-/** Null in every member without a sum, the counts of people included. */
-const unknown = Object.fromEntries(counters.map((counter) => [counter, null])) as Record<CounterName, null>;
+/** Whether the n-th counter was fetched. */
+export const isFetched = (fetched: number, bit: number): boolean => ((fetched >>> bit) & 1) === 1;
 
-/** @param cells the columns of `summed` */
-export const totalsOf = (cells: readonly Cell[]): Totals => {
-  const totals: Record<CounterName, number | null> = { ...unknown };
-  for (const [at, counter] of added.entries()) totals[counter] = numberOf(cells[at]);
+/** Where a row does not say which counters were fetched, each counts as fetched. */
+export const allFetched = 2 ** counters.length - 1;
+
+const places = counters.map((counter) => added.indexOf(counter));
+
+/**
+ * A counter without a sum is null where it was fetched, the counts of people included, and absent where it was not.
+ * @param cells the columns of `summed`
+ * @param fetched bit n: the n-th counter was fetched
+ */
+export const totalsOf = (cells: readonly Cell[], fetched: number): Totals => {
+  const totals: Partial<Record<CounterName, number | null>> = {};
+  for (const [bit, counter] of counters.entries()) {
+    const sum = numberOf(cells[places[bit] ?? -1]);
+    if (sum !== null || isFetched(fetched, bit)) totals[counter] = sum;
+  }
   const rated = cells.slice(added.length);
   return { ...totals, engagementRate: rateOf(numberOf(rated[0]), numberOf(rated[1])) };
 };
 
 /** No observation was made. */
-export const noTotals: Totals = totalsOf([]);
+export const noTotals: Totals = totalsOf([], 0);
 
 /** The latest of these instants in ISO 8601. */
 export const latestOf = (instants: readonly (string | null)[]): string | null =>

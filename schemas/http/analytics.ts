@@ -15,8 +15,7 @@ import { Maybe, PlatformInput, paging, UuidInput } from './common.ts';
 
 /**
  * Requests and answers of the analytics. In metrics, absent means "not fetched yet", null "the network does not report
- * it", 0 "the network reported 0". Totals and series are gains: null where no network reported the figure or no
- * observation was made.
+ * it", 0 "the network reported 0". Totals and series are gains: null where no network reported the figure.
  */
 
 /** The windows that a window may be compared with. */
@@ -83,24 +82,24 @@ const rateWords =
   'Interactions divided by impressions: usually 0 to 1, and more where a post has more interactions than impressions. Interactions are the sum of likes, comments, shares, saves, reposts and quotes, or `totalInteractions` where a network reports none of these.';
 
 /** A gain has no lower bound: a correction by a network may be negative. */
-const Gain = (description: string) => Nullable(Type.Integer({ description }));
-const unknown = 'Null: no network reported it, or nothing was observed.';
+const Gain = (description: string) => Type.Optional(Nullable(Type.Integer({ description })));
+const unknown = 'Null: no network reported it. Absent: not fetched yet.';
 const gains = {
   ...(Object.fromEntries(counters.map((name) => [name, Gain(`${figureWords[name]} ${unknown}`)])) as Record<
     CounterName,
     ReturnType<typeof Gain>
   >),
   reach: Gain(
-    'Always null: a person who saw two posts counts once, and no network reports how many different people saw the posts of a window. Single posts have their reach.',
+    'Never a number: a person who saw two posts counts once, and no network reports how many different people saw the posts of a window. Single posts have their reach. Null: it was fetched of posts. Absent: not fetched yet.',
   ),
   engagementRate: Nullable(
     Type.Number({
-      description: `${rateWords} Made of the gains of those posts that report both. Null: none does, or nobody saw them.`,
+      description: `${rateWords} Made of the gains of those posts that report both. Null: none does, nobody saw them, or nothing was fetched yet.`,
     }),
   ),
 };
 const gainWords =
-  'Each figure is a gain: what it grew by, added up over posts, and negative where a network corrected it downward. 0: the networks reported that nothing was gained.';
+  'Each figure is a gain: what it grew by, added up over posts, and negative where a network corrected it downward. 0: the networks reported that nothing was gained. A counter is absent where none of the posts was asked for it.';
 
 const OfDay = (description: string, example = '2026-01-31') =>
   said(LocalDate, `${description} YYYY-MM-DD, in the zone of the workspace.`, { examples: [example] });
@@ -123,7 +122,7 @@ const window = {
 };
 const days = <S extends TSchema>(items: S, description: string) =>
   Type.Array(items, {
-    description: `${description} One entry for each day of the window, oldest first; a day without an observation is null in every figure.`,
+    description: `${description} One entry for each day of the window, oldest first; a day without an observation has no counter, and its other figures are null.`,
   });
 
 const Posts = Nullable(

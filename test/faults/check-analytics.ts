@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { analyticsStore, groupOf, liveVersion } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
+import { rule } from '#projections/analytics/rules.ts';
 import { tableOf } from '#projections/analytics/tables.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { counters } from '#schemas/insights.ts';
@@ -28,10 +29,10 @@ export const analyticsAtRest = async (pool: pg.Pool): Promise<boolean> => {
   if (group === null) return true;
   const { rows } = await pool.query(
     `select exists (select from ops.analytics_marked) or exists (select from ops.analytics_late)
-         or exists (select from ops.analytics_rules where rule < 2 and version = (select live from ops.analytics_versions)) as dirty,
+         or exists (select from ops.analytics_rules where rule < $2 and version = (select live from ops.analytics_versions)) as dirty,
        coalesce((select max(position) from ops.consumer_positions where consumer_group = $1), 0)
          < coalesce((select max(position) from es.events where topic = 'metrics'), 0) as behind`,
-    [group],
+    [group, rule],
   );
   return !rows[0].dirty && !rows[0].behind;
 };

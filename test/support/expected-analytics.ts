@@ -55,9 +55,8 @@ const totalsOf = (sums: Sums = {}): Totals => {
   const { rated_interactions: interactions = null, rated_impressions: impressions = null } = sums;
   const rate = interactions === null || impressions === null || impressions <= 0 ? null : interactions / impressions;
   // People do not add up.
-  const known = Object.fromEntries(
-    counters.map((one) => [one, one === 'reach' ? null : (sums[columnOf(one)] ?? null)]),
-  );
+  const fetched = counters.filter((_one, bit) => Math.floor((sums.fetched ?? 0) / 2 ** bit) % 2 === 1);
+  const known = Object.fromEntries(fetched.map((one) => [one, one === 'reach' ? null : (sums[columnOf(one)] ?? null)]));
   return { ...known, engagementRate: rate } as Totals;
 };
 

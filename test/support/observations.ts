@@ -254,16 +254,27 @@ export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetD
       const seen = life.shown(span);
       if (seen === undefined || (looks.length === 0 && gains.every(([, gain]) => gain === null))) return [];
       const { interactions, impressions } = life.rated(span);
-      const sums = { ...Object.fromEntries(gains), rated_interactions: interactions, rated_impressions: impressions };
       const after = own
         .filter((one) => Date.parse(one.observedAt) >= span[1])
-        .filter((one) => hasPiece(life, one, span))
-        .map((one) => one.observedAt);
-      const observedAt = [...looks.map((one) => one.observedAt), ...after].sort().at(-1) ?? seen.observedAt;
+        .filter((one) => hasPiece(life, one, span));
+      const counted = [...looks, ...after];
+      const observedAt =
+        counted
+          .map((one) => one.observedAt)
+          .sort()
+          .at(-1) ?? seen.observedAt;
       const open = looks.includes(life.last) && life.last.removedAt === undefined;
+      const rated = { rated_interactions: interactions, rated_impressions: impressions };
+      const sums = { ...Object.fromEntries(gains), ...rated, fetched: fetchedIn(counted) };
       return [{ seen: { ...seen, day }, sums, observedAt, open }];
     });
   });
+
+/** Bit n: one of these observations fetched the n-th counter, under its present name. */
+const fetchedIn = (all: readonly Seen[]): number => {
+  const names = new Set(all.flatMap(({ platform, figures }) => Object.keys(presentFigures(platform, figures))));
+  return counters.reduce((bits, one, bit) => bits + (names.has(one) ? 2 ** bit : 0), 0);
+};
 
 /** Whether an observation after the day contributes to the day. */
 const hasPiece = (life: Life, seen: Seen, span: Span): boolean => {
@@ -287,14 +298,15 @@ export const sumsBy = (days: readonly TargetDay[], keyOf: (seen: Seen) => string
     grains.set(key, grain);
     grain.targets = (grain.targets ?? 0) + 1;
     for (const [name, value] of Object.entries(sums)) {
-      if (value !== null) grain[name] = (grain[name] ?? 0) + value;
+      if (name === 'fetched') grain.fetched = (grain.fetched ?? 0) | (value ?? 0);
+      else if (value !== null) grain[name] = (grain[name] ?? 0) + value;
       else grain[name] ??= null;
     }
   }
   return grains;
 };
 
-const cells = ['targets', ...counters.map(columnOf), 'rated_interactions', 'rated_impressions'];
+const cells = ['targets', ...counters.map(columnOf), 'rated_interactions', 'rated_impressions', 'fetched'];
 
 /** The present content of a grain's table, `key` → sums; empty rows are left out. */
 export const shownGrain = async (

@@ -1,4 +1,5 @@
 import { noTotals } from '#projections/analytics/totals.ts';
+import { type CounterName, counters } from '#schemas/insights.ts';
 
 /** One story in all examples: two days of a brand that posts to Instagram and x. */
 
@@ -12,10 +13,13 @@ const ids = {
 const seenAt = '2026-02-01T02:14:09.000Z';
 const window = { from: '2026-01-31', to: '2026-02-01', asOf: seenAt };
 
-const instagram = { ...noTotals, impressions: 1180, likes: 61, comments: 7, engagementRate: 0.0576 };
-const onX = { ...noTotals, impressions: 240, likes: 12, comments: 0, shares: 3, engagementRate: 0.0625 };
+/** Every counter was asked for; null: the network does not report it. */
+const asked = Object.fromEntries(counters.map((counter) => [counter, null])) as Record<CounterName, null>;
+
+const instagram = { ...asked, impressions: 1180, likes: 61, comments: 7, engagementRate: 0.0576 };
+const onX = { ...asked, impressions: 240, likes: 12, comments: 0, shares: 3, engagementRate: 0.0625 };
 const totals = {
-  ...noTotals,
+  ...asked,
   impressions: 1420,
   likes: 73,
   comments: 7,

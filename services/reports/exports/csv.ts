@@ -3,8 +3,8 @@ import type { Contents } from '../contents.ts';
 
 /**
  * One table (RFC 4180, UTF-8): the total, each network, each day, the posts with the most interactions. An empty cell:
- * the network does not have the figure, or there is no observation. A figure of the audience that was never asked for
- * has no column.
+ * the network does not report the figure, or it was not fetched. A figure of the audience that was never asked for has no
+ * column.
  */
 
 type Cell = string | number | null | undefined;

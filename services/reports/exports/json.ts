@@ -6,7 +6,8 @@ import type { Contents } from '../contents.ts';
 
 /** A report for programs: a reader may rely on the schema. */
 
-const Gain = Nullable(Type.Integer());
+/** Absent: never fetched; null: no network reported it. */
+const Gain = Type.Optional(Nullable(Type.Integer()));
 const Told = Type.Optional(Nullable(Type.Integer({ minimum: 0 })));
 const figures = {
   ...(Object.fromEntries(counters.map((one) => [one, Gain])) as Record<(typeof counters)[number], typeof Gain>),

@@ -45,7 +45,7 @@ suite('queries of the analytics', (t) => {
 
   const week = { from: '2026-05-01', to: '2026-05-07' };
 
-  t('overview: gains by day and platform of the newest version; null, 0 and missing days stay apart', async () => {
+  t('overview: gains by day and platform of the newest version; absent, null and 0 stay apart', async () => {
     const day = (date: string, platform: string, version: number, more: object) => ({
       workspace_id: workspace,
       day: date,
@@ -56,7 +56,8 @@ suite('queries of the analytics', (t) => {
       ...more,
     });
     // Separate inserts: nothing has merged them yet.
-    await write('workspace_days', day('2026-05-01', 'x', 1, { impressions: 999, likes: 999 }));
+    const all = 2 ** counters.length - 1;
+    await write('workspace_days', day('2026-05-01', 'x', 1, { impressions: 999, likes: 999, fetched: all }));
     await write(
       'workspace_days',
       day('2026-05-01', 'x', 2, {
@@ -65,18 +66,24 @@ suite('queries of the analytics', (t) => {
         saves: 0,
         rated_interactions: 5,
         rated_impressions: 100,
+        fetched: bitsOf('impressions', 'likes', 'saves', 'comments'),
       }),
-      day('2026-05-01', 'youtube', 3, { likes: 2, watch_time_minutes: 40 }),
-      day('2026-05-03', 'x', 4, { impressions: -10, likes: 1, rated_interactions: 1, rated_impressions: -10 }),
-      day('2026-04-30', 'x', 5, { impressions: 7 }),
-      day('2026-05-08', 'x', 6, { impressions: 7 }),
+      day('2026-05-01', 'youtube', 3, {
+        ...{ likes: 2, watch_time_minutes: 40 },
+        fetched: bitsOf('likes', 'watchTimeMinutes', 'subscribersLost', 'reach'),
+      }),
+      day('2026-05-03', 'x', 4, {
+        ...{ impressions: -10, likes: 1, rated_interactions: 1, rated_impressions: -10 },
+        fetched: bitsOf('impressions', 'likes'),
+      }),
+      day('2026-04-30', 'x', 5, { impressions: 7, fetched: all }),
+      day('2026-05-08', 'x', 6, { impressions: 7, fetched: all }),
       { ...day('2026-05-02', 'x', 7, { impressions: 70_000 }), workspace_id: other },
     );
     const found = await reader.overview(workspace, week, {});
     assert.equal(found.asOf, '2026-05-03T08:00:00.000Z');
     assert.deepEqual(found.totals, {
-      ...noTotals,
-      followerCount: null,
+      ...{ followerCount: null, comments: null, reach: null, subscribersLost: null },
       impressions: 90,
       likes: 8,
       saves: 0,
@@ -87,25 +94,33 @@ suite('queries of the analytics', (t) => {
       found.series.map(({ day: date, impressions, likes }) => [date, impressions, likes]),
       [
         ['2026-05-01', 100, 7],
-        ['2026-05-02', null, null],
+        ['2026-05-02', undefined, undefined],
         ['2026-05-03', -10, 1],
-        ...['2026-05-04', '2026-05-05', '2026-05-06', '2026-05-07'].map((date) => [date, null, null]),
+        ...['2026-05-04', '2026-05-05', '2026-05-06', '2026-05-07'].map((date) => [date, undefined, undefined]),
       ],
     );
+    const own = { followerCount: null, provisional: false };
+    assert.deepEqual(found.series.slice(1, 3), [
+      { day: '2026-05-02', engagementRate: null, ...own },
+      { day: '2026-05-03', impressions: -10, likes: 1, engagementRate: null, ...own },
+    ]);
     // A correction downwards makes no rate.
     assert.deepEqual([found.series[0]?.engagementRate, found.series[2]?.engagementRate], [0.05, null]);
-    assert.deepEqual(
-      found.byPlatform.map(({ platform, likes, impressions }) => [platform, likes, impressions]),
-      [
-        ['x', 6, 90],
-        ['youtube', 2, null],
-      ],
-    );
+    const youtube = { likes: 2, watchTimeMinutes: 40, subscribersLost: null, reach: null };
+    assert.deepEqual(found.byPlatform, [
+      {
+        ...{ platform: 'x', impressions: 90, likes: 6, saves: 0, comments: null },
+        ...{ engagementRate: 6 / 90, followerCount: null },
+      },
+      { platform: 'youtube', ...youtube, engagementRate: null, followerCount: null },
+    ]);
     const one = await reader.overview(workspace, week, { platforms: ['youtube'] });
-    assert.deepEqual([one.totals.likes, one.totals.impressions, one.asOf], [2, null, '2026-05-01T08:00:00.000Z']);
+    assert.deepEqual(one.totals, { ...youtube, engagementRate: null, followerCount: null });
+    assert.equal(one.asOf, '2026-05-01T08:00:00.000Z');
   });
 
   t('a window without observations and another workspace have no figures on any day', async () => {
+    assert.deepEqual(noTotals, { engagementRate: null });
     const none = { asOf: null, totals: noTotals, byPlatform: [] };
     const empty = { from: '2020-02-28', to: '2020-03-01' };
     const series = ['2020-02-28', '2020-02-29', '2020-03-01'].map((day) => ({ day, ...noTotals, provisional: false }));
@@ -176,12 +191,21 @@ suite('queries of the analytics', (t) => {
 
   t('tables of an older release get the new columns, and its rows are read', async () => {
     const mine = randomUUID();
-    await house.client.command({ query: 'alter table workspace_days_v1 drop column open_until' });
+    for (const table of ['workspace_days', 'client_days', 'account_days'])
+      await house.client.command({ query: `alter table ${table}_v1 drop column open_until, drop column fetched` });
+    await house.client.command({ query: 'alter table gain_slices_v1 drop column fetched' });
     const row = { workspace_id: mine, day: '2026-05-02', platform: 'x', targets: 1, observed_at: at('2026-05-02') };
     await write('workspace_days', { ...row, version: 1, likes: 4 });
     for (const query of createStatements(1)) await house.client.command({ query });
+    await write('workspace_days', { ...row, day: '2026-05-03', version: 2, likes: 1, fetched: bitsOf('likes') });
     const { totals, series } = await reader.overview(mine, week, {});
-    assert.deepEqual([totals.likes, series[1]?.likes, series[1]?.provisional], [4, 4, false]);
+    assert.deepEqual([totals.likes, series[1]?.likes, series[1]?.provisional], [5, 4, false]);
+    // Of its rows nobody knows what was fetched: each counter is null, as that release answered.
+    const unknown = { ...Object.fromEntries(counters.map((name) => [name, null])), engagementRate: null };
+    const own = { followerCount: null, provisional: false };
+    assert.deepEqual(totals, { ...unknown, likes: 5, followerCount: null });
+    assert.deepEqual(series[1], { day: '2026-05-02', ...unknown, likes: 4, ...own });
+    assert.deepEqual(series[2], { day: '2026-05-03', likes: 1, engagementRate: null, ...own });
   });
 
   t('a filter by client reads the client’s grain, one by account the account’s', async () => {
@@ -201,8 +225,9 @@ suite('queries of the analytics', (t) => {
     assert.equal((await reader.overview(workspace, week, filters)).totals.likes, 11);
     assert.equal((await reader.client(workspace, client, week, { socialAccountId: account })).totals.likes, 11);
     const elsewhere = { ...filters, clientId: randomUUID() };
-    assert.equal((await reader.overview(workspace, week, elsewhere)).totals.likes, null);
-    assert.equal((await reader.overview(workspace, week, { ...filters, platforms: ['facebook'] })).totals.likes, null);
+    assert.equal((await reader.overview(workspace, week, elsewhere)).totals.likes, undefined);
+    const onFacebook = { ...filters, platforms: ['facebook'] as const };
+    assert.equal((await reader.overview(workspace, week, onFacebook)).totals.likes, undefined);
     assert.equal((await reader.client(other, client, week, {})).totals.likes, 1_000);
   });
 
@@ -248,13 +273,13 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual(
       found.series.map(({ followerCount, likes }) => [followerCount, likes]),
       [
-        [100, null],
+        [100, undefined],
         [null, 11],
-        [104, null],
-        [null, null],
-        [null, null],
-        [null, null],
-        [null, null],
+        [104, undefined],
+        [null, undefined],
+        [null, undefined],
+        [null, undefined],
+        [null, undefined],
       ],
     );
     assert.deepEqual(found.audience, { profileViews: 13, videoViews: null, contentPlays: 0 });
@@ -303,17 +328,21 @@ suite('queries of the analytics', (t) => {
       networks: board?.byPlatform.map(({ platform, likes: n }) => `${platform} ${n}`),
       days: board?.series.map(({ day, likes: n }) => `${day.slice(8)} ${n}`),
     });
-    const now = { all: 48, networks: ['x 16', 'youtube 32'], days: ['07 16', '08 32', '09 null'] };
+    const now = { all: 48, networks: ['x 16', 'youtube 32'], days: ['07 16', '08 32', '09 undefined'] };
     const alone = await reader.overview(mine, window, {});
     assert.deepEqual([likesOf(alone), alone.previous], [now, null]);
     const touching = await reader.overview(mine, window, {}, { previous: { from: '2026-05-04', to: '2026-05-06' } });
     assert.deepEqual(likesOf(touching), now);
-    const before = { all: 14, networks: ['x 2', 'youtube 12'], days: ['04 6', '05 8', '06 null'] };
+    const before = { all: 14, networks: ['x 2', 'youtube 12'], days: ['04 6', '05 8', '06 undefined'] };
     assert.deepEqual([likesOf(touching.previous), touching.previous?.asOf], [before, '2026-05-05T08:00:00.000Z']);
     // A week before, weekday by weekday: the days in between are of neither.
     const apart = await reader.overview(mine, window, {}, { previous: { from: '2026-04-30', to: '2026-05-02' } });
     assert.deepEqual(likesOf(apart), now);
-    assert.deepEqual(likesOf(apart.previous), { all: 1, networks: ['x 1'], days: ['30 null', '01 1', '02 null'] });
+    assert.deepEqual(likesOf(apart.previous), {
+      all: 1,
+      networks: ['x 1'],
+      days: ['30 undefined', '01 1', '02 undefined'],
+    });
 
     assert.ok(alone.byPlatform.every((one) => !('series' in one)));
     const { byPlatform } = await reader.overview(mine, window, {}, { networks: true });
@@ -322,13 +351,13 @@ suite('queries of the analytics', (t) => {
       [
         [
           [16, true],
-          [null, true],
-          [null, true],
+          [undefined, true],
+          [undefined, true],
         ],
         [
-          [null, false],
+          [undefined, false],
           [32, false],
-          [null, false],
+          [undefined, false],
         ],
       ],
     );
@@ -360,8 +389,8 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual(
       found.byPlatform.map(({ platform, followerCount, likes }) => [platform, followerCount, likes]),
       [
-        ['threads', 0, null],
-        ['x', 102, null],
+        ['threads', 0, undefined],
+        ['x', 102, undefined],
       ],
     );
     const [threads] = found.byPlatform;
@@ -692,7 +721,7 @@ suite('queries of the analytics', (t) => {
       ],
       format: 'JSONEachRow',
     });
-    assert.equal(await likesOf(), null);
+    assert.equal(await likesOf(), undefined);
     await pool.query('update ops.analytics_versions set live = 2, newest = 2');
     await dropTables(client, 1);
     assert.deepEqual(await Promise.all([1, 2, 3, 4].map(likesOf)), [3, 3, 3, 3]);

@@ -4,14 +4,16 @@ import { Pool } from 'pg';
 import { utcZones, type Zones } from '#projections/analytics/calendar.ts';
 import { observationOf } from '#projections/analytics/encode.ts';
 import { Ingester } from '#projections/analytics/ingest.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
 import { isLost } from '#projections/analytics/lost.ts';
+import { analyticsReader } from '#projections/analytics/queries.ts';
 import { countDays } from '#projections/analytics/recount.ts';
 import { Recounter } from '#projections/analytics/recounter.ts';
-import { columnOf } from '#projections/analytics/tables.ts';
+import { markFormer } from '#projections/analytics/rules.ts';
+import { columnOf, createStatements } from '#projections/analytics/tables.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { counters } from '#schemas/insights.ts';
+import { type CounterName, counters } from '#schemas/insights.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import {
   history,
@@ -46,6 +48,7 @@ const ids = () => ({
 /** Of the workspaces that are not in UTC. */
 const zones = new Map<string, Zones>();
 const zonesOf = async (workspaceId: string): Promise<Zones> => zones.get(workspaceId) ?? utcZones;
+const bitsOf = (...names: CounterName[]): number => names.reduce((bits, name) => bits + 2 ** counters.indexOf(name), 0);
 const on = (day: string, hour = '02') => ({ day, observedAt: `${day}T${hour}:00:00.000Z` });
 
 suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
@@ -108,6 +111,19 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     });
     assert.deepEqual(await day(video, 'subscribers_gained'), { '2026-02-05': 9 });
     assert.deepEqual(await day(video, 'follows'), { '2026-02-05': null });
+    const former = { ...ids(), platform: 'x' as const };
+    await given(
+      { ...former, ...on('2026-02-01'), figures: { likes: 1, subscribersGained: null } },
+      { ...former, ...on('2026-02-05'), figures: { likes: 1, subscribersLost: 2 } },
+    );
+    // As for a post: what was fetched under the former name was fetched under the present one.
+    assert.deepEqual(await day(former, 'fetched'), {
+      '2026-02-01': bitsOf('likes', 'follows', 'subscribersGained'),
+      '2026-02-05': bitsOf('likes', 'subscribersLost'),
+    });
+    const channel = { ...ids(), platform: 'youtube' as const };
+    await given({ ...channel, ...on('2026-02-05'), figures: { subscribersGained: 2 } });
+    assert.deepEqual(await day(channel, 'fetched'), { '2026-02-05': bitsOf('subscribersGained') });
   });
 
   t('text with any special character is read back unchanged', async () => {
@@ -454,6 +470,50 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       pool.query(`update ops.analytics_highest set since = since - interval '3 minutes' where version = $1`, [version]);
     return { give, one, ofAccount, remove, lost, wait };
   };
+
+  t('a store of the former rule answers null until its days are counted again, then absent', async () => {
+    const version = 80;
+    const { give } = ownVersion(version);
+    for (const query of createStatements(version)) await clickhouse.client.command({ query });
+    for (const table of ['workspace_days', 'client_days', 'account_days', 'gain_slices'])
+      await clickhouse.client.command({ query: `alter table ${table}_v${version} drop column fetched` });
+    const post = ids();
+    await give(...(await eventsOf([{ ...post, ...on('2026-02-01'), figures: { likes: 4, saves: null } }])));
+    // That build counted the day and left no mark.
+    await pool.query('delete from ops.analytics_marked where version = $1', [version]);
+    await pool.query('insert into ops.analytics_rules (version, rule) values ($1, 3)', [version]);
+    const { workspaceId, clientId, accountId, platform } = post;
+    const counted = {
+      ...{ workspace_id: workspaceId, client_id: clientId, account_id: accountId, platform, targets: 1, version: 1 },
+      ...{ day: '2026-02-01', likes: 4, observed_at: '2026-02-01 02:00:00.000' },
+    };
+    for (const table of ['workspace_days', 'client_days', 'account_days'])
+      await clickhouse.client.insert({ table: `${table}_v${version}`, values: [counted], format: 'JSONEachRow' });
+
+    await ensureTables(clickhouse.client, version, pool);
+    const reader = analyticsReader({ client: clickhouse.client, version: async () => version });
+    const window = { from: '2026-02-01', to: '2026-02-01' };
+    const read = async () =>
+      Promise.all([
+        reader.overview(workspaceId, window, {}),
+        reader.client(workspaceId, clientId, window, {}),
+        reader.account(workspaceId, accountId, window),
+      ]);
+    const figures = async () => (await read()).flatMap(({ totals, series: [day] }) => [totals, day]);
+    const own = { engagementRate: null, followerCount: null };
+    const answers = (one: object) => [one, { day: '2026-02-01', provisional: false, ...one }];
+    const nulls = Object.fromEntries(counters.map((name) => [name, null]));
+    const before = answers({ ...nulls, likes: 4, ...own });
+    assert.deepEqual(await figures(), [...before, ...before, ...before]);
+
+    const recounts = new Recounter(clickhouse.client, pool, version, zonesOf);
+    assert.equal(await recounts.all(), 0, 'nothing but the rule has it counted');
+    assert.equal(await markFormer(pool, version), 1);
+    assert.equal(await recounts.all(), 1);
+    const after = answers({ likes: 4, saves: null, ...own });
+    assert.deepEqual(await figures(), [...after, ...after, ...after]);
+    assert.equal(await markFormer(pool, version), 0);
+  });
 
   t('tables that lost rows are detected, also when new rows arrived before the check', async () => {
     const { give, one, ofAccount, remove, lost, wait } = ownVersion(70);

@@ -3,9 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
-import { noTotals } from '#projections/analytics/totals.ts';
 import type { Platform } from '#schemas/common.ts';
-import { counters } from '#schemas/insights.ts';
+import { type CounterName, counters } from '#schemas/insights.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { type Composer, composer, refused } from '#test/support/composing.ts';
@@ -98,9 +97,14 @@ suite('analytics over HTTP', (t) => {
   t('the overview, a client and an account: each of its own grain, other tenants see none of it', async () => {
     const seen = { day: '2026-05-02', observed_at: '2026-05-02 03:00:00.500', version: 1, targets: 1 };
     const row = { workspace_id: workspaceId, client_id: acme.clientId, platform: 'x', ...seen };
-    await write('workspace_days', { ...row, likes: 30, rated_interactions: 30, rated_impressions: 600 });
-    await write('client_days', { ...row, likes: 20, saves: 0 });
-    await write('account_days', { ...row, account_id: acme.accounts.x, likes: 10, shares: -1 });
+    const bitsOf = (...names: CounterName[]) => ({
+      fetched: names.reduce((bits, name) => bits + 2 ** counters.indexOf(name), 0),
+    });
+    const rated = { rated_interactions: 30, rated_impressions: 600 };
+    await write('workspace_days', { ...row, likes: 30, ...rated, ...bitsOf('likes', 'reach') });
+    await write('client_days', { ...row, likes: 20, saves: 0, ...bitsOf('likes', 'saves', 'linkClicks') });
+    const ofAccount = { ...row, account_id: acme.accounts.x };
+    await write('account_days', { ...ofAccount, likes: 10, shares: -1, ...bitsOf('likes', 'shares', 'saves') });
     await write('account_figures_days', {
       ...{ ...row, account_id: acme.accounts.x, follower_count: 77 },
       demographics: '{"city":{"Bonn":3}}',
@@ -112,30 +116,34 @@ suite('analytics over HTTP', (t) => {
     const overview = await caller.get(`/analytics/overview?${window}`);
     assert.equal(overview.status, 200, overview.text);
     const { series, ...rest } = overview.data;
-    const totals = { ...noTotals, likes: 30, engagementRate: 0.05, followerCount: 77, posts: 0 };
+    // What was asked for and not reported is null; what was never asked for is not there.
+    const totals = { likes: 30, reach: null, engagementRate: 0.05, followerCount: 77, posts: 0 };
     assert.deepEqual(rest, {
       object: 'workspace_analytics',
       ...{ from: '2026-05-01', to: '2026-05-07', asOf, staleAccounts: 1, totals },
       byPlatform: [{ platform: 'x', ...totals }],
     });
     assert.deepEqual(
-      (series as { day: string; likes: number | null }[]).map(({ day, likes }) => [day.slice(8), likes]),
+      (series as { day: string; likes?: number | null }[]).map(({ day, likes }) => [day.slice(8), likes]),
       [
         ...[
-          ['01', null],
+          ['01', undefined],
           ['02', 30],
         ],
-        ...['03', '04', '05', '06', '07'].map((day) => [day, null]),
+        ...['03', '04', '05', '06', '07'].map((day) => [day, undefined]),
       ],
     );
+    const [first] = series as object[];
+    assert.deepEqual(first, { day: '2026-05-01', provisional: false, engagementRate: null, followerCount: null });
     const client = await caller.get(`/analytics/clients/${acme.clientId}?${window}`);
     assert.deepEqual(
       [client.data.object, client.data.clientId, client.data.asOf],
       ['client_analytics', acme.clientId, asOf],
     );
-    assert.deepEqual(client.data.totals, { ...noTotals, likes: 20, saves: 0, followerCount: 77, posts: 0 });
+    const ofRate = { engagementRate: null, followerCount: 77 };
+    assert.deepEqual(client.data.totals, { likes: 20, saves: 0, linkClicks: null, ...ofRate, posts: 0 });
     const account = await caller.get(`/analytics/accounts/${acme.accounts.x}?${window}`);
-    assert.deepEqual(account.data.totals, { ...noTotals, likes: 10, shares: -1, followerCount: 77 });
+    assert.deepEqual(account.data.totals, { likes: 10, shares: -1, saves: null, ...ofRate });
     assert.deepEqual(account.data.audience, { profileViews: null, videoViews: 0 });
     assert.deepEqual(account.data.demographics, { city: { Bonn: 3 } });
     assert.deepEqual([account.data.socialAccountId, account.data.platform], [acme.accounts.x, 'x']);
@@ -145,25 +153,25 @@ suite('analytics over HTTP', (t) => {
     const likes = async (path: string, by = caller) => {
       const answer = await by.get(path);
       assert.equal(answer.status, 200, answer.text);
-      return (answer.data.totals as { likes: number | null }).likes;
+      return (answer.data.totals as { likes?: number | null }).likes;
     };
     for (const [filter, wanted] of [
       [`clientId=${acme.clientId}`, 20],
       [`clientId=${acme.clientId}&socialAccountId=${acme.accounts.x}`, 10],
       [`socialAccountId=${acme.accounts.x}`, 10],
-      [`socialAccountId=${acme.accounts.x}&platform=instagram`, null],
+      [`socialAccountId=${acme.accounts.x}&platform=instagram`, undefined],
       ['platform=x,facebook', 30],
       ['platform=twitter', 30],
-      ['platform=facebook', null],
-      [`clientId=${randomUUID()}`, null],
+      ['platform=facebook', undefined],
+      [`clientId=${randomUUID()}`, undefined],
     ] as const) {
       assert.equal(await likes(`/analytics/overview?${window}&${filter}`), wanted, filter);
     }
-    assert.equal(await likes(`/analytics/clients/${acme.clientId}?${window}&clientId=${randomUUID()}`), null);
-    assert.equal(await likes(`/analytics/accounts/${acme.accounts.x}?${window}&platform=tiktok`), null);
+    assert.equal(await likes(`/analytics/clients/${acme.clientId}?${window}&clientId=${randomUUID()}`), undefined);
+    assert.equal(await likes(`/analytics/accounts/${acme.accounts.x}?${window}&platform=tiktok`), undefined);
     for (const filter of ['', `&clientId=${acme.clientId}`, `&socialAccountId=${acme.accounts.x}`]) {
-      assert.equal(await likes(`/analytics/overview?${window}${filter}`, other), null);
-      assert.equal(await likes(`/analytics/overview?${window}${filter}`, world.owner), null);
+      assert.equal(await likes(`/analytics/overview?${window}${filter}`, other), undefined);
+      assert.equal(await likes(`/analytics/overview?${window}${filter}`, world.owner), undefined);
     }
     for (const by of [other, world.owner]) {
       for (const path of [`clients/${acme.clientId}`, `accounts/${acme.accounts.x}`]) {

@@ -20,6 +20,11 @@ const gains = (figures: Partial<Record<CounterName, number>>, engagementRate: nu
   ...(Object.fromEntries(counters.map((one) => [one, figures[one] ?? null])) as Record<CounterName, number | null>),
   engagementRate,
 });
+/** Of the other counters none was fetched. */
+const fetched = (figures: Partial<Record<CounterName, number>>, engagementRate: number | null = null): Totals => ({
+  ...figures,
+  engagementRate,
+});
 const days = (count: number) =>
   Array.from({ length: count }, (_, at) => new Date(Date.UTC(2026, 1, 1 + at)).toISOString().slice(0, 10));
 
@@ -185,6 +190,36 @@ suite('report as JSON', (t) => {
       deepEqual(json, { object: 'report_export', version: 1, ...JSON.parse(JSON.stringify(one)) });
     }
     ok(!('demographics' in (JSON.parse(jsonOf(contents)) as object)));
+  });
+});
+
+const [, , , , unmeasured] = contents.series;
+/** `contents` with absent counters in the place of its nulls. */
+const unfetched: Contents = {
+  ...contents,
+  totals: fetched({ impressions: 12_345, likes: 0, comments: -3, totalInteractions: 600 }, 0.0486),
+  byPlatform: [
+    { platform: 'instagram', ...fetched({ impressions: 12_000, likes: 0 }, 0.05) },
+    { platform: 'x', ...fetched({ impressions: 345 }) },
+  ],
+  series: contents.series.map(({ day, provisional, impressions, likes, comments, engagementRate }) => ({
+    ...{ day, provisional },
+    ...(day === unmeasured?.day
+      ? fetched({})
+      : fetched({ impressions: impressions ?? 0, likes: likes ?? 0, comments: comments ?? 0 }, engagementRate)),
+  })),
+};
+
+suite('counters that were never fetched', (t) => {
+  t('are absent in JSON, empty in CSV and a dash in PDF, and never 0', async () => {
+    const json = JSON.parse(jsonOf(unfetched)) as ReportJson;
+    deepEqual([issuesOf(ReportJson, json), json.totals, json.series], [[], unfetched.totals, unfetched.series]);
+    ok(!('saves' in json.totals) && !('likes' in (json.series[4] ?? {})));
+    equal(csvOf(unfetched), csvOf(contents));
+    const textOf = async (one: Contents) =>
+      (await readPdf(await pdfOf(one, { compress: false }))).pages.map(({ text }) => text);
+    deepEqual(await textOf(unfetched), await textOf(contents));
+    ok((await textOf(unfetched)).flat().includes('–'));
   });
 });
 

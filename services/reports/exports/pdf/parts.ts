@@ -154,7 +154,7 @@ export const tables = (sheet: Sheet, contents: Contents): void => {
   };
   table('By network', 'Network', byPlatform, ({ platform }) => rulesOf(platform).name);
   table('By day', 'Day', series, ({ day, provisional }) => (provisional ? `${day} *` : day));
-  if (known.length > 0) sheet.note(`${unknown}: the network does not report it, or it was not measured on that day.`);
+  if (known.length > 0) sheet.note(`${unknown}: the network does not report it, or was not asked for it.`);
   if (known.length > 0 && series.some(({ provisional }) => provisional))
     sheet.note('*: provisional; a later measurement of a post may still change the day, and so the totals.');
   if (demographics === null || demographics === undefined) return;
