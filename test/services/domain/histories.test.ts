@@ -11,7 +11,7 @@ import { checkCounts, checkQuiet, checkReplay, checkWholes } from './histories/c
 import { accounts, finish, moves, play } from './histories/moves.ts';
 import { World } from './histories/world.ts';
 
-const numRuns = Number(process.env.HISTORIES ?? 1_000);
+const numRuns = Number(process.env.HISTORIES ?? 800);
 const { seed } = seeded('histories');
 
 suite('histories of a post and its targets', (t) => {

@@ -9,6 +9,8 @@ type Composed = Parameters<World['compose']>[0];
 export type Move =
   | { readonly move: 'wait'; readonly minutes: number }
   | { readonly move: 'wait for'; readonly index: number }
+  /** The due time is near: too late for the network's own scheduler. */
+  | { readonly move: 'draw near'; readonly index: number }
   /** Nobody works the target off until it is overdue. */
   | { readonly move: 'neglect'; readonly index: number }
   /** What a worker does next with the target; 0: what it does when all goes well. */
@@ -70,6 +72,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [3, sent(['cancel'])],
   [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
   [24, fc.record({ move: always('wait for'), index })],
+  [12, fc.record({ move: always('draw near'), index })],
   [10, fc.record({ move: always('neglect'), index })],
   [12, fc.record({ move: always('hold'), index })],
   [2, composed('draft', 'replace', 'lapse')],
@@ -125,6 +128,9 @@ export const play = (world: World, one: Move): void => {
       break;
     case 'wait for':
       world.waitFor(at);
+      break;
+    case 'draw near':
+      if (state.status !== 'none') world.now = Math.max(world.now, Date.parse(state.common.dueAt) - 5 * minuteMs);
       break;
     case 'neglect':
       world.waitFor(at);
