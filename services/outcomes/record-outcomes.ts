@@ -29,7 +29,7 @@ export const outcomeTypes: readonly TargetEvent['type'][] = [
   'TargetRequeued',
 ];
 
-const outcomeOf = (event: DecodedEvent): Outcome | null => {
+export const outcomeOf = (event: DecodedEvent): Outcome | null => {
   const { type, data } = { type: event.type, data: event.data } as unknown as TargetEvent;
   const about = { targetId: event.stream.slice('target-'.length), targetRevision: event.revision };
   const settled = (outcome: 'published' | 'failed' | 'canceled', publishedAt: string | null): Outcome => ({

@@ -1,0 +1,49 @@
+/**
+ * Any history of a post and its targets, over the real deciders: callers, workers, the fan-out and the outcomes act in
+ * any order, late and twice, and die in between. `HISTORIES=<n>` sets the number of histories.
+ */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+import { postArrows, targetArrows } from './histories/arrows.ts';
+import { checkCounts, checkQuiet, checkReplay, checkWholes } from './histories/checks.ts';
+import { accounts, finish, moves, play } from './histories/moves.ts';
+import { World } from './histories/world.ts';
+
+const numRuns = Number(process.env.HISTORIES ?? 800);
+const { seed } = seeded('histories');
+
+suite('histories of a post and its targets', (t) => {
+  t(
+    'only the drawn arrows, counts that add up, one word for the whole, and the same state after a replay',
+    async () => {
+      const walked = new Set<string>();
+      await fc.assert(
+        fc.asyncProperty(accounts, moves, async (to, all) => {
+          const world = new World(to, walked);
+          for (const one of all) {
+            play(world, one);
+            checkCounts(world);
+          }
+          world.fanOut();
+          world.recordOutcomes();
+          checkQuiet(world);
+          finish(world);
+          checkQuiet(world);
+          checkWholes(world);
+          await checkReplay(world);
+        }),
+        { seed, numRuns },
+      );
+      const drawn = Object.entries({ ...targetArrows, ...postArrows }).flatMap(([type, arrows]) =>
+        arrows.map((arrow) => `${type}: ${arrow}`),
+      );
+      assert.deepEqual(
+        drawn.filter((arrow) => !walked.has(arrow)),
+        [],
+        'no history took these arrows',
+      );
+    },
+  );
+});

@@ -1,0 +1,84 @@
+import type { PostEvent } from '#schemas/post.ts';
+import type { TargetEvent, TargetStatus } from '#schemas/target.ts';
+
+/** The state machines as they are drawn, by event. Whatever a decider accepts must be one of these arrows. */
+
+type TargetPlace = 'none' | TargetStatus;
+type TargetArrow = `${TargetPlace} → ${TargetPlace}`;
+
+const stays = (...places: readonly TargetStatus[]): readonly TargetArrow[] =>
+  places.map((place): TargetArrow => `${place} → ${place}`);
+
+export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetArrow[]>> = {
+  TargetScheduled: ['none → pending'],
+  TargetHeld: ['pending → awaiting_approval'],
+  TargetReleased: ['awaiting_approval → pending'],
+  TargetRescheduled: [
+    ...stays('pending', 'awaiting_approval'),
+    ...(['rate_limited → pending', 'handed_to_platform → pending'] as const),
+  ],
+  TargetRevised: stays('pending', 'awaiting_approval', 'failed'),
+  TargetCanceled: [
+    ...(['pending → canceled', 'awaiting_approval → canceled', 'rate_limited → canceled'] as const),
+    'handed_to_platform → canceled',
+  ],
+  TargetPublishStarted: ['pending → publishing'],
+  TargetPublishCheckpointed: stays('publishing'),
+  TargetPublishTakenOver: stays('publishing'),
+  TargetSegmentPublished: stays('publishing', 'outcome_unknown'),
+  TargetHandedToPlatform: ['publishing → handed_to_platform', 'outcome_unknown → handed_to_platform'],
+  TargetUndoRequested: stays('handed_to_platform'),
+  TargetUndoFailed: stays('handed_to_platform'),
+  TargetScheduleModeChanged: stays('pending', 'awaiting_approval'),
+  TargetPublished: ['publishing → published'],
+  // A target is refused at its claim without an attempt.
+  TargetFailed: ['publishing → failed', 'pending → failed'],
+  TargetRateLimited: ['publishing → rate_limited'],
+  TargetPublishDeferred: ['publishing → pending'],
+  TargetOutcomeUnknown: ['publishing → outcome_unknown', 'handed_to_platform → outcome_unknown'],
+  TargetAbsenceObserved: stays('outcome_unknown'),
+  TargetOutcomeSettled: [
+    ...(['outcome_unknown → published', 'outcome_unknown → failed', 'outcome_unknown → pending'] as const),
+    ...(['handed_to_platform → published', 'handed_to_platform → failed'] as const),
+  ],
+  TargetOverdue: stays('pending', 'publishing', 'rate_limited', 'handed_to_platform'),
+  // From an unknown outcome: the segment is found, and the next one of the thread is due.
+  TargetRequeued: ['failed → pending', 'rate_limited → pending', 'outcome_unknown → pending'],
+  TargetFirstCommentScheduled: stays('published'),
+  TargetFirstCommentStarted: stays('published'),
+  TargetFirstCommentPosted: stays('published'),
+  TargetFirstCommentFailed: stays('published'),
+  TargetRemovedOnPlatform: stays('published'),
+};
+
+type PostPlace = 'none' | 'draft' | 'live' | 'discarded';
+type PostArrow = `${PostPlace} → ${PostPlace}`;
+const live: readonly PostArrow[] = ['live → live'];
+
+export const postArrows: Readonly<Record<PostEvent['type'], readonly PostArrow[]>> = {
+  PostDrafted: ['none → draft'],
+  DraftReplaced: ['draft → draft'],
+  PostDiscarded: ['draft → discarded'],
+  PostScheduled: ['none → live', 'draft → live'],
+  PostTargetsChanged: live,
+  PostRevised: live,
+  PostTargetsSkipped: live,
+  PostTargetSettled: live,
+  PostTargetReopened: live,
+  PostExternalRefClaimLapsed: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],
+  PostPublished: live,
+  PostPartiallyPublished: live,
+  PostFailed: live,
+  PostCanceled: live,
+};
+
+/** The status of a post that follows from its targets; whether one is on its way is shown beside it. */
+export const wholeOf = (targets: readonly TargetPlace[]): string => {
+  const count = (...places: readonly TargetPlace[]): number => targets.filter((one) => places.includes(one)).length;
+  const out = count('published');
+  const failed = count('failed');
+  if (count('published', 'failed', 'canceled') < targets.length) return out + failed > 0 ? 'publishing' : 'scheduled';
+  if (out + failed === 0) return 'canceled';
+  if (out === 0) return 'failed';
+  return failed === 0 ? 'published' : 'partially_published';
+};

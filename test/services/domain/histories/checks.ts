@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { type LivePost, statusOf } from '#domain/post.ts';
+import type { ScheduledTarget } from '#domain/target.ts';
+import { type PostRow, withTargets } from '#projections/posts.ts';
+import type { TargetRow } from '#projections/targets.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
+import { MemoryDataKeys } from '#test/support/domain.ts';
+import { wholeOf } from './arrows.ts';
+import type { World } from './world.ts';
+
+/** What holds after every step of a history, and at its end. */
+
+const rowsOf = (world: World): readonly TargetRow[] =>
+  world.targets.flatMap(({ row }) => (row === null ? [] : [row as TargetRow]));
+
+/** The rows that callers see say what the deciders know, and the counts add up. */
+export const checkCounts = (world: World): void => {
+  for (const { state, row } of world.targets) {
+    if (state.status === 'none') continue;
+    const { status, due_at, schedule_mode, attempts, overdue, applied_revision } = row as TargetRow;
+    const { common } = state;
+    assert.deepEqual(
+      [status, due_at, schedule_mode, attempts, overdue, applied_revision],
+      [...[state.status, common.dueAt, common.scheduleMode, common.attempts, common.overdue], common.appliedRevision],
+    );
+  }
+  const live = world.post.state;
+  if (live.status !== 'live') {
+    assert.equal(rowsOf(world).length, 0, 'a post that is not scheduled has targets');
+    return;
+  }
+  const { counts, publishing_count } = withTargets(world.post.row as PostRow, rowsOf(world));
+  const { total, ...byStatus } = counts as Readonly<Record<string, number>>;
+  const states = world.targets.map(({ state }) => state).filter(({ status }) => status !== 'none');
+  assert.equal(total, states.length);
+  assert.equal(
+    Object.values(byStatus).reduce((sum, one) => sum + one, 0),
+    total,
+    'the counts do not add up',
+  );
+  for (const [status, count] of Object.entries(byStatus)) {
+    assert.equal(count, states.filter((one) => one.status === status).length, status);
+  }
+  assert.equal(publishing_count, byStatus.publishing ?? 0);
+  assert.equal(Object.keys(live.targets).length, live.plan.targets.length);
+};
+
+/** Partial and canceled are facts that a post states once in its life; two wholes in a row differ. */
+export const checkWholes = ({ post: { events } }: World): void => {
+  const times = (type: string): number => events.filter((one) => one.type === type).length;
+  assert.ok(times('PostPartiallyPublished') <= 1, 'partially published twice');
+  assert.ok(times('PostCanceled') <= 1, 'canceled twice');
+  for (const [at, { type }] of events.entries()) {
+    if (!/^Post(Published|PartiallyPublished|Failed|Canceled)$/.test(type)) continue;
+    assert.equal(events[at - 1]?.type, 'PostTargetSettled', `${type} without a settlement`);
+  }
+};
+
+/** Once the fan-out has run and every outcome is recorded, nothing is left open that no process comes back to. */
+export const checkQuiet = (world: World): void => {
+  const { state, row, events } = world.post;
+  if (state.status !== 'live') return;
+  const states = world.targets.map((one) => one.state as ScheduledTarget);
+  const whole = wholeOf(states.map(({ status }) => status));
+  assert.equal(statusOf(state), whole, `targets are ${states.map(({ status }) => status)}`);
+  assert.equal(withTargets(row as PostRow, rowsOf(world)).fan_out_behind, false, 'the fan-out is behind');
+  for (const intent of state.intents) {
+    for (const targetId of intent.targetIds) {
+      const one = states.find(({ common }) => common.targetId === targetId);
+      const isDone = intent.skipped.includes(targetId) || (one?.common.appliedRevision ?? 0) >= intent.revision;
+      assert.ok(isDone, `${intent.kind} of ${targetId} is neither carried out nor skipped`);
+    }
+  }
+  const said = events.findLast(({ type }) => type === 'PostPublished' || type === 'PostFailed')?.type;
+  if (whole === 'published') assert.equal(said, 'PostPublished');
+  if (whole === 'failed') assert.equal(said, 'PostFailed');
+  if (whole === 'canceled') assert.equal((state as LivePost).saidCanceled, true);
+  if (whole === 'partially_published') assert.equal((state as LivePost).saidPartial, true);
+};
+
+const codec = new EventCodec(new MemoryDataKeys());
+
+/** Every event fits its schema, and the stored bytes give the state that was kept event by event. */
+export const checkReplay = async ({ post, targets }: World): Promise<void> => {
+  for (const stream of [post, ...targets]) {
+    const read = await Promise.all(
+      stream.events.map(async (event) => {
+        const bytes = await codec.encode(stream.name, event, event.metadata);
+        return codec.decode({ ...event, ...bytes, revision: BigInt(event.revision) });
+      }),
+    );
+    const decider = stream.decider as Parameters<typeof foldEvents>[0];
+    assert.deepEqual(foldEvents(decider, stream.events), stream.state);
+    assert.deepEqual(foldEvents(decider, read), stream.state);
+  }
+};

@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import { overdueAfterMs, type ScheduledTarget } from '#domain/target.ts';
+import { type CommandName, commandNames, isSent, minuteMs, workOn } from './commands.ts';
+import type { Account, World } from './world.ts';
+
+/** What may happen next to a post, and the course of it that ends well. */
+
+type Composed = Parameters<World['compose']>[0];
+export type Move =
+  | { readonly move: 'wait'; readonly minutes: number }
+  | { readonly move: 'wait for'; readonly index: number }
+  /** The due time is near: too late for the network's own scheduler. */
+  | { readonly move: 'draw near'; readonly index: number }
+  /** Nobody works the target off until it is overdue. */
+  | { readonly move: 'neglect'; readonly index: number }
+  /** What a worker does next with the target; 0: what it does when all goes well. */
+  | { readonly move: 'work'; readonly index: number; readonly choice: number }
+  | {
+      readonly move: 'send';
+      readonly index: number;
+      readonly name: CommandName;
+      readonly behind: number;
+      readonly aheadMinutes: number;
+    }
+  | { readonly move: 'hold'; readonly index: number }
+  | { readonly move: 'compose'; readonly command: Composed }
+  | {
+      readonly move: 'cancel';
+      readonly indexes: readonly number[];
+      readonly reason: 'client_archived' | 'account_disconnected';
+    }
+  | { readonly move: 'accept revise'; readonly isTimed: boolean }
+  | { readonly move: 'append revise' }
+  | { readonly move: 'fan out'; readonly steps: number }
+  | { readonly move: 'record'; readonly count: number; readonly again: number };
+
+/** The networks' own schedulers have the most ways to go. */
+const choices: readonly Pick<Account, 'platform' | 'isNative' | 'segments'>[] = [
+  { platform: 'instagram', isNative: false, segments: null },
+  { platform: 'facebook', isNative: true, segments: null },
+  { platform: 'youtube', isNative: true, segments: null },
+  { platform: 'x', isNative: false, segments: 2 },
+  { platform: 'threads', isNative: false, segments: 3 },
+];
+const account: fc.Arbitrary<Account> = fc
+  .tuple(
+    fc.constantFrom(...choices, ...choices.filter(({ isNative }) => isNative)),
+    fc.boolean(),
+    fc.constantFrom(0, 12, 30, 90, 1_500),
+  )
+  .map(([choice, wantsComment, dueIn]) => ({
+    ...choice,
+    wantsComment,
+    dueIn: choice.isNative ? 60 + 10 * dueIn : dueIn,
+  }));
+export const accounts = fc.array(account, { minLength: 1, maxLength: 4 });
+
+const index = fc.nat(11);
+const aheadMinutes = fc.constantFrom(1, 20, 90, 3_000);
+const always = <const T>(value: T) => fc.constant(value);
+const composed = (...commands: readonly Composed[]) =>
+  fc.record({ move: always('compose'), command: fc.constantFrom(...commands) });
+const sent = (names: readonly CommandName[], behind = fc.constantFrom(0, 0, 0, -1, 1)) =>
+  fc.record({ move: always('send'), index, name: fc.constantFrom(...names), behind, aheadMinutes });
+
+/** By how often one of them comes. */
+const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
+  [100, fc.record({ move: always('work'), index, choice: always(0) })],
+  [90, fc.record({ move: always('work'), index, choice: fc.constantFrom(0, 1, 2, 3, 4, 5, 6) })],
+  [50, sent(commandNames)],
+  [40, sent(['reschedule', 'retry'])],
+  [3, sent(['cancel'])],
+  [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
+  [24, fc.record({ move: always('wait for'), index })],
+  [12, fc.record({ move: always('draw near'), index })],
+  [10, fc.record({ move: always('neglect'), index })],
+  [12, fc.record({ move: always('hold'), index })],
+  [2, composed('draft', 'replace', 'lapse')],
+  [2, composed('schedule', 'delete')],
+  [
+    3,
+    fc.record({
+      ...{ move: always('cancel'), indexes: fc.uniqueArray(fc.nat(3), { maxLength: 4 }) },
+      reason: fc.constantFrom('client_archived', 'account_disconnected'),
+    }),
+  ],
+  [12, fc.record({ move: always('accept revise'), isTimed: fc.boolean() })],
+  [14, always({ move: 'append revise' })],
+  [30, fc.record({ move: always('fan out'), steps: fc.constantFrom(0, 1, 2, 3, 99) })],
+  [30, fc.record({ move: always('record'), count: fc.nat(6), again: fc.nat(4) })],
+];
+const move = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+
+const compose = (command: Composed): Move => ({ move: 'compose', command });
+const scheduled: readonly Move[] = [compose('schedule'), { move: 'fan out', steps: 99 }];
+const begin = fc.oneof(
+  { weight: 6, arbitrary: fc.constant(scheduled) },
+  fc.constantFrom<readonly Move[]>(
+    [compose('schedule')],
+    [compose('draft'), compose('replace'), ...scheduled],
+    [compose('lapse'), compose('draft'), compose('lapse'), compose('delete'), compose('lapse')],
+    [compose('draft')],
+    [],
+  ),
+);
+export const moves: fc.Arbitrary<readonly Move[]> = fc
+  .tuple(begin, fc.array(move, { minLength: 20, maxLength: 140, size: 'max' }))
+  .map(([first, rest]) => [...first, ...rest]);
+
+/** Tells the target the command, if anybody sends it now. */
+const tell = (
+  world: World,
+  at: number,
+  name: CommandName,
+  more: { behind?: number; aheadMinutes?: number } = {},
+): void => {
+  const state = world.targets[at]?.state;
+  if (state === undefined || state.status === 'none') return;
+  if (isSent(name, state, world.sender(at))) world.tell(at, name, more);
+};
+
+export const play = (world: World, one: Move): void => {
+  const at = 'index' in one ? one.index % world.targets.length : 0;
+  const state = world.targets[at]?.state ?? { status: 'none' };
+  switch (one.move) {
+    case 'wait':
+      world.now += one.minutes * minuteMs;
+      break;
+    case 'wait for':
+      world.waitFor(at);
+      break;
+    case 'draw near':
+      if (state.status !== 'none') world.now = Math.max(world.now, Date.parse(state.common.dueAt) - 5 * minuteMs);
+      break;
+    case 'neglect':
+      world.waitFor(at);
+      world.now += overdueAfterMs;
+      tell(world, at, 'overdue');
+      break;
+    case 'work': {
+      if (one.choice === 0 && state.status !== 'handed_to_platform') world.waitFor(at);
+      const name = workOn(state, world.now)[one.choice];
+      if (name !== undefined) tell(world, at, name);
+      break;
+    }
+    case 'send':
+      // A revise of one target follows from a revise of its post.
+      if (one.name !== 'revise') tell(world, at, one.name, one);
+      break;
+    case 'hold':
+      world.hold(at);
+      break;
+    case 'compose':
+      world.compose(one.command);
+      break;
+    case 'cancel':
+      world.cancel(one.indexes, one.reason);
+      break;
+    case 'accept revise':
+      world.acceptRevise(one.isTimed);
+      break;
+    case 'append revise':
+      world.appendRevise();
+      break;
+    case 'fan out':
+      world.fanOut(one.steps);
+      break;
+    case 'record':
+      world.recordOutcomes(one.count, one.again);
+  }
+};
+
+const isOver = (state: World['targets'][number]['state']): boolean =>
+  state.status === 'none' ||
+  state.status === 'failed' ||
+  state.status === 'canceled' ||
+  (state.status === 'published' && state.firstComment === null);
+
+/** Rounds in which any target comes to its end when all goes well: some for each segment of a thread. */
+const maxRounds = 40;
+
+/** From now on all goes well. */
+export const finish = (world: World): void => {
+  world.fanOut();
+  for (let round = 0; round < maxRounds; round += 1) {
+    const open = [...world.targets.keys()].filter((n) => !isOver(world.targets[n]?.state as ScheduledTarget));
+    if (open.length === 0) break;
+    for (const n of open) {
+      world.waitFor(n);
+      const state = world.targets[n]?.state;
+      if (state?.status === 'awaiting_approval') world.hold(n);
+      if (state?.status === 'published') world.now += minuteMs;
+      for (const name of workOn(state ?? { status: 'none' }, world.now).slice(0, state?.status === 'pending' ? 2 : 1)) {
+        if (world.targets[n]?.state.status === state?.status) world.tell(n, name);
+      }
+    }
+    world.recordOutcomes();
+  }
+  world.fanOut();
+  world.recordOutcomes();
+};

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { Rejection } from '#domain/decider.ts';
+import { scheduleModeOf } from '#domain/native-window.ts';
+import { type Intent, type LivePost, type PostCommand, type PostState, post } from '#domain/post.ts';
+import {
+  attemptAt,
+  openStatuses,
+  revisableStatuses,
+  type ScheduledTarget,
+  skipReasonOf,
+  type TargetCommand,
+  type TargetState,
+  TooLate,
+  target,
+} from '#domain/target.ts';
+import type { Model } from '#projections/model.ts';
+import { posts } from '#projections/posts.ts';
+import { postTargets } from '#projections/targets.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { PostBody, PostEvent } from '#schemas/post.ts';
+import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
+import { outcomeOf } from '#services/outcomes/record-outcomes.ts';
+import { planned, postBody } from '#test/support/samples.ts';
+import { postArrows, targetArrows } from './arrows.ts';
+import { type CommandName, instantOf, makers, minuteMs, type Sender } from './commands.ts';
+import { Stream, uuid } from './stream.ts';
+
+/**
+ * One post with its targets, and what the processes do with them between the streams: the fan-out carries the plan and
+ * the intents out, the outcomes of targets are recorded in the post, late and more than once. Each may die in between.
+ */
+
+export interface Account {
+  readonly platform: Platform;
+  readonly isNative: boolean;
+  readonly segments: number | null;
+  readonly wantsComment: boolean;
+  /** Minutes from the plan to its due time. */
+  readonly dueIn: number;
+}
+
+type OwnOf<M> = M extends Model<infer Own> ? Own : never;
+type TargetStream = Stream<TargetState, TargetCommand, TargetEvent, OwnOf<typeof postTargets>>;
+type PostStream = Stream<PostState, PostCommand, PostEvent, OwnOf<typeof posts>>;
+type Plan = readonly PlannedTarget[];
+
+const clientId = uuid(1, 1);
+const createdBy = { type: 'member', id: 'm1' };
+const wholeFacts: readonly string[] = ['PostPublished', 'PostPartiallyPublished', 'PostFailed', 'PostCanceled'];
+
+export class World {
+  readonly accounts: readonly Account[];
+  readonly post: PostStream;
+  readonly targets: readonly TargetStream[];
+  now = Date.UTC(2026, 0, 1);
+  /** Events of targets as the log has them; those before `recorded` were recorded in the post. */
+  readonly #log: DecodedEvent[] = [];
+  #recorded = 0;
+  #calls = 0;
+  #revising: { readonly revision: number; readonly command: PostCommand } | null = null;
+
+  constructor(accounts: readonly Account[], walked: Set<string>) {
+    this.accounts = accounts;
+    this.post = new Stream(post, posts, uuid(2, 1), postArrows, walked);
+    this.targets = accounts.map((_, n) => new Stream(target, postTargets, uuid(3, n), targetArrows, walked));
+  }
+
+  get #at(): string {
+    return instantOf(this.now);
+  }
+
+  get plan(): Plan {
+    return this.post.state.status === 'live' ? this.post.state.plan.targets : [];
+  }
+
+  /** What the sender of the next command about this target knows. */
+  sender(index: number, more: Partial<Sender> = {}): Sender {
+    this.#calls += 1;
+    const { segments = null, wantsComment = false } = this.accounts[index] ?? {};
+    return { now: this.now, commandId: `call-${this.#calls}`, segments, wantsComment, ...more };
+  }
+
+  /** Sends a command that is made for the present state of the target; nothing where there is none. */
+  tell(index: number, name: CommandName, more: Partial<Sender> = {}): void {
+    const stream = this.targets[index];
+    if (stream === undefined || stream.state.status === 'none') return;
+    this.sendTo(stream, makers[name](stream.state, this.sender(index, more)));
+  }
+
+  sendTo(stream: TargetStream, command: TargetCommand): Rejection | readonly DecodedEvent[] {
+    const from = stream.state;
+    const sent = stream.send(command, this.#at);
+    if (sent instanceof Rejection) return sent;
+    for (const event of sent) {
+      if (event.type === 'TargetPublishStarted') this.#checkStart(stream, from as ScheduledTarget);
+      if (event.type === 'TargetPublishCheckpointed' && event.data.step === 'boundary') checkBoundary(stream, event);
+    }
+    this.#log.push(...sent);
+    return sent;
+  }
+
+  /** An approval is asked for or given; no decider decides about it yet. */
+  hold(index: number): void {
+    const stream = this.targets[index];
+    const state = stream?.state;
+    if (stream === undefined || state === undefined || this.post.state.status !== 'live') return;
+    const { planRevision: postRevision } = this.post.state;
+    const by = { commandId: 'approval', now: this.#at };
+    if (state.status === 'pending' && state.common.publishedSegments.length === 0) {
+      stream.append({ type: 'TargetHeld', data: { postRevision } }, by);
+    } else if (state.status === 'awaiting_approval') {
+      const dueAt = instantOf(Math.max(this.now, Date.parse(state.common.dueAt)));
+      stream.append({ type: 'TargetReleased', data: { postRevision, dueAt } }, by);
+    }
+  }
+
+  waitFor(index: number): void {
+    const state = this.targets[index]?.state;
+    if (state?.status === 'pending' || state?.status === 'rate_limited') {
+      this.now = Math.max(this.now, Date.parse(attemptAt(state)));
+    } else if (state?.status === 'handed_to_platform') this.now = Math.max(this.now, Date.parse(state.common.dueAt));
+  }
+
+  // The post's own commands.
+
+  compose(command: 'draft' | 'replace' | 'schedule' | 'delete' | 'lapse'): void {
+    this.#calls += 1;
+    const commandId = `call-${this.#calls}`;
+    const body = { ...postBody(), content: `text ${this.#calls}` };
+    const number = this.post.state.status === 'draft' ? this.post.state.plans + 1 : 1;
+    const made: Readonly<Record<typeof command, PostCommand>> = {
+      draft: { type: 'Draft', clientId, createdBy, body },
+      replace: { type: 'ReplaceDraft', body },
+      schedule: {
+        ...{ type: 'Schedule', commandId, clientId, createdBy, body },
+        plan: { number, targets: this.accounts.map((_, n) => this.#planned(n)) },
+      },
+      delete: { type: 'Delete' },
+      lapse: { type: 'LapseExternalRefClaim', externalRef: 'r1' },
+    };
+    this.sendToPost(made[command]);
+  }
+
+  cancel(indexes: readonly number[], reason: 'client_archived' | 'account_disconnected'): void {
+    const targetIds = indexes.flatMap((index) => this.plan[index]?.targetId ?? []);
+    this.sendToPost({ type: 'CancelTargets', targetIds, reason });
+  }
+
+  /** A caller's revise is accepted for the targets that it can reach, and appended later at that revision or nowhere. */
+  acceptRevise(isTimed: boolean): void {
+    this.fanOut();
+    this.#calls += 1;
+    const reached = this.plan.filter((_, n) => {
+      const state = this.targets[n]?.state;
+      return state !== undefined && state.status !== 'none' && skipReasonOf(state, revisableStatuses) === null;
+    });
+    const targetIds = reached.map(({ targetId }) => targetId);
+    const times = isTimed ? reached.map((one) => this.#timeOf(this.plan.indexOf(one))) : null;
+    const body: PostBody = { ...postBody(), content: `revised ${this.#calls}` };
+    const command = { type: 'Revise', commandId: `call-${this.#calls}`, changed: ['content'] } as const;
+    this.#revising = { revision: this.post.revision, command: { ...command, body, targetIds, times } };
+  }
+
+  appendRevise(): void {
+    const revising = this.#revising;
+    this.#revising = null;
+    if (revising?.revision === this.post.revision) this.sendToPost(revising.command);
+  }
+
+  sendToPost(command: PostCommand): void {
+    const sent = this.post.send(command, this.#at);
+    if (sent instanceof Rejection) return;
+    for (const { type } of sent) {
+      if (!wholeFacts.includes(type)) continue;
+      const isSettled = Object.values((this.post.state as LivePost).targets).every(({ outcome }) => outcome !== null);
+      assert.ok(isSettled, `${type} before all targets are settled`);
+    }
+  }
+
+  #timeOf(index: number): TargetTime {
+    const { platform = 'x', isNative = false, dueIn = 0 } = this.accounts[index] ?? {};
+    const dueAt = instantOf(this.now + dueIn * minuteMs);
+    const scheduleMode = isNative ? 'native' : 'managed';
+    const mode = scheduleModeOf({ scheduleMode, platform, overrides: {}, isNow: false, dueAt, now: this.#at });
+    return { dueAt, scheduledLocal: null, timezone: 'UTC', jitterSeconds: 0, ...mode };
+  }
+
+  #planned(index: number): PlannedTarget {
+    const { platform = 'x' } = this.accounts[index] ?? {};
+    const ids = { targetId: uuid(3, index), accountId: uuid(4, index), clientId };
+    return { ...planned(ids), platform, ...this.#timeOf(index) };
+  }
+
+  // What the processes do between the streams.
+
+  /** @param steps appends after which the process dies */
+  fanOut(steps = Number.POSITIVE_INFINITY): void {
+    const live = this.post.state;
+    if (live.status !== 'live') return;
+    let left = steps;
+    const dies = (): boolean => {
+      left -= 1;
+      return left < 0;
+    };
+    for (const [index, one] of live.plan.targets.entries()) {
+      const stream = this.#target(index);
+      if (stream.state.status !== 'none') continue;
+      if (dies()) return;
+      const postId = uuid(2, 1);
+      this.sendTo(stream, { type: 'Schedule', planned: one, postId, postRevision: live.planRevision });
+    }
+    for (const intent of live.intents) {
+      const late: { targetId: string; reason: string }[] = [];
+      for (const [index, targetId] of intent.targetIds.entries()) {
+        if (intent.skipped.includes(targetId)) continue;
+        const stream = this.#target(live.plan.targets.findIndex((one) => one.targetId === targetId));
+        if (!lacks(stream.state, intent)) continue;
+        if (dies()) return;
+        const sent = this.sendTo(stream, commandOf(intent, index, this.#at));
+        if (sent instanceof Rejection) assert.ok(sent instanceof TooLate, `${intent.kind} was refused: ${sent.code}`);
+        if (!lacks(stream.state, intent)) continue;
+        const statuses = intent.kind === 'cancel' ? openStatuses : revisableStatuses;
+        const why = sent instanceof TooLate ? sent.reason : skipReasonOf(stream.state as ScheduledTarget, statuses);
+        if (why !== null) late.push({ targetId, reason: why });
+      }
+      if (late.length === 0) continue;
+      if (dies()) return;
+      this.sendToPost({ type: 'RecordSkipped', intentRevision: intent.revision, targets: late });
+    }
+  }
+
+  #target(index: number): TargetStream {
+    const stream = this.targets[index];
+    if (stream === undefined) throw new Error(`no target ${index}`);
+    return stream;
+  }
+
+  /** @param again events that were recorded and come once more */
+  recordOutcomes(count = Number.POSITIVE_INFINITY, again = 0): void {
+    const until = Math.min(this.#log.length, this.#recorded + count);
+    for (const event of this.#log.slice(Math.max(0, this.#recorded - again), until)) {
+      const outcome = outcomeOf(event);
+      if (outcome !== null) this.sendToPost(outcome.command);
+    }
+    this.#recorded = until;
+  }
+
+  #checkStart(stream: TargetStream, from: ScheduledTarget): void {
+    const types = stream.events.map(({ type }) => type);
+    assert.ok(!types.includes('TargetCanceled'), 'an attempt after the cancel');
+    const asked = stream.events.findLastIndex(
+      ({ type, data }) => type === 'TargetUndoRequested' && data.then === 'cancel',
+    );
+    assert.ok(asked < 0 || types.lastIndexOf('TargetUndoFailed') > asked, 'an attempt although a cancel is under way');
+    if (from.common.scheduleMode === 'managed') assert.ok(from.common.dueAt <= this.#at, 'an attempt before its time');
+  }
+}
+
+const lacks = (state: TargetState, { revision }: Intent): boolean =>
+  state.status !== 'none' && state.common.appliedRevision < revision;
+
+const commandOf = (intent: Intent, index: number, now: string): TargetCommand => {
+  const { revision: postRevision } = intent;
+  return intent.kind === 'cancel'
+    ? { type: 'Cancel', reason: intent.reason, postRevision, now }
+    : { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: intent.decidedAt };
+};
+
+/** At most one call is made in an attempt for one post of the network. */
+const checkBoundary = ({ events }: TargetStream, { data }: DecodedEvent): void => {
+  const key = ({ attempt, segment }: DecodedEvent['data']): string => JSON.stringify([attempt, segment]);
+  const same = events.filter(
+    (one) => one.type === 'TargetPublishCheckpointed' && one.data.step === 'boundary' && key(one.data) === key(data),
+  );
+  assert.equal(same.length, 1, 'a second boundary in one attempt');
+};
