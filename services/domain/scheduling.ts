@@ -171,11 +171,3 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
   }
   return { plan: { number: input.number, targets }, refusals };
 };
-
-/** @throws Rejection the first reason for which the plan is refused */
-export const planOf = (input: PlanInput): Plan => {
-  const { plan, refusals } = considerPlan(input);
-  const [first] = refusals;
-  if (first !== undefined) throw first;
-  return plan;
-};

@@ -165,7 +165,7 @@ suite('hostile bodies', { timeoutMs: 180_000 }, (t) => {
   t('a bulk of the largest posts, made and refused', async () => {
     const segments = Array.from({ length: 50 }, () => ({ content: fill('😀', 6_500) }));
     const large = JSON.stringify(composed.body({ saveDraft: true, thread: { segments } }));
-    const count = Math.floor((16 * 1024 * 1024 - 100) / (Buffer.byteLength(large) + 1));
+    const count = Math.min(50, Math.floor((16 * 1024 * 1024 - 100) / (Buffer.byteLength(large) + 1)));
     ok(count > 40, `${count} posts`);
     await holds([`${count} drafts`, '/posts/bulk', `{"posts":[${Array(count).fill(large).join(',')}]}`, 200]);
     const variants = Object.entries(slowTexts).map(([platform, unit]) => ({

@@ -4,8 +4,9 @@
  */
 import * as assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type Destination, type PlanInput, planOf, scheduleIssues } from '#domain/scheduling.ts';
+import { type Destination, type PlanInput, scheduleIssues } from '#domain/scheduling.ts';
 import { monthsAfter } from '#domain/zones.ts';
+import { planOf } from '#test/support/planning.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -6,10 +6,10 @@ import {
   type Destination,
   jitterOf,
   type PlanInput,
-  planOf,
   scheduleIssues,
 } from '#domain/scheduling.ts';
 import { isTimezone } from '#domain/zones.ts';
+import { planOf } from '#test/support/planning.ts';
 import { suite } from '#test/support/suite.ts';
 
 const now = '2026-11-21T10:00:00.000Z';
