@@ -13,11 +13,15 @@ import { type Found, literalsOf, madeOf } from '#test/support/regex-literals.ts'
 import { suite } from '#test/support/suite.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-const length = 100_000;
-/** What takes the square of its text shows here already, before the long text would hold the test for minutes. */
-const short = 5_000;
-/** Milliseconds of processor: a linear pattern takes one to five. */
-const most = { short: 25, long: 100 };
+/**
+ * Characters, and milliseconds of processor for them: a linear pattern takes one to five. What takes the square of its
+ * text shows in one of the first already, before the last would hold the test for minutes.
+ */
+const sizes: readonly (readonly [length: number, most: number])[] = [
+  [5_000, 25],
+  [20_000, 50],
+  [100_000, 100],
+];
 
 /** Files whose patterns never read what comes from outside, and what they read. */
 const own: Readonly<Record<string, string>> = {
@@ -41,10 +45,7 @@ const runOf = ({ source, flags }: Pick<Found, 'source' | 'flags'>): ((text: stri
 
 /** What it took too long for; null when there is no such text. */
 const slowOn = (run: (text: string) => void, source: string, flags: string): string | null => {
-  for (const [size, limit] of [
-    [short, most.short],
-    [length, most.long],
-  ] as const) {
+  for (const [size, limit] of sizes) {
     for (const text of hostileTexts(source, flags, size)) {
       const again = () => cpuMs(() => run(text));
       // The shortest of three: the first run of a pattern compiles it.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { check, untilQuiet } from '#test/faults/check.ts';
-import { isDiedAtIn, points, pointsElsewhere, pointsInSource, roleNames } from '#test/faults/points.ts';
+import { isDiedAtIn, mortals, points, pointsElsewhere, pointsInSource } from '#test/faults/points.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -30,10 +30,10 @@ suite('faults', { timeoutMs: 600_000 }, (t) => {
   t('each process is killed once at each of its fault points', async () => {
     const began = world.kills;
     await Promise.all(
-      roleNames.map((name) =>
+      mortals.map((names) =>
         world.dieAtEach(
-          world.role(name),
-          points.filter((one) => one.role === name),
+          names.map((name) => world.role(name)),
+          points.filter((one) => names.includes(one.role)),
         ),
       ),
     );

@@ -77,9 +77,10 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const hooked = async (mutant: MutantName): Promise<string> => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', 'webhooks-1']);
-    await made.dieAtEach(made.role('webhooks-1'), [
-      { name: 'dispatcher:before-mint', role: 'webhooks-1', by: ['race'] },
-    ]);
+    await made.dieAtEach(
+      [made.role('webhooks-1')],
+      [{ name: 'dispatcher:before-mint', role: 'webhooks-1', by: ['race'] }],
+    );
     await made.hooks.leave(made.load);
     await made.load.run('race');
     return toldOf(made, 30_000 * patience);
@@ -97,7 +98,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const worked = async (mutant: MutantName): Promise<string> => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes']);
-    await made.dieAtEach(made.role('media'), [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
+    await made.dieAtEach([made.role('media')], [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
     return toldOf(made, 60_000 * patience);
   };
 
@@ -109,7 +110,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const died = async (mutant: MutantName, others: readonly RoleName[], at: Point): Promise<string> => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', ...others]);
-    await made.dieAtEach(made.role(at.role), [at]);
+    await made.dieAtEach([made.role(at.role)], [at]);
     return toldOf(made, 20_000);
   };
 

@@ -9,7 +9,7 @@ import { random as seededRandom } from '#test/support/seed.ts';
 import { runCleanups } from '#test/support/suite.ts';
 import { type CheckResult, check, untilQuiet } from './check.ts';
 import { type MutantName, mutantNames, mutated } from './mutants.ts';
-import { points, roleNames } from './points.ts';
+import { mortals, points, roleNames } from './points.ts';
 import { FaultWorld } from './world.ts';
 
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
@@ -68,10 +68,10 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<C
   await world.role('webhooks-2').end();
   const going = Promise.all([world.load.keepGoing(3, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]);
   await Promise.all(
-    roleNames.map((name) =>
+    mortals.map((names) =>
       world.dieAtEach(
-        world.role(name),
-        points.filter((one) => one.role === name),
+        names.map((name) => world.role(name)),
+        points.filter((one) => names.includes(one.role)),
       ),
     ),
   );

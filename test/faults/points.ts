@@ -29,6 +29,12 @@ export const roleNames = [
 ] as const;
 export type RoleName = (typeof roleNames)[number];
 
+/** Those that die at the points of their role; roles that share their work share their points. */
+export const mortals: readonly (readonly RoleName[])[] = [
+  ['publisher-1', 'publisher-2'],
+  ...roleNames.filter((name) => !name.startsWith('publisher')).map((name) => [name]),
+];
+
 const at = (role: RoleName, name: string, ...by: readonly ActionName[]): Point => ({ name, role, by });
 
 /**

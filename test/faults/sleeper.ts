@@ -44,7 +44,7 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
       withinMs: 1_500,
     }).catch(() => undefined);
   }
-  sleeper.dieAt([]);
+  sleeper.dieAt(null);
   sleeper.up?.signal('SIGCONT');
   const { checked } = world;
   const open = await untilQuiet(checked, 30_000 * patience);

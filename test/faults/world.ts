@@ -82,12 +82,21 @@ export const environment = (databaseUrl: string, secretKey: string): Record<stri
 
 export const newSecretKey = (): string => `v1:${randomBytes(32).toString('base64')}`;
 
-/** A fault point at which a role must die once; the file `fired` proves that a process did. */
-interface Due {
-  readonly name: string;
-  readonly fired: string;
-  /** Default SIGKILL. */
-  readonly signal?: 'SIGSTOP';
+/** Fault points at each of which one process of the roles that share this must die once; a file there proves that it did. */
+class Due {
+  readonly #names: readonly string[];
+  readonly folder: string;
+  readonly signal: 'SIGKILL' | 'SIGSTOP';
+
+  constructor(names: readonly string[], folder: string, signal: Due['signal'] = 'SIGKILL') {
+    this.#names = names;
+    this.folder = folder;
+    this.signal = signal;
+  }
+
+  get open(): readonly string[] {
+    return this.#names.filter((name) => !existsSync(path.join(this.folder, encodeURIComponent(name))));
+  }
 }
 
 interface RoleOptions {
@@ -110,7 +119,7 @@ export class Role {
   kills = 0;
   readonly #options: RoleOptions;
   readonly #wrong: (what: string) => void;
-  #due: readonly Due[] = [];
+  #due: Due | null = null;
   #process: Process | null = null;
   #up: Process | null = null;
   #ending = false;
@@ -133,8 +142,8 @@ export class Role {
     return this.#finished;
   }
 
-  /** The next start dies at the first of these where no process has died yet. */
-  dieAt(due: readonly Due[]): void {
+  /** The next start dies at the first of these that it meets and where no process has died yet. */
+  dieAt(due: Due | null): void {
     this.#due = due;
   }
 
@@ -171,15 +180,16 @@ export class Role {
   async #keep(first: () => void): Promise<void> {
     let failures = 0;
     while (!this.#ending) {
-      const next = this.#due.find(({ fired }) => !existsSync(fired));
+      const due = this.#due;
+      const open = due?.open ?? [];
       const { main, args = [], env, readyAt, processes = 1, root, ends = false } = this.#options;
       const faults: Record<string, string> =
-        next === undefined
+        due === null || open.length === 0
           ? {}
           : {
-              POSTLINE_FAULT: next.name,
-              POSTLINE_FAULT_ONCE: next.fired,
-              POSTLINE_FAULT_SIGNAL: next.signal ?? 'SIGKILL',
+              POSTLINE_FAULT: open.join(),
+              POSTLINE_FAULT_ONCE: due.folder,
+              POSTLINE_FAULT_SIGNAL: due.signal,
             };
       const process = new Process(main, { args, env: { ...env, ...faults }, ...(root === undefined ? {} : { root }) });
       this.#process = process;
@@ -284,7 +294,6 @@ export class FaultWorld {
   readonly #ends: Checked['ends'];
   readonly #onProgress: (what: string) => void;
   readonly #violations: string[] = [];
-  #files = 0;
   #engineKills = 0;
   #turn = 0;
 
@@ -473,50 +482,60 @@ export class FaultWorld {
   }
 
   /**
-   * Has a role die once at each of these, while the actions that lead there go on. A role without a fault point to die
-   * at is killed from outside first.
+   * Has a process die once at each of these, of one role or of several that share their work, while the actions that
+   * lead there go on. A role without a fault point to die at is killed from outside first.
    */
-  async dieAtEach(role: Role, points: readonly Point[], limitMs = 60_000): Promise<void> {
+  async dieAtEach(roles: readonly Role[], points: readonly Point[], limitMs = 60_000): Promise<void> {
     if (points.length === 0) return;
-    const due = points.map((point) => ({ ...point, fired: this.#file(point.name) }));
-    role.dieAt(due);
-    if (role.up === null) await role.begin();
-    else await role.kill();
-    for (const { name, by, fired } of due) {
-      const limit = performance.now() + limitMs * patience;
-      for (let turn = 0; !existsSync(fired); turn += 1) {
-        if (performance.now() > limit) throw new Error(`no process died at ${name} within ${limitMs * patience} ms`);
-        const action = by[turn % by.length] ?? 'now';
-        const acting = this.load.run(action);
-        const there = (async () => {
-          while (!existsSync(fired)) await delay(25);
-        })();
-        await Promise.race([acting, there]);
-        // A call that its own process died over ends by its repeats; they report its failure.
-        acting.catch((error: unknown) => this.wrong(`${name}: ${error instanceof Error ? error.message : error}`));
-        if (!existsSync(fired)) await Promise.race([there, delay(200)]);
-      }
-      this.#onProgress(`${role.name} died at ${name}`);
-      await until(`${role.name} is up again after ${name}`, async () => role.up !== null || role.finished, {
+    const names = roles.map(({ name }) => name).join(' or ');
+    const due = new Due(
+      points.map(({ name }) => name),
+      this.#folder(),
+    );
+    await Promise.all(
+      roles.map((role) => {
+        role.dieAt(due);
+        return role.up === null ? role.begin() : role.kill();
+      }),
+    );
+    let limit = performance.now() + limitMs * patience;
+    for (let [open, turn] = [due.open, 0]; open.length > 0; turn += 1) {
+      const [next = ''] = open;
+      if (performance.now() > limit) throw new Error(`no process died at ${next} within ${limitMs * patience} ms`);
+      const by = points.find(({ name }) => name === next)?.by ?? [];
+      const acting = this.load.run(by[turn % by.length] ?? 'now');
+      // A call that its own process died over ends by its repeats; they report its failure.
+      acting.catch((error: unknown) => this.wrong(`${next}: ${error instanceof Error ? error.message : error}`));
+      const before = open.length;
+      const died = until('a process died', () => due.open.length < before, { everyMs: 25, withinMs: limitMs });
+      died.catch(() => undefined);
+      await Promise.race([acting, died]).catch(() => undefined);
+      // An action may miss: another process did the work. The next one comes later each time, or a busy machine gets busier.
+      if (due.open.length === before) await Promise.race([died, delay(Math.min(200 * 2 ** turn, 1_600))]);
+      open = due.open;
+      if (open.length === before) continue;
+      turn = -1;
+      limit = performance.now() + limitMs * patience;
+      this.#onProgress(`${names} died, ${points.length - open.length} of ${points.length}`);
+      await until(`${names} is up again`, () => roles.some((role) => role.up !== null || role.finished), {
         withinMs: 60_000,
       });
     }
-    role.dieAt([]);
+    for (const role of roles) role.dieAt(null);
   }
 
   /** Stops a role at its first arrival at this fault point. Starts it. @returns whether it stands there */
   async sleepAt(role: Role, name: string): Promise<() => boolean> {
-    const fired = this.#file(name);
-    role.dieAt([{ name, fired, signal: 'SIGSTOP' }]);
+    const due = new Due([name], this.#folder(), 'SIGSTOP');
+    role.dieAt(due);
     if (role.up === null) await role.begin();
     else await role.kill();
     await until(`${role.name} is up`, async () => role.up !== null, { withinMs: 60_000 });
-    return () => existsSync(fired);
+    return () => due.open.length === 0;
   }
 
-  #file(name: string): string {
-    this.#files += 1;
-    return path.join(this.#dir, `${this.#files}-${name.replace(/\W/g, '-')}`);
+  #folder(): string {
+    return mkdtempSync(path.join(this.#dir, 'due-'));
   }
 
   /** Stops a process for longer than its leases last, then lets it continue. */

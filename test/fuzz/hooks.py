@@ -4,6 +4,7 @@ The service under test has taken its tour, so it has resources of every kind. A 
 three cases of four, else for an unknown one: which one follows from the uuid, so that a seed plays the same calls again.
 """
 
+import collections
 import json
 import os
 import re
@@ -160,7 +161,21 @@ def has_overrides(value):
     return bool(value.get("overrides")) or any(has_overrides(member) for member in value.values())
 
 
+every_nth = int(os.environ["FUZZ_EVERY_NTH"])
+covered = collections.Counter()
+
+
+def is_left_out(case):
+    """A short run plays each nth of the cases that the contract alone gives, counted for each operation."""
+    if case.meta is None or case.meta.phase.name.value != "coverage":
+        return False
+    covered[case.operation.label] += 1
+    return covered[case.operation.label] % every_nth != 0
+
+
 @schemathesis.hook
 def filter_case(context, case):
     """The service reads null as absent in every optional member; the contract does not say so."""
+    if is_left_out(case):
+        return False
     return is_positive(case) or not (has_null(case.body) or has_foreign_time(case.body) or has_overrides(case.body))

@@ -22,6 +22,8 @@ export interface Plan {
   readonly phases: readonly ('examples' | 'coverage' | 'fuzzing' | 'stateful')[];
   /** Generated cases of one operation, and walks along links for each operation. */
   readonly examples: number;
+  /** Of the cases that the contract alone gives for an operation, each such one is played. */
+  readonly everyNth: number;
   /** Milliseconds. */
   readonly within: number;
 }
@@ -88,6 +90,7 @@ export const fuzz = async (bin: string, { url, key }: Service, plan: Plan): Prom
     SCHEMATHESIS_HOOKS: path.join(import.meta.dirname, 'hooks.py'),
     FUZZ_URL: url,
     FUZZ_KEY: key,
+    FUZZ_EVERY_NTH: String(plan.everyNth),
     PYTHONDONTWRITEBYTECODE: '1',
   };
   const log = path.join(cache, `run-${plan.seed}.log`);

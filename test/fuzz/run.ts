@@ -56,7 +56,7 @@ const main = async (): Promise<void> => {
   let failed = 0;
   while (total < calls && child.running) {
     const phases = ['examples', 'coverage', 'fuzzing', 'stateful'] as const;
-    const report = await fuzz(bin, service, { seed: seed + rounds, phases, examples, within: roundMs });
+    const report = await fuzz(bin, service, { seed: seed + rounds, phases, examples, everyNth: 1, within: roundMs });
     rounds += 1;
     total += report.cases;
     if (report.failure !== null) {

@@ -46,6 +46,12 @@ export function declares(file: string, option: 'serial' | 'waits'): boolean {
   return new RegExp(`\\bsuite\\(\\s*[^,]+,\\s*\\{[^}]*\\b${option}:\\s*true\\b`).test(readFileSync(file, 'utf8'));
 }
 
+/** The longest time limit in milliseconds that the text of the file names, 0 without one. */
+export function limitOf(file: string): number {
+  const found = readFileSync(file, 'utf8').matchAll(/\btimeoutMs: ([\d_]+)/g);
+  return Math.max(0, ...[...found].map(([, limit = '']) => Number(limit.replaceAll('_', ''))));
+}
+
 /** A tool whose exit code is the whole result; it counts as one test. */
 export function checkJob(name: string, command: readonly string[], cwd: string): Job {
   return {

@@ -81,10 +81,10 @@ export const configHelp = (): string =>
     })
     .join('\n');
 
-/** The fault point at which a test ends or stops the process; see fault-point.ts. Never set in production. */
+/** The fault points at which a test ends or stops the process; see fault-point.ts. Never set in production. */
 export const readFaults = (env: Readonly<Record<string, string | undefined>>) => ({
-  at: env.POSTLINE_FAULT ?? null,
-  onceFile: env.POSTLINE_FAULT_ONCE ?? null,
+  at: env.POSTLINE_FAULT?.split(',') ?? [],
+  onceDir: env.POSTLINE_FAULT_ONCE ?? null,
   signal: env.POSTLINE_FAULT_SIGNAL === 'SIGSTOP' ? ('SIGSTOP' as const) : ('SIGKILL' as const),
 });
 

@@ -72,7 +72,7 @@ const harness = async () => {
   };
 };
 
-suite('sandbox network as a platform', (t) => {
+suite('sandbox network as a platform', { waits: true }, (t) => {
   platformSuite(t, harness);
 });
 

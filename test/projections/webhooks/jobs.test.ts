@@ -28,7 +28,7 @@ const clientCreated = (at = new Date().toISOString()): Given => ({
 });
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 
-suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
+suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t) => {
   const memory = new MemoryEventStore();
   /** Reads that begin here meet an unavailable store. */
   const away = new Set<bigint>();

@@ -88,7 +88,7 @@ suite('turns of lists', (t) => {
   });
 });
 
-suite('lists that take long', (t) => {
+suite('lists that take long', { waits: true }, (t) => {
   let world: World;
   t.before(async () => {
     world = await startWorld();

@@ -23,7 +23,7 @@ import { until } from '#test/support/until.ts';
 
 const patience: CallPatience = { tokenMs: 300, appendMs: 300, callMs: 1_500 };
 
-suite('callers before silent stores', (t) => {
+suite('callers before silent stores', { waits: true }, (t) => {
   let database: ProxiedDatabase;
   let world: World;
   const closers: (() => Promise<unknown>)[] = [];

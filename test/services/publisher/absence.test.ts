@@ -14,7 +14,7 @@ const script = fileURLToPath(new URL('../../support/publisher-process.ts', impor
 const retries = { unknownOutcome: 'retry_when_absent' } as const;
 const lost = 'lost [[sandbox:timeout_before once]]';
 
-suite('rules for unknown outcomes', { timeoutMs: 240_000 }, (t) => {
+suite('rules for unknown outcomes', { timeoutMs: 240_000, waits: true }, (t) => {
   let world: PublishingWorld;
   const mortals = new Mortals(script, () => [world.url]);
   /** Questions to the network, by target. */

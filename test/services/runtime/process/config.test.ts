@@ -175,7 +175,8 @@ suite('config', (t) => {
   });
 
   t('has no fault point unless a test names one', () => {
-    deepEqual(readFaults({}), { at: null, onceFile: null, signal: 'SIGKILL' });
-    equal(readFaults({ POSTLINE_FAULT: 'a:b', POSTLINE_FAULT_SIGNAL: 'SIGSTOP' }).signal, 'SIGSTOP');
+    deepEqual(readFaults({}), { at: [], onceDir: null, signal: 'SIGKILL' });
+    const { at, signal } = readFaults({ POSTLINE_FAULT: 'a:b,c', POSTLINE_FAULT_SIGNAL: 'SIGSTOP' });
+    deepEqual([at, signal], [['a:b', 'c'], 'SIGSTOP']);
   });
 });
