@@ -83,7 +83,7 @@ export const environment = (databaseUrl: string, secretKey: string): Record<stri
 export const newSecretKey = (): string => `v1:${randomBytes(32).toString('base64')}`;
 
 /** Fault points at each of which one process of the roles that share this must die once; a file there proves that it did. */
-class Due {
+export class Due {
   readonly #names: readonly string[];
   readonly folder: string;
   readonly signal: 'SIGKILL' | 'SIGSTOP';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { externalRefIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { FaultWorld } from '#test/faults/world.ts';
+import { Due, FaultWorld } from '#test/faults/world.ts';
 import { commandContext } from '#test/support/domain.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { failure } from '#test/support/samples.ts';
@@ -66,8 +66,8 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
   /** Makes one call, during which the api dies there, and waits for the next api. */
   const dies = async (at: string, method: string, route: string, sent?: unknown, key?: string): Promise<void> => {
     const api = world.role('api');
-    const fired = path.join(dir, randomUUID());
-    api.dieAt([{ name: at, fired }]);
+    const due = new Due([at], mkdtempSync(path.join(dir, 'fired-')));
+    api.dieAt(due);
     await api.kill();
     const up = () => until('the api is up', async () => api.up !== null, { withinMs: 60_000 });
     await up();
@@ -81,7 +81,7 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
       ...(sent === undefined ? {} : { body: JSON.stringify(sent) }),
     });
     await assert.rejects(call, TypeError, `the api answered and did not die at ${at}`);
-    assert.ok(existsSync(fired), `no process died at ${at}`);
+    assert.deepEqual(due.open, [], `no process died at ${at}`);
     await up();
   };
 
