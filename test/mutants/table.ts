@@ -34,10 +34,12 @@ const domain = (name: string, row: Partial<Omit<MutatedFile, 'file'>> = {}): Mut
   ...row,
 });
 
-/** The table of the target's commands, and the files of that folder: three tests hold them all. */
+/** The table of the target's commands, and the files of that folder: four tests hold them all. */
 const target = (name: string, survivors: readonly Survivor[] = []): MutatedFile =>
   domain(`target${name}`, {
-    tests: ['target', 'target-thread', 'target-comment'].map((one) => `test/services/domain/${one}.test.ts`),
+    tests: ['target', 'target-thread', 'target-comment', 'target-native'].map(
+      (one) => `test/services/domain/${one}.test.ts`,
+    ),
     threshold: 95,
     survivors,
   });
@@ -139,6 +141,25 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
+  domain('content', {
+    survivors: [
+      ...unnoticed(
+        'What goes out as a thread has one.',
+        ['body.thread?.segments', 'body.thread.segments'],
+        ['[]', '["Stryker was here"]', '?? []'],
+      ),
+    ],
+  }),
+  domain('externalref', {
+    survivors: [
+      ...unnoticed(
+        'A free reference has no post whose id a command could name.',
+        ["state.status === 'claimed'", 'true', 'const own'],
+        ["state.status === 'free'", 'false', 'state.postId !== command.postId'],
+        ["'free'", '""', 'state.postId !== command.postId'],
+      ),
+    ],
+  }),
   domain('insights', {
     survivors: [
       ...unnoticed('No day is called null.', ['one.figuresDay === null', 'false'], ['figuresDay === null', 'false']),
@@ -185,6 +206,13 @@ export const mutatedFiles: readonly MutatedFile[] = [
         'Math.min(...rows.map(({ max }) => max))',
       ]),
     ],
+  }),
+  domain('native-window', {
+    tests: ['test/services/domain/target-native.test.ts'],
+    survivors: unnoticed('Each network refuses values of one setting.', [
+      'Object.entries(window.refuses).some(([key, values]) => values.includes(String(overrides[key])))',
+      'Object.entries(window.refuses).every(([key, values]) => values.includes(String(overrides[key])))',
+    ]),
   }),
   domain('post', {
     survivors: [
