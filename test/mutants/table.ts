@@ -224,6 +224,12 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
+  domain('preview', {
+    survivors: [
+      ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
+      ...unnoticed('Only a file that failed has a failure.', ["status !== 'failed'", 'false']),
+    ],
+  }),
   domain('refresh'),
   domain('report', {
     survivors: unnoticed('Only a live report has a definition.', [
