@@ -141,6 +141,25 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
+  domain('content', {
+    survivors: [
+      ...unnoticed(
+        'What goes out as a thread has one.',
+        ['body.thread?.segments', 'body.thread.segments'],
+        ['[]', '["Stryker was here"]', '?? []'],
+      ),
+    ],
+  }),
+  domain('externalref', {
+    survivors: [
+      ...unnoticed(
+        'A free reference has no post whose id a command could name.',
+        ["state.status === 'claimed'", 'true', 'const own'],
+        ["state.status === 'free'", 'false', 'state.postId !== command.postId'],
+        ["'free'", '""', 'state.postId !== command.postId'],
+      ),
+    ],
+  }),
   domain('insights', {
     survivors: [
       ...unnoticed('No day is called null.', ['one.figuresDay === null', 'false'], ['figuresDay === null', 'false']),
@@ -188,6 +207,13 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ]),
     ],
   }),
+  domain('native-window', {
+    tests: ['test/services/domain/target-native.test.ts'],
+    survivors: unnoticed('Each network refuses values of one setting.', [
+      'Object.entries(window.refuses).some(([key, values]) => values.includes(String(overrides[key])))',
+      'Object.entries(window.refuses).every(([key, values]) => values.includes(String(overrides[key])))',
+    ]),
+  }),
   domain('post', {
     survivors: [
       ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
@@ -196,6 +222,12 @@ export const mutatedFiles: readonly MutatedFile[] = [
         ["state.status === 'draft'", 'false', 'state.plans'],
         ["'draft'", '""', 'state.plans'],
       ),
+    ],
+  }),
+  domain('preview', {
+    survivors: [
+      ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
+      ...unnoticed('Only a file that failed has a failure.', ["status !== 'failed'", 'false']),
     ],
   }),
   domain('refresh'),

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { contentFor, firstCommentOf } from '#domain/content.ts';
+import { contentFor, firstCommentOf, goesOutAsThread } from '#domain/content.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Variant } from '#schemas/post.ts';
 import { postBody } from '#test/support/samples.ts';
@@ -56,6 +56,9 @@ suite('content of a post for one network', (t) => {
     deepEqual(contentFor(body, 'x'), { segments: segments, overrides });
     deepEqual(contentFor(body, 'threads'), { segments: segments, overrides: {} });
     deepEqual(contentFor(body, 'bluesky').segments, [{ content: 'base', mediaIds: ['m'] }]);
+    equal(goesOutAsThread(body, 'x'), true);
+    equal(goesOutAsThread(body, 'bluesky'), false);
+    equal(goesOutAsThread(postBody(), 'x'), false);
   });
 
   t('the first comment is text, on a network that takes one', () => {

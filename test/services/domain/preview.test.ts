@@ -1,4 +1,4 @@
-import { deepEqual, equal } from 'node:assert/strict';
+import { deepEqual, equal, match } from 'node:assert/strict';
 import type { PostAsset, PostAssets, PostRendition } from '#domain/compose.ts';
 import { accountWarnings, errorsOf, previewContent, retryWarnings, warning } from '#domain/preview.ts';
 import type { Destination } from '#domain/scheduling.ts';
@@ -150,8 +150,8 @@ suite('the content of a preview', (t) => {
 suite('what a preview says of one account', (t) => {
   t('an account that must be connected again fails first', () => {
     deepEqual(
-      accountWarnings('reauth_required').map(({ code, willFail }) => [code, willFail]),
-      [['account_reauth_required', true]],
+      accountWarnings('reauth_required').map(({ code, path, willFail }) => [code, path, willFail]),
+      [['account_reauth_required', '/targets', true]],
     );
     for (const status of ['connected', 'disconnected', '']) deepEqual(accountWarnings(status), []);
   });
@@ -199,6 +199,7 @@ suite('what a preview says of one account', (t) => {
       retryWarnings({ platform, scheduleMode }).map(({ code, path, willFail }) => [code, path, willFail]);
     const duplicate = [['duplicate_possible', '/clientId', false]];
     deepEqual(codes('facebook', 'managed'), duplicate);
+    match(retryWarnings({ platform: 'facebook', scheduleMode: 'managed' })[0]?.message ?? '', /duplicate is possible/);
     deepEqual(codes('facebook', 'native'), []);
     deepEqual(codes('telegram', 'managed'), []);
     deepEqual(codes('telegram', 'native'), []);
