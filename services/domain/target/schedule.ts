@@ -1,5 +1,6 @@
 import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
+import { timeReason } from '../native-window.ts';
 import { modeAt, undoToCancel, undoToReschedule } from './native.ts';
 import {
   openStatuses,
@@ -75,7 +76,7 @@ export interface Revise {
   readonly postRevision: number;
   /** Null: the target keeps its time. */
   readonly time: TargetTime | null;
-  /** A failed target whose time has passed is due then. */
+  /** When a failed target is due whose time has passed, or which is handed over to the network's scheduler. */
   readonly now: string;
 }
 
@@ -92,8 +93,10 @@ export const revise = (command: Revise, state: TargetState): readonly TargetEven
   const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision, ...time } };
   // One append: a failed target with the new content always has its new attempt too.
   if (status !== 'failed') return [revised];
-  const later = new Date(Math.max(Date.parse(dueAt), Date.parse(now))).toISOString();
-  return [revised, { type: 'TargetRequeued', data: { by: 'revise', dueAt: later } }];
+  // A hand-over is made at once while the network's scheduler takes the post.
+  const handsOver = scheduleMode === 'native' && timeReason(common.platform, dueAt, now) === null;
+  const next = handsOver || dueAt < now ? now : dueAt;
+  return [revised, { type: 'TargetRequeued', data: { by: 'revise', dueAt: next } }];
 };
 
 /** A person retries the target. */

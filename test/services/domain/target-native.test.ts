@@ -358,6 +358,36 @@ suite('native targets', (t) => {
       .then([requeued(at(20))]);
   });
 
+  t('a failed one that is revised is handed over at once while the window is open, else at its time', () => {
+    const failed: TargetEvent = { type: 'TargetFailed', data: { ...claim, failure } };
+    const revise = (now: string, time: object | null = null) =>
+      ({ type: 'Revise', postRevision: 4, time, now }) as Extract<TargetCommand, { type: 'Revise' }>;
+    const place = { scheduledLocal: null, timezone: 'UTC', jitterSeconds: 5 };
+    const native = { scheduleMode: 'native', scheduleModeReason: null } as const;
+    const revised = (over: object = {}) =>
+      ({ type: 'TargetRevised', data: { postRevision: 4, dueAt, ...place, ...native, ...over } }) as TargetEvent;
+    const requeued = (when: string): TargetEvent => ({ type: 'TargetRequeued', data: { by: 'revise', dueAt: when } });
+    const history = [...crossed, failed];
+    for (const [now, when] of [
+      [at(20), at(20)],
+      [at(50), at(50)],
+      [at(51), dueAt],
+      [at(61), at(61)],
+    ] as const) {
+      given(history)
+        .when(revise(now))
+        .then([revised(), requeued(when)]);
+    }
+    const moved = { ...place, dueAt: at(200), ...native };
+    given(history)
+      .when(revise(at(61), moved))
+      .then([revised(moved), requeued(at(61))]);
+    const own = { ...place, dueAt: at(200), scheduleMode: 'managed', scheduleModeReason: null };
+    given(history)
+      .when(revise(at(61), own))
+      .then([revised(own), requeued(at(200))]);
+  });
+
   t('a pending target that is moved stays native inside of the window, and a managed one stays managed', () => {
     const moved = (to: string): TargetEvent => ({
       type: 'TargetRescheduled',
