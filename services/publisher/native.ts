@@ -28,6 +28,8 @@ type Question = Awaited<ReturnType<typeof ask>>;
 const undoLimitMs = 30_000;
 /** Milliseconds until an undo that is days old is tried again. */
 const undoRestMs = 3_600_000;
+/** An undo without an answer is tried again after a quarter of its age, but not sooner than this. Milliseconds. */
+const unansweredRestMs = 60_000;
 
 /** @returns `settled`, or milliseconds in which no worker needs the target; null: until its next time */
 export const followHandedOver = async (context: WorkContext, target: Handed): Promise<number | null | 'settled'> => {
@@ -133,7 +135,8 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
   const since = Date.parse(target.undo?.requestedAt ?? dueAt);
   const counts = now < closes ? closes : until;
   const rest = nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs;
-  return Math.min(rest, Math.max(1, counts - now));
+  const most = undone.kind === 'too_late' ? undoRestMs : Math.max((now - since) / 4, unansweredRestMs);
+  return Math.min(rest, most, Math.max(1, counts - now));
 };
 
 const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> => {

@@ -203,6 +203,28 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     await publisher.stop();
   });
 
+  t(
+    'an undo without an answer is tried again within a quarter of its age, also when its schedule is over',
+    async () => {
+      const aMinuteOfQuestions = Array.from({ length: 600 }, () => 100);
+      const publisher = world.publisher({ reconcileDelaysMs: aMinuteOfQuestions }, { clock, adapterOf: watched });
+      const { postId, id } = await schedule(facebook, 600);
+      await world.all([id], 'handed_to_platform');
+      undoes.set(id, () => Promise.reject(new Error('broken')));
+      await cancel(postId, id);
+      await anotherCall(undone, id);
+      await pass(40 * minuteMs);
+      await anotherCall(undone, id);
+      const restSeconds = async () => {
+        const sql = 'select extract(epoch from not_before - now())::float8 as rest from ops.work_leases where id = $1';
+        return Number((await world.pool.query(sql, [id])).rows[0]?.rest ?? 0);
+      };
+      await until('it rests', async () => (await restSeconds()) > 30);
+      assert.ok((await restSeconds()) < 11 * 60, `${await restSeconds()} s`);
+      await publisher.stop();
+    },
+  );
+
   t('an undo that was refused is carried out once the network lets it, or failed when its time is near', async () => {
     const publisher = start();
     const later = await schedule(facebook, 30);
