@@ -118,17 +118,22 @@ const textColumns = columnsWith(
 );
 
 /**
- * $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. A
- * window frame of rows costs half of the default one.
+ * Rows of `from`, in order, up to $3 bytes; the first row always comes. A window frame of rows costs half of the default
+ * one.
  */
-const tailOf = (schema: string, columns: string): string => `
+const withinBytes = (columns: string, from: string): string => `
   select ${columns} from (
-    select *, sum(own) over (order by position rows unbounded preceding) as bytes
-    from (
-      select *, ${ownBytes} as own from ${schema}.event_rows
-      where position > $1::int8 and ($4::text[] is null or topic = any($4::text[]))
-      order by position limit $2::int8) as page
+    select *, sum(own) over (order by position rows unbounded preceding) as bytes from ${from}
   ) as sized where bytes <= $3::int8 or bytes = own order by position`;
+
+/** $1 position before the first, $2 most rows, $3 most bytes, $4 topics or null for all. */
+const tailOf = (schema: string, columns: string): string =>
+  withinBytes(
+    columns,
+    `(select *, ${ownBytes} as own from ${schema}.event_rows
+      where position > $1::int8 and ($4::text[] is null or topic = any($4::text[]))
+      order by position limit $2::int8) as page`,
+  );
 
 /**
  * $1 position before the first, $2 most rows read, $3 most bytes, $4 types. Of the rows read, it returns those of these
@@ -138,10 +143,10 @@ const tailOf = (schema: string, columns: string): string => `
 const tailOfTypes = (schema: string, columns: string): string => `
   with page as materialized (
     select *, ${ownBytes} as own from ${schema}.event_rows where position > $1::int8 order by position limit $2::int8)
-  select ${columns}, (select count(*)::int4 from page) from (
-    select *, sum(own) over (order by position rows unbounded preceding) as bytes
-    from page where type = any($4::text[]) or position in (select max(position) from page group by topic)
-  ) as sized where bytes <= $3::int8 or bytes = own order by position`;
+  ${withinBytes(
+    `${columns}, (select count(*)::int4 from page)`,
+    'page where type = any($4::text[]) or position in (select max(position) from page group by topic)',
+  )}`;
 
 export const statements = (s: string) => ({
   /** $1 streams, $2 first and $3 last revisions: the stored events of these ranges. */

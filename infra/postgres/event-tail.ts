@@ -39,23 +39,25 @@ export const readTail = async (
   const { after, limit, topics } = options;
   const values = [after ?? 0n, limit, pageBytes, topics === undefined ? null : textArray(topics)];
   const { tail, tailOfBytes } = statements(schema);
-  const rowsOf = rowsIn<EventRow>(pool, values);
-  try {
-    return (await rowsOf(`${schema}-tail`, tail)).map((row) => toEvent(row, 'utf8'));
-  } catch (error) {
-    if (!isNoText(error)) throw error;
-    return (await rowsOf(`${schema}-tail-of-bytes`, tailOfBytes)).map((row) => toEvent(row));
-  }
+  return (await rowsAsText(pool, values, [`${schema}-tail`, tail], [`${schema}-tail-of-bytes`, tailOfBytes])).events;
 };
 
-const rowsIn =
-  <Row extends unknown[]>(pool: pg.Pool, values: unknown[]) =>
-  async (name: string, text: string): Promise<Row[]> => {
-    const asked = { name, text, values, rowMode: 'array' as const, types: bigintTypes };
-    return (await pool.query<Row>(asked)).rows;
-  };
+type Statement = readonly [name: string, text: string];
 
-type CountedRow = [...EventRow, read: number];
+/** By the first statement; where some bytes of its page are not text, by the second one. */
+const rowsAsText = async (pool: pg.Pool, values: unknown[], asText: Statement, asBytes: Statement) => {
+  const ask = async ([name, text]: Statement, encoding: 'utf8' | 'base64') => {
+    const asked = { name, text, values, rowMode: 'array' as const, types: bigintTypes };
+    const { rows } = await pool.query<EventRow>(asked);
+    return { rows, events: rows.map((row) => toEvent(row, encoding)) };
+  };
+  try {
+    return await ask(asText, 'utf8');
+  } catch (error) {
+    if (!isNoText(error)) throw error;
+    return ask(asBytes, 'base64');
+  }
+};
 
 /** One page after a position: the events of these types, and the last event of each topic. Empty only at the end. */
 const readTypes = async (
@@ -64,17 +66,11 @@ const readTypes = async (
   { after, limit, types }: { readonly after: bigint; readonly limit: number; readonly types: readonly string[] },
 ): Promise<TailPage> => {
   const { typed, typedOfBytes } = statements(schema);
-  const rowsOf = rowsIn<CountedRow>(pool, [after, limit, pageBytes, textArray(types)]);
-  const pageOf = (rows: readonly CountedRow[], encoding: 'utf8' | 'base64'): TailPage => {
-    const events = rows.map((row) => toEvent(row as unknown as EventRow, encoding));
-    return { events, isFull: rows[0]?.[behindEvent] === limit || endedByBytes(events) };
-  };
-  try {
-    return pageOf(await rowsOf(`${schema}-typed`, typed), 'utf8');
-  } catch (error) {
-    if (!isNoText(error)) throw error;
-    return pageOf(await rowsOf(`${schema}-typed-of-bytes`, typedOfBytes), 'base64');
-  }
+  const values = [after, limit, pageBytes, textArray(types)];
+  const asBytes = [`${schema}-typed-of-bytes`, typedOfBytes] as const;
+  const { rows, events } = await rowsAsText(pool, values, [`${schema}-typed`, typed], asBytes);
+  const read: unknown = rows[0]?.at(behindEvent);
+  return { events, isFull: read === limit || endedByBytes(events) };
 };
 
 /** Newest events that readers at the end share, so that ten consumers cost one query. */
