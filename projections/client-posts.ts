@@ -10,3 +10,7 @@ export const ofClientsAlone = (posts: string): string => `${posts}.client_id = a
     or ${posts}.body #> '{targetSelection,accountIds}' = 'null' or not exists (
       select from jsonb_array_elements_text(${posts}.body #> '{targetSelection,accountIds}') named
       join read.accounts a on a.id = named::uuid where a.client_id <> all(?::uuid[])))`;
+
+/** What `ofClientsAlone` is bound to. */
+export const threeTimes = (clientIds: readonly string[]): readonly string[][] =>
+  Array.from({ length: 3 }, () => [...clientIds]);

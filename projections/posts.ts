@@ -8,7 +8,7 @@ import { batchesOf } from '#runtime/postgres/batches.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
-import { ofClientsAlone } from './client-posts.ts';
+import { ofClientsAlone, threeTimes } from './client-posts.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
 import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
 import { latestOf } from './post-intents.ts';
@@ -376,7 +376,7 @@ export const listPosts = async (
   if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
   else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
-  if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone('posts'), Array(3).fill([...filters.clientIds]));
+  if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone('posts'), threeTimes(filters.clientIds));
   if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
   if (filters.campaignId !== undefined) query.where({ campaign_id: filters.campaignId });
   if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });

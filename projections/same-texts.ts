@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { ofClientsAlone } from './client-posts.ts';
+import { ofClientsAlone, threeTimes } from './client-posts.ts';
 import { bodyAtSql } from './post-bodies.ts';
 
 /** Posts that go, or went, to an account with a given text around a given time. */
@@ -84,7 +84,6 @@ export const sameTexts = async (
   asked: readonly TextAt[],
 ): Promise<readonly SameText[]> => {
   const { name, sql } = clientIds === undefined ? search : searchOfClients;
-  const limit = clientIds === undefined ? [] : Array(3).fill([...clientIds]);
   const found = await knex
     .raw(sql, [
       asked.map(({ accountId }) => accountId),
@@ -96,7 +95,7 @@ export const sameTexts = async (
       hours,
       hours,
       workspaceId,
-      ...limit,
+      ...(clientIds === undefined ? [] : threeTimes(clientIds)),
     ])
     .options({ name });
   return found.rows.map((row: { accountId: string; postId: string; dueAt: Date }) => ({

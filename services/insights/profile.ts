@@ -36,12 +36,12 @@ export const recordProfile = async (
     displayName: nameOf(displayName),
     avatarUrl: pictureOf(avatarUrl),
   } as const;
-  if (account.decide(command, loaded.state).length === 0) return;
   try {
-    await execute(store, account, accountId, command, context, { loaded, redecide: false });
+    const options = { loaded, redecide: false };
+    const { appended } = await execute(store, account, accountId, command, context, options);
+    if (appended.length > 0) faultPoint('insights:after-profile');
   } catch (error) {
     if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') return;
     throw error;
   }
-  faultPoint('insights:after-profile');
 };

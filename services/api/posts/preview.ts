@@ -191,13 +191,13 @@ const sameTextsOf = async (
   planned: readonly Planned[],
 ): Promise<ReadonlyMap<string, SameText>> => {
   const { deps, workspaceId, principal } = call;
-  await call.behind(['posts']);
   const asked = planned.map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
   const texts = [...new Set(asked.map(({ platform }) => platform))].flatMap((platform) => {
     const text = contentFor(body, platform).segments[0].content;
     return text === '' ? [] : [{ platform, text }];
   });
   if (texts.length === 0) return new Map();
+  await call.behind(['posts']);
   const among = { workspaceId, ...withinLimit(principal) };
   const found = await sameTexts(deps.knex, among, texts, sameTextHours, asked);
   return new Map(found.map((one) => [one.accountId, one]));
