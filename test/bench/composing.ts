@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { loadavg } from 'node:os';
 import { closedLoop, wire } from './load.ts';
 import { type BenchRow, percentile, printRows } from './row.ts';
-import { caughtUp, type Standalone, startStandalone } from './standalone.ts';
+import { caughtUp, inParallel, type Standalone, startStandalone } from './standalone.ts';
 import { postOfTen } from './ten-targets.ts';
 
 const callers = 32;
@@ -56,12 +56,9 @@ const benchBulk = async (world: Standalone, { bulks }: Timing): Promise<BenchRow
     ours.push(await bulkOnce(world, post));
     await caughtUp(world.pool);
     const begun = performance.now();
-    let left = bulkPosts;
-    await Promise.all(
-      Array.from({ length: callers }, async () => {
-        while (left-- > 0) await closedLoop(world.port, { callers: 1, ms: 0.001, next: one });
-      }),
-    );
+    await inParallel(bulkPosts, callers, async () => {
+      await closedLoop(world.port, { callers: 1, ms: 0.001, next: one });
+    });
     single.push(performance.now() - begun);
   }
   const median = percentile(ours, 0.5);

@@ -86,7 +86,7 @@ const preload = async (pool: pg.Pool, count: number): Promise<void> => {
   await pool.query('checkpoint');
 };
 
-const inParallel = async (count: number, width: number, work: () => Promise<void>): Promise<void> => {
+export const inParallel = async (count: number, width: number, work: () => Promise<void>): Promise<void> => {
   let left = count;
   await Promise.all(
     Array.from({ length: width }, async () => {

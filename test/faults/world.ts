@@ -507,8 +507,10 @@ export class FaultWorld {
       // A call that its own process died over ends by its repeats; they report its failure.
       acting.catch((error: unknown) => this.wrong(`${next}: ${error instanceof Error ? error.message : error}`));
       const before = open.length;
-      const died = until('a process died', () => due.open.length < before, { everyMs: 25, withinMs: limitMs });
-      died.catch(() => undefined);
+      // The limit of this loop names the fault point; this wait only ends.
+      const died = until('a process died', () => due.open.length < before, { everyMs: 25, withinMs: limitMs }).catch(
+        () => undefined,
+      );
       await Promise.race([acting, died]).catch(() => undefined);
       // An action may miss: another process did the work. The next one comes later each time, or a busy machine gets busier.
       if (due.open.length === before) await Promise.race([died, delay(Math.min(200 * 2 ** turn, 1_600))]);
