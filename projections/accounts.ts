@@ -25,6 +25,11 @@ interface Own {
   readonly health_reason: string | null;
   /** When the network last accepted or refused the account's authorization. */
   readonly checked_at: string;
+  /** When the account was last disconnected, and the revision of that event; null: never, or by a former release. */
+  readonly disconnected_at: string | null;
+  readonly disconnected_revision: number | null;
+  /** When it was connected again after that; null: it was not. */
+  readonly reconnected_at: string | null;
   readonly scopes: readonly string[];
   readonly expires_at: string | null;
   readonly network: 'live' | 'sandbox';
@@ -61,6 +66,9 @@ export const accounts = defineModel<Own, AccountEvent>({
     status: 'text',
     health_reason: 'text',
     checked_at: 'timestamptz',
+    disconnected_at: 'timestamptz',
+    disconnected_revision: 'int4',
+    reconnected_at: 'timestamptz',
     scopes: 'text[]',
     expires_at: 'timestamptz',
     network: 'text',
@@ -69,6 +77,7 @@ export const accounts = defineModel<Own, AccountEvent>({
     { on: '(workspace_id, created_at, id)' },
     { on: '(client_id, created_at, id)' },
     { on: "(checked_at) where status = 'disconnected'" },
+    { on: '(disconnected_at) where disconnected_at is not null' },
   ],
   on: {
     AccountConnected: (_row, data, event) => ({
@@ -76,11 +85,15 @@ export const accounts = defineModel<Own, AccountEvent>({
       platform: data.platform,
       external_id: data.externalId,
       ...authorized(data, event.metadata.occurredAt),
+      disconnected_at: null,
+      disconnected_revision: null,
+      reconnected_at: null,
       network: data.network,
     }),
     AccountReauthorized: change((row, data, event) => ({
       ...row,
       ...authorized(data, event.metadata.occurredAt),
+      reconnected_at: row.status === 'disconnected' ? event.metadata.occurredAt : row.reconnected_at,
     })),
     AccountReauthRequired: change((row, { reason }, event) => ({
       ...row,
@@ -93,6 +106,9 @@ export const accounts = defineModel<Own, AccountEvent>({
       status: 'disconnected',
       health_reason: reason,
       checked_at: event.metadata.occurredAt,
+      disconnected_at: event.metadata.occurredAt,
+      disconnected_revision: event.revision,
+      reconnected_at: null,
     })),
     AccountProfileChanged: change((row, { username, displayName, avatarUrl }) => ({
       ...row,

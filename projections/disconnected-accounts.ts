@@ -1,17 +1,23 @@
 import type { ClientBase, Pool } from 'pg';
 import { isOpenTarget } from './open-targets.ts';
 
-/** Open work of disconnected accounts. */
+/** Open work of accounts that are or were disconnected. */
 
-/** Accounts disconnected since then that have open targets; the revision is that of the account's row. */
+/**
+ * Accounts disconnected since then that have open targets from before they were connected again, if they were. The
+ * revision is that of the last disconnect, or of the row where a former release wrote it.
+ */
 export const disconnectedWithOpen = async (
   pool: Pool,
   since: Date,
 ): Promise<readonly { readonly id: string; readonly workspaceId: string; readonly revision: number }[]> => {
   const { rows } = await pool.query<{ id: string; workspaceId: string; revision: number }>(
-    `select a.id::text as id, a.workspace_id::text as "workspaceId", a.revision::int as revision from read.accounts a
-     where a.status = 'disconnected' and a.checked_at > $1
-       and exists (select from read.post_targets t where t.account_id = a.id and ${isOpenTarget('t')})
+    `select a.id::text as id, a.workspace_id::text as "workspaceId",
+       coalesce(a.disconnected_revision, a.revision)::int as revision
+     from read.accounts a
+     where (a.disconnected_at > $1 or (a.status = 'disconnected' and a.checked_at > $1))
+       and exists (select from read.post_targets t where t.account_id = a.id and ${isOpenTarget('t')}
+         and (a.reconnected_at is null or t.created_at < a.reconnected_at))
      order by a.id`,
     [since],
   );

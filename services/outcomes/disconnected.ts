@@ -8,7 +8,8 @@ import { cancelTargets } from './cancel-targets.ts';
 
 /**
  * Cancels the open targets of a disconnected account. The read model that names them may be behind: so the sweeper
- * searches again, and at the claim the publisher fails a target that both missed. After a crash between two posts the
+ * searches again, also after the account was connected again, and while it is not, the publisher fails at the claim a
+ * target that both missed. After a crash between two posts the
  * consumer or the sweeper starts from the beginning, and what is canceled already yields no event.
  *
  * A target that the network's own scheduler has is canceled once the network deleted it, which its publisher asks for.
@@ -16,7 +17,7 @@ import { cancelTargets } from './cancel-targets.ts';
 
 export interface Disconnected {
   readonly accountId: string;
-  /** Of the account when it was disconnected, or later while it still was. */
+  /** Of the account when it was last disconnected, or later while it still was. */
   readonly revision: number;
   readonly workspaceId: string;
   readonly correlationId: string;

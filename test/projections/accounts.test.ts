@@ -50,7 +50,7 @@ suite('read models: accounts', (t) => {
           scopes: ['post', 'a, "quoted" {scope}'],
           network: 'sandbox',
         },
-        { id: other, status: 'connected', checked_at: instant(2) },
+        { id: other, status: 'connected', checked_at: instant(2), disconnected_at: null, reconnected_at: null },
       ]);
     await given(...events)
       .project(pool, clients)
@@ -73,9 +73,31 @@ suite('read models: accounts', (t) => {
           timezone: null,
           checked_at: instant(4),
           updated_at: instant(5),
+          disconnected_at: null,
+          reconnected_at: null,
         },
-        { id: other, status: 'disconnected', health_reason: 'requested' },
+        {
+          id: other,
+          status: 'disconnected',
+          health_reason: 'requested',
+          disconnected_at: instant(6),
+          disconnected_revision: 1,
+          reconnected_at: null,
+        },
       ]);
+    const returns = [
+      ...later,
+      on('account', other)('AccountReauthorized', again),
+      on('account', other)('AccountReauthRequired', { reason: 'token expired' }),
+      on('account', other)('AccountReauthorized', again),
+    ];
+    const left = { disconnected_at: instant(6), disconnected_revision: 1 };
+    await given(...returns)
+      .project(pool, accounts)
+      .sees([{ id }, { id: other, status: 'connected', ...left, reconnected_at: instant(7), checked_at: instant(9) }]);
+    await given(...returns, on('account', other)('AccountDisconnected', { reason: 'requested' }))
+      .project(pool, accounts)
+      .sees([{ id }, { id: other, disconnected_at: instant(10), disconnected_revision: 5, reconnected_at: null }]);
     await given(...later)
       .project(pool, clients)
       .sees([{ id: clientId, revision: 0, account_count: 1 }]);

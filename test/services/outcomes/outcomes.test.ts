@@ -5,6 +5,7 @@ import { invite } from '#domain/invite.ts';
 import { post, statusOf } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { archivedWithOpen, openTargetsOf } from '#projections/archived-clients.ts';
+import { disconnectedWithOpen } from '#projections/disconnected-accounts.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -366,6 +367,33 @@ suite('outcomes', (t) => {
     const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
     await sweep(deps, new AbortController().signal);
     await world.all(targetIds, 'canceled');
+  });
+
+  t('an account connected again before its targets were seen: the sweep finds those that it left', async () => {
+    const one = await world.connect(clientId, 'x', 'returns-early');
+    const before = await world.schedule([one], { dueAt: later() });
+    await disconnect(one.id);
+    const during = await world.schedule([one], { dueAt: later() });
+    await world.connect(clientId, 'x', 'returns-early');
+    const after = await world.schedule([one], { dueAt: later() });
+    const left = [...before.targetIds, ...during.targetIds];
+    await until('the rows show all three, and the account connected', async () => {
+      const { rows } = await world.pool.query(
+        `select t.id from read.post_targets t join read.accounts a on a.id = t.account_id
+         where t.id = any($1::uuid[]) and a.status = 'connected' and a.revision = 2`,
+        [[...left, ...after.targetIds]],
+      );
+      return rows.length === 3;
+    });
+    const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
+    await sweep(deps, new AbortController().signal);
+    await world.all(left, 'canceled');
+    assert.equal((await world.target(after.targetIds[0] ?? '')).status, 'pending');
+    // What was scheduled afterwards is no work for a sweep: once the rows show the others canceled, it finds nothing.
+    await until('no sweep finds the account again', async () => {
+      const found = await disconnectedWithOpen(world.pool, new Date(0));
+      return found.every(({ id }) => id !== one.id);
+    });
   });
 
   t('the sweep completes an interrupted fan-out, in one process at a time', async () => {
