@@ -179,3 +179,13 @@ def filter_case(context, case):
     if is_left_out(case):
         return False
     return is_positive(case) or not (has_null(case.body) or has_foreign_time(case.body) or has_overrides(case.body))
+
+
+@schemathesis.check
+def an_invalid_entry_is_rejected(context, response, case):
+    """A bulk answers 200 for entries that it rejects: of a call that breaks the contract, at least one must be."""
+    if case.operation.path != "/posts/bulk" or is_positive(case) or response.status_code != 200:
+        return
+    results = response.json()["data"]["results"]
+    if all(result["status"] != "rejected" for result in results):
+        raise AssertionError("no entry of an invalid call was rejected")
