@@ -391,7 +391,7 @@ export class Load {
         { platform: 'x', username: this.#name('a') },
         { platform: 'threads', username: this.#name('b') },
       ]);
-      await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, accounts, '', id);
+      await this.#seen([await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, accounts, '', id)]);
       const archived = await this.call('DELETE', `/clients/${id}`);
       if (archived.status !== 200)
         this.#wrong(`client ${id} could not be archived: ${archived.status} ${archived.code}`);
@@ -403,7 +403,9 @@ export class Load {
         { platform: 'x', username },
         { platform: 'threads', username: this.#name('d') },
       ]);
-      for (const _ of [1, 2]) await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, accounts, '', id);
+      const schedule = { type: 'at', scheduledAt: this.#in(hourMs, hourMs) };
+      const posts = [await this.#post(schedule, accounts, '', id), await this.#post(schedule, accounts, '', id)];
+      await this.#seen(posts);
       const leaving = accounts.find(({ platform }) => platform === 'x');
       await this.#keyed(`/accounts/${leaving?.id}/disconnect`, undefined);
       if (this.#options.random.int(0, 1) === 1) await this.#connect(id, [{ platform: 'x', username }]);
@@ -637,6 +639,15 @@ export class Load {
       if (unknown > maxUnknown || shown === 'published' || shown === 'failed' || shown === 'canceled') return false;
     }
     return false;
+  }
+
+  /**
+   * Every second time, waits until the read model shows the targets of these posts: what ends them then finds all of
+   * them. The other times it races the read model.
+   */
+  async #seen(posts: readonly (Json | null)[]): Promise<void> {
+    if (this.#options.random.int(0, 1) === 0) return;
+    for (const id of posts.flatMap((one) => this.#targetsOf(one))) await this.#status(id, 'pending');
   }
 
   /** Null: refused, because an action of the network or of another caller came first. */
