@@ -5,6 +5,7 @@ import { post as postDecider } from '#domain/post.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
+import { readyAsset } from '#test/support/assets.ts';
 import { composedWorld, composer, refused, tomorrow } from '#test/support/composing.ts';
 import type { Answered } from '#test/support/http.ts';
 import { failure } from '#test/support/samples.ts';
@@ -270,6 +271,25 @@ suite('post targets over HTTP', (t) => {
     const after = await shown(failed);
     const final = { ...issue, platformCode: null, at: after.last, retryAt: null };
     assert.deepEqual(after.said, ['published', 'And more.', null, final]);
+  });
+
+  t('shows the title that its network gets', async () => {
+    const many = await composer(world, ['youtube', 'pinterest']);
+    const video = await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'video');
+    const titles = async (youtube: Record<string, unknown>, pinterest: Record<string, unknown>) => {
+      const variants = [
+        { platform: 'youtube', overrides: youtube },
+        { platform: 'pinterest', overrides: { boardId: '1', ...pinterest } },
+      ];
+      const post = await tester.post('/posts', many.body({ content: 'One\nTwo', mediaIds: [video.id], variants }));
+      assert.equal(post.status, 200, post.text);
+      await world.settled();
+      const { rows } = await tester.get(`/post-targets?postId=${post.data.id}`);
+      for (const row of rows) assert.deepEqual((await tester.get(`/post-targets/${row.id}`)).data, row);
+      return Object.fromEntries(rows.map(({ platform, title }) => [platform, title]));
+    };
+    assert.deepEqual(await titles({}, {}), { youtube: 'One', pinterest: null });
+    assert.deepEqual(await titles({ title: 'A film' }, { title: 'A pin' }), { youtube: 'A film', pinterest: 'A pin' });
   });
 
   t('lists in the order they are due, by keyset, with every filter', async () => {
