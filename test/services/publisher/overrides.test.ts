@@ -163,6 +163,21 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   const commented = async (id: string): Promise<readonly string[]> =>
     (await world.sandbox.comments([id])).map(({ content }) => content);
 
+  const size = { width: 1_280, height: 720 };
+  const picture = (background: string) =>
+    sharp({ create: { ...size, channels: 3, background } })
+      .jpeg()
+      .toBuffer();
+  /** A picture that fits as it is, wherever a network shows one. */
+  const image = async (background: string, altText: string | null = null) => {
+    const body = await picture(background);
+    const probe = { kind: 'image', digitalSourceType: null, ...size } as const;
+    const needs = platforms.flatMap((platform) =>
+      (['feed', 'carousel', 'story', 'cover'] as const).map((use) => ({ platform, use })),
+    );
+    return readyAsset(world.store, world.workspaceId, 'image', { body, blobs: world.blobs, probe, needs, altText });
+  };
+
   t('the table has every key of every network', () => {
     for (const platform of platforms) {
       const own = [
@@ -248,6 +263,36 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
     assert.deepEqual(await world.sandbox.comments(ids), []);
   });
 
+  t('keys for reels go with reels alone, and keys that a story cannot have not with a story', async () => {
+    const [{ id: clip }, { id: photo }] = await Promise.all([world.clip(), image('#82a')]);
+    const given = {
+      ...{ shareToFeed: true, coverUrl: 'https://example.com/cover.jpg' },
+      ...{ collaborators: ['a'], locationId: '110843418940484', userTags: ['b'], paidPartnership: true },
+    };
+    const anywhere = { userTags: ['b'], paidPartnership: true, aiGenerated: false };
+    const { shareToFeed, coverUrl, collaborators, locationId } = given;
+    const cases = [
+      ['reel', [clip], {}, { shareToFeed, coverUrl, collaborators, locationId }],
+      ['reel', [clip], { contentType: 'feed' }, { shareToFeed, coverUrl, collaborators, locationId }],
+      ['feed', [photo], {}, { collaborators, locationId }],
+      ['carousel', [photo, clip], {}, { collaborators, locationId }],
+      ['story', [photo], { contentType: 'story' }, {}],
+      ['story', [clip], { contentType: 'story' }, {}],
+    ] as const;
+    const ids = await Promise.all(
+      cases.map(([, mediaIds, own]) => schedule('instagram', { ...given, ...own }, { mediaIds: [...mediaIds] })),
+    );
+    for (const [index, [use, , own, sent]] of cases.entries()) {
+      const row = await sentFor(ids[index] ?? '');
+      const about = `${use} ${JSON.stringify(own)}`;
+      assert.ok(
+        row.media.filter((one) => one.use !== 'cover').every((one) => one.use === use),
+        about,
+      );
+      assert.deepEqual(row.overrides, { ...anywhere, ...own, ...sent }, about);
+    }
+  });
+
   t('the disclosure of AI is copied to every variant, unless the variant says otherwise', async () => {
     const flags: Readonly<Partial<Record<Platform, string>>> = { youtube: 'containsSyntheticMedia', tiktok: 'isAigc' };
     const cases = [
@@ -289,19 +334,6 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   });
 
   t('a cover, a cover frame and alt texts reach the networks that take them', async () => {
-    const size = { width: 1_280, height: 720 };
-    const picture = (background: string) =>
-      sharp({ create: { ...size, channels: 3, background } })
-        .jpeg()
-        .toBuffer();
-    const still = { kind: 'image', digitalSourceType: null } as const;
-    const needs = platforms.flatMap((platform) =>
-      (['feed', 'carousel', 'cover'] as const).map((use) => ({ platform, use })),
-    );
-    const image = async (background: string, altText: string) =>
-      readyAsset(world.store, world.workspaceId, 'image', {
-        ...{ body: await picture(background), blobs: world.blobs, probe: { ...still, ...size }, needs, altText },
-      });
     const [cover, photo, { id: clip }] = await Promise.all([
       image('#28a', 'the cover'),
       image('#a82', 'own'),
