@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { capabilities, effectiveOverrides, overrideRules } from '#domain/platforms/index.ts';
 import type { LedgerRow } from '#infra/platforms/sandbox/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';
+import { readyClip } from '#test/support/clip.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -334,9 +336,10 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   });
 
   t('a cover, a cover frame and alt texts reach the networks that take them', async () => {
-    const [cover, photo, { id: clip }] = await Promise.all([
+    const [cover, photo, wall, { id: clip }] = await Promise.all([
       image('#28a', 'the cover'),
       image('#a82', 'own'),
+      image('#2a8', 'too'),
       world.clip(),
     ]);
     const filmed = await Promise.all(
@@ -357,21 +360,36 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
       }
     }
     // Pinterest takes a cover too; the specification names the other four.
-    assert.deepEqual(covered.sort(), ['facebook', 'instagram', 'pinterest', 'telegram', 'youtube']);
+    const taking: Platform[] = ['facebook', 'instagram', 'pinterest', 'telegram', 'youtube'];
+    assert.deepEqual(covered.sort(), taking);
     assert.deepEqual(framed, ['tiktok']);
+    // Without a cover of the post its place has the poster of the video.
+    const poster = { ...size, body: await picture('#8a2') };
+    const film = await readyClip(world.store, world.workspaceId, world.blobs, { poster });
+    const shown = [...taking, 'x' as const];
+    const plain = await Promise.all(shown.map((platform) => schedule(platform, {}, { mediaIds: [film.id] })));
+    const sha256 = createHash('sha256').update(poster.body).digest('hex');
+    for (const [index, platform] of shown.entries()) {
+      const { media } = await sentFor(plain[index] ?? '');
+      assert.deepEqual(
+        media.filter(({ use }) => use === 'cover').map((one) => [one.mediaId, one.sha256]),
+        taking.includes(platform) ? [[film.id, sha256]] : [],
+        platform,
+      );
+    }
 
     const showing = platforms.filter((platform) => platform !== 'youtube');
-    const said = { [photo.id]: 'a brown wall' };
-    const described = await Promise.all(
-      showing.map((platform) => schedule(platform, {}, { mediaIds: [photo.id], mediaAltTexts: said })),
-    );
-    const left = await Promise.all(showing.map((platform) => schedule(platform, {}, { mediaIds: [photo.id] })));
+    const said = { [wall.id]: 'a green wall', [photo.id]: 'a brown wall' };
+    const told = async (mediaIds: string[], mediaAltTexts: PostBody['mediaAltTexts'] = null) =>
+      Promise.all(showing.map((platform) => schedule(platform, {}, { mediaIds, mediaAltTexts })));
+    const [described, left] = [await told([photo.id, wall.id], said), await told([photo.id])];
+    const every = [['a brown wall', 'a green wall'], ['own']];
     for (const [index, platform] of showing.entries()) {
       const takes = capabilities(platform).altText;
       const texts = await Promise.all(
         [described, left].map(async (ids) => (await sentFor(ids[index] ?? '')).media.map(({ altText }) => altText)),
       );
-      assert.deepEqual(texts, takes ? [['a brown wall'], ['own']] : [[null], [null]], platform);
+      assert.deepEqual(texts, takes ? every : every.map((some) => some.map(() => null)), platform);
     }
   });
 });
