@@ -30,11 +30,12 @@ export const requestOf = (
   attempt: target.common.attempts,
   platform: target.common.platform,
   account: accountOf(target, account),
-  // Only known keys, with defaults and the post's AI disclosure. The cast holds: the store keeps overrides as JSON.
+  // Only known keys that apply, with defaults and the post's AI disclosure. The cast holds: the store keeps overrides as JSON.
   overrides: effectiveOverrides(
     target.common.platform,
     overridesOf(target, content, target.common.publishedSegments.length),
     content.aiDisclosure,
+    files.media[0]?.use ?? null,
   ) as { readonly [key: string]: Json },
   aiDisclosure: content.aiDisclosure,
   media: files.media,

@@ -157,6 +157,14 @@ export const pointsInSource = (): readonly string[] => {
   return [...new Set(names)].sort();
 };
 
-/** Whether that test kills a process there. */
-export const isDiedAtIn = (name: string, file: string): boolean =>
-  readFileSync(path.join(root, file), 'utf8').includes(`'${name}'`);
+/**
+ * Whether that test starts a process which dies there: it calls `child` with the point, or lists the point as the `fault`
+ * of a test that starts one.
+ */
+export const isDiedAtIn = (name: string, file: string): boolean => {
+  const text = readFileSync(path.join(root, file), 'utf8');
+  const isArmed = new RegExp(`\\bchild\\((?:[^()]*, )?'${name}'\\)`).test(text);
+  const [, table = '', body = ''] = /for \(const \[fault,[^\]]*\] of \[(.*?)\n {2}\](.*?)\n {2}\}\n/s.exec(text) ?? [];
+  const isListed = table.includes(`['${name}',`) && /\bdies\([^;]*, fault\)/.test(body);
+  return (isArmed || isListed) && /'SIGKILL'|\.died\(/.test(text);
+};

@@ -13,7 +13,7 @@ Calls every operation of a standalone service with generated input, valid and no
 Needs Python 3.11; fetches the pinned schemathesis once, through pip as it is set up on this machine.
 
   --calls <n>      begins no further round after so many calls (default 100,000)
-  --seed <n>       of the first round; the next ones count on from it (default: random)
+  --seed <n>       of the first round; the next ones count on from it (default: the environment's SEED, else random)
   --examples <n>   generated calls of each operation in a round (default 200)
   --help           this text
 
@@ -25,7 +25,7 @@ const readOptions = () => {
   const { values } = parseArgs({
     options: {
       calls: { type: 'string', default: '100000' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+      seed: { type: 'string', default: process.env.SEED ?? String(Math.floor(Math.random() * 2 ** 31)) },
       examples: { type: 'string', default: '200' },
       help: { type: 'boolean', short: 'h', default: false },
     },

@@ -20,6 +20,8 @@ export interface AssetOptions {
   readonly probe?: Partial<MediaProbe>;
   /** The file itself; the events then state its length and hash. */
   readonly body?: Uint8Array;
+  /** The frame of a video that stands for it, a JPEG; default: none. */
+  readonly poster?: { readonly body: Uint8Array; readonly width: number; readonly height: number };
 }
 
 export interface ReadyAsset {
@@ -162,11 +164,18 @@ export const assetEvents = (
       type: 'MediaRenditionsPlanned',
       data: { initial: true, needs: needs.map((need) => ({ ...need, rendition: null })), renditions: [] },
     },
-    { type: 'MediaTranscoded', data: { poster: null } },
+    { type: 'MediaTranscoded', data: { poster: posterOf(at, options) } },
   ];
 };
 
-/** Stores a ready asset; with `blobs` and `body`, its file too. */
+const posterOf = (at: string, { poster }: AssetOptions) => {
+  if (poster === undefined) return null;
+  const { body, width, height } = poster;
+  const sha256 = createHash('sha256').update(body).digest('hex');
+  return { key: `${at}/poster.jpg`, contentType: 'image/jpeg', bytes: body.length, sha256, width, height };
+};
+
+/** Stores a ready asset; with `blobs`, `body` and `poster`, its files too. */
 export const readyAsset = async (
   store: DomainStore,
   workspaceId: string,
@@ -179,6 +188,11 @@ export const readyAsset = async (
   const probe = events.flatMap((one) => (one.type === 'MediaProbed' ? [one.data.probe] : []))[0] as MediaProbe;
   if (options.blobs !== undefined && options.body !== undefined) {
     await options.blobs.put(key, options.body, { contentType: probe.contentType, bytes: options.body.length });
+  }
+  const { blobs, poster } = options;
+  if (blobs !== undefined && poster !== undefined) {
+    const { body } = poster;
+    await blobs.put(`${workspaceId}/${id}/poster.jpg`, body, { contentType: 'image/jpeg', bytes: body.length });
   }
   const stream = `media-${id}`;
   await store.append(stream, -1, events, commandContext({ workspaceId }), stream, options.positions);

@@ -28,6 +28,8 @@ export const maxBytes = 20_000;
 
 /** The covered pairs: `kind/Event public.type`, and `kind/Event` for events without one. */
 export const covered = new Set<string>();
+/** Events of one stream that end with an event of the public type, the first that a test gave. */
+export const histories = new Map<string, readonly Given[]>();
 /** `kind/Event` of given events with all their personal members set. */
 export const personal = new Set<string>();
 
@@ -85,6 +87,7 @@ export const given = (...before: readonly Given[]) => ({
       const erased = await again();
       for (const type of types) {
         covered.add(`${name} ${type}`);
+        if (!histories.has(type)) histories.set(type, [...before, event]);
         const created: string = last.metadata.occurredAt;
         const made = envelope(type, last, subject);
         assert.deepEqual(made, { id: envelopeIdOf(last.id, type), type, created, data: expected[type] });

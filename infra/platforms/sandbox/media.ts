@@ -8,6 +8,7 @@ import { open, stat } from 'node:fs/promises';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { rulesOf, useRules } from '#domain/platforms/index.ts';
 import type { Bounds, SizeRules, UseRules } from '#domain/platforms/media-rules.ts';
+import type { MediaUse } from '#schemas/media.ts';
 import type { Failure } from '#schemas/target.ts';
 import { findBinaries } from '../../ffmpeg/binaries.ts';
 import { limits, runTool } from '../../ffmpeg/child.ts';
@@ -18,7 +19,7 @@ import { mediaRefused } from './answers.ts';
 /** One file of a post, with the values that the network found in it. */
 export interface GivenMedia {
   readonly mediaId: string;
-  readonly use: string;
+  readonly use: MediaUse;
   readonly contentType: string;
   readonly bytes: number;
   readonly sha256: string;

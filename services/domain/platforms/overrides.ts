@@ -1,5 +1,6 @@
 /** Override keys of spec 2.3: a known key is checked against its rule, an unknown one is ignored. */
 import type { Platform } from '#schemas/common.ts';
+import type { MediaUse } from '#schemas/media.ts';
 import { rulesOf } from './registry.ts';
 import type { OverrideRule, Overrides } from './rules.ts';
 import { textLength, usedWords } from './text-length.ts';
@@ -165,18 +166,24 @@ export const replyOverrides = (platform: Platform, overrides: Overrides): Overri
   return Object.fromEntries(Object.entries(overrides).filter(([key]) => rules[key]?.headOnly !== true));
 };
 
+const isFor = ({ uses }: OverrideRule, use: MediaUse | null): boolean =>
+  uses === undefined || (use !== null && uses.includes(use));
+
 /**
- * What an adapter publishes with: known keys of the right shape and nothing else, the network's defaults, and the post's
- * AI disclosure, from which a variant's own `aiGenerated` is the exception. A comment has a call of its own.
+ * What an adapter publishes with: known keys of the right shape that apply to the files and nothing else, the network's
+ * defaults, and the post's AI disclosure, from which a variant's own `aiGenerated` is the exception. A comment has a call
+ * of its own.
+ * @param use what the network shows the files as; null: there are none
  */
 export function effectiveOverrides(
   platform: Platform,
   overrides: Overrides,
   aiDisclosure: boolean,
+  use: MediaUse | null = null,
 ): Readonly<Record<string, OverrideValue>> {
   const effective: Record<string, OverrideValue> = {};
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
-    if (rule.type === 'comment') continue;
+    if (rule.type === 'comment' || !isFor(rule, use)) continue;
     if (isSet(overrides, key) && checkOverride(platform, rule, overrides[key], overrides) === null) {
       effective[key] = normalize(rule, overrides[key]);
     } else if (rule.default !== undefined) effective[key] = rule.default;

@@ -4,6 +4,7 @@
  */
 import type { Platform } from '#schemas/common.ts';
 import type { GateCode } from '#schemas/issues.ts';
+import type { MediaUse } from '#schemas/media.ts';
 import type { FailureCode } from './failure-codes.ts';
 import type { InsightsTable } from './insights-table.ts';
 import type { NetworkMedia } from './media-rules.ts';
@@ -103,6 +104,8 @@ interface OverrideBase {
   readonly required?: RequiredOverride;
   /** Of a thread only its first segment is sent with it. */
   readonly headOnly?: boolean;
+  /** Sent only where the network shows the files as one of these, else ignored. Absent: always sent. */
+  readonly uses?: readonly MediaUse[];
 }
 
 export type OverrideRule = OverrideBase &

@@ -1,13 +1,18 @@
 import { deepEqual } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import { published, unpublished } from '#projections/webhooks/types.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
+import { eventTypes } from '#schemas/http/webhook-events.ts';
+import { idOf } from '#schemas/topics.ts';
+import { plannedPublicTypes } from '#test/architecture/planned.ts';
 import { fittingProbe } from '#test/support/assets.ts';
-import { covered, given, maxBytes, personal } from '#test/support/payloads.ts';
+import { covered, given, histories, maxBytes, personal } from '#test/support/payloads.ts';
 import { type Given, instant } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { WebhookWorld } from '#test/support/webhook-world.ts';
 
 /** Every event that is published, and with what data. */
 
@@ -843,5 +848,47 @@ suite('published: the whole table', (t) => {
       marked.filter((one) => !personal.has(one)),
       [],
     );
+  });
+});
+
+suite('published: minted', (t) => {
+  let world: WebhookWorld;
+  t.before(async () => {
+    world = await WebhookWorld.open();
+  });
+  t.after(() => world.close());
+
+  t('an event of each public type becomes one delivery', async () => {
+    const endpointId = await world.register(['*']);
+    const running = world.dispatch();
+    // The tests above give many histories to one stream: each is stored under an id of its own.
+    const own = (events: readonly Given[]): readonly Given[] => {
+      const id = idOf(events[0]?.stream ?? '');
+      return JSON.parse(JSON.stringify(events).replaceAll(id, randomUUID()));
+    };
+    const stored = await Promise.all(
+      [...histories].map(async ([type, events]) => {
+        const last = (await world.append(own(events))).at(-1);
+        return [type, envelopeIdOf(last?.id ?? '', type)] as const;
+      }),
+    );
+    const command = { type: 'RequestTest', commandId: randomUUID(), eventType: 'webhook.test' } as const;
+    const asked = (await world.act(endpointId, command)).appended[0]?.id ?? '';
+    const expected = [...stored, ['webhook.test', envelopeIdOf(asked, 'webhook.test')] as const];
+    deepEqual(
+      expected.map(([type]) => type).sort(),
+      eventTypes.filter((type) => histories.has(type) || !plannedPublicTypes.includes(type)).sort(),
+    );
+    await world.settled();
+    const minted = await world.deliveries(endpointId);
+    for (const [type, messageId] of expected) {
+      const found = minted.filter((one) => one.messageId === messageId);
+      deepEqual(
+        found.map((one) => [one.type, one.id, one.envelope.type, one.queued?.trigger]),
+        [[type, deliveryIdOf(messageId, endpointId), type, type === 'webhook.test' ? 'test' : 'scheduled']],
+        type,
+      );
+    }
+    await running.stop();
   });
 });

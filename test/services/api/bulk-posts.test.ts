@@ -132,6 +132,19 @@ suite('many posts in one call', (t) => {
     assert.match(told(result).join(), /^validation_failed \/clientId.*,created$/);
   });
 
+  t('a body of 16 MiB is read, and one byte more refuses the call', async () => {
+    const before = await world.head();
+    const most = 16 * 1024 * 1024;
+    const open = `{"posts":[${JSON.stringify(all.body())}],"more":"`;
+    const sized = (bytes: number) => `${open}${'x'.repeat(bytes - open.length - 2)}"}`;
+    const key = randomUUID();
+    refused(await tester.post('/posts/bulk', undefined, { raw: sized(most + 1), key }), 413, 'payload_too_large');
+    assert.equal(await world.head(), before);
+    assert.deepEqual(told(resultOf(await tester.post('/posts/bulk', undefined, { raw: sized(most), key }))), [
+      'created',
+    ]);
+  });
+
   t('a repeat answers the same, another body under the key is refused, ten callers make one set', async () => {
     const key = randomUUID();
     const posts = [all.body({ content: 'Same.' }), all.body({ content: '' }), all.body({ content: 'Same.' })];

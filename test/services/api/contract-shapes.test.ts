@@ -171,6 +171,19 @@ suite('shapes of the contract', (t) => {
     );
   });
 
+  t('a PATCH that replaces says so in its summary; one that changes single members says that', () => {
+    const patches = operationTable.filter(({ method }) => method === 'PATCH');
+    assert.deepEqual(
+      patches.filter(({ merge }) => merge !== true).map(({ id }) => id),
+      ['updatePost'],
+    );
+    for (const { id, merge } of patches) {
+      const { summary = '', description = '' } = operations.find(({ operationId }) => operationId === id) ?? {};
+      if (merge === true) assert.match(description, /^Only the members that are sent change\./, id);
+      else assert.match(summary, /^Replace a whole .*: members that are not sent return to their defaults$/, id);
+    }
+  });
+
   t('every schema, member and parameter is described', () => {
     const lacks = (node: ContractNode): boolean => typeof node.description !== 'string' || node.description === '';
     assert.deepEqual(

@@ -201,14 +201,16 @@ suite('connect links', (t) => {
   t('a live link that could connect none of its networks is refused, and its key stays free', async () => {
     const live = (await world.owner.post('/clients', { name: 'Live', type: 'brand' })).data.id;
     const before = await world.head();
+    // A key that was used would refuse the other body for that.
+    const key = randomUUID();
     for (const some of [['x'], platforms]) {
-      const made = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: some });
+      const made = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: some }, { key });
       assert.equal(made.status, 422, made.text);
       assert.equal(made.body.code, 'platform_not_available');
     }
     assert.equal(await world.head(), before);
     await world.owner.delete(`/clients/${live}`);
-    const late = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: ['x'] });
+    const late = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: ['x'] }, { key });
     assert.equal(late.body.code, 'client_archived');
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { undoClosesMs } from '#domain/native-window.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -95,6 +96,21 @@ suite('native targets over HTTP', (t) => {
     const done = await shown(facebook.id);
     assert.deepEqual([done.status, done.undo], ['canceled', 'done']);
     assert.equal((await act(facebook.id, 'cancel')).data.undo, 'done');
+  });
+
+  t('a handed-over target that is due within a minute is neither canceled nor moved', async () => {
+    const { postId, facebook } = await made(60);
+    await handOver(postId, facebook.id);
+    const closes = Date.parse(facebook.scheduledAt) - undoClosesMs;
+    try {
+      world.clock.shiftMs = closes + 1_000 - Date.now();
+      refused(await act(facebook.id, 'cancel'), 409, 'target_not_pending');
+      refused(await act(facebook.id, 'reschedule', { shiftMinutes: 5 }), 409, 'target_not_pending');
+      world.clock.shiftMs = closes - 30_000 - Date.now();
+      assert.equal((await act(facebook.id, 'cancel')).data.undo, 'pending');
+    } finally {
+      world.clock.shiftMs = 0;
+    }
   });
 
   t('a reschedule of a handed-over target keeps its old time until then, and is native again or managed', async () => {

@@ -5,6 +5,7 @@ import { post as postDecider } from '#domain/post.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
+import { readyAsset } from '#test/support/assets.ts';
 import { composedWorld, composer, refused, tomorrow } from '#test/support/composing.ts';
 import type { Answered } from '#test/support/http.ts';
 import { failure } from '#test/support/samples.ts';
@@ -227,8 +228,8 @@ suite('post targets over HTTP', (t) => {
       { index: 1, status: 'outcome_unknown', ...none },
       { index: 2, status: 'pending', ...none },
     ]);
-    const listed = await tester.get(`/post-targets?postId=${post.data.id}&platform=x`);
-    assert.deepEqual(listed.rows, [data]);
+    for (const query of ['platform=x', 'status=outcome_unknown'])
+      assert.deepEqual((await tester.get(`/post-targets?postId=${post.data.id}&${query}`)).rows, [data], query);
     const whole = await tester.get(`/posts/${post.data.id}`);
     assert.deepEqual(
       (whole.data.targets as { id: string }[]).find((target) => target.id === x.id),
@@ -236,6 +237,59 @@ suite('post targets over HTTP', (t) => {
     );
     const shown = await tester.get(`/post-targets/${bluesky.id}`);
     assert.deepEqual([shown.data.segments, shown.data.content], [[], one.body({}).content]);
+  });
+
+  t('a first comment says why it is not there yet, why it failed, and its id once it is', async () => {
+    const variants = [{ platform: 'x', overrides: { firstComment: 'And more.' } }];
+    const past = '2026-01-01T00:00:00.000Z';
+    const out = { externalId: '17', permalink: null, publishedAt: past };
+    const published = { type: 'RecordPublished', ...claim, ...out, commentDueAt: past } as const;
+    const issue = { code: 'network_rate_limited', message: 'Too many.', platformCode: '429' };
+    const call = { type: 'StartFirstComment', now: '2099-01-02T00:00:00.000Z', deadline: past } as const;
+    const retryAt = '2099-01-01T00:00:00.000Z';
+    const ends = (tried: number, outcome: Extract<TargetCommand, { type: 'EndFirstComment' }>['outcome']) =>
+      [call, { type: 'EndFirstComment', try: tried, outcome }] as const;
+    /** What one target answers and what the list does. */
+    const shown = async ({ id, postId }: { readonly id: string; readonly postId: string }) => {
+      await world.settled();
+      const { data } = await tester.get(`/post-targets/${id}`);
+      assert.deepEqual((await tester.get(`/post-targets?postId=${postId}`)).rows, [data]);
+      const last = (await world.store.readStream(`target-${id}`)).at(-1)?.metadata.occurredAt;
+      return { last, said: [data.status, data.firstComment, data.firstCommentExternalId, data.firstCommentIssue] };
+    };
+    const of = async (...commands: TargetCommand[]) => {
+      const one = await made({ variants });
+      await tell(one.postId, one.id, started, crossed, published, ...commands);
+      return one;
+    };
+    const waits = await of(...ends(1, { kind: 'refused', issue, retryAt }));
+    const before = await shown(waits);
+    assert.deepEqual(before.said, ['published', 'And more.', null, { ...issue, at: before.last, retryAt }]);
+    await tell(waits.postId, waits.id, ...ends(2, { kind: 'posted', externalId: '18' }));
+    assert.deepEqual((await shown(waits)).said, ['published', 'And more.', '18', null]);
+    const failed = await of(...ends(1, { kind: 'refused', issue: { ...issue, platformCode: null }, retryAt: null }));
+    const after = await shown(failed);
+    const final = { ...issue, platformCode: null, at: after.last, retryAt: null };
+    assert.deepEqual(after.said, ['published', 'And more.', null, final]);
+  });
+
+  t('shows the title that its network gets', async () => {
+    const many = await composer(world, ['youtube', 'pinterest']);
+    const video = await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'video');
+    const titles = async (youtube: Record<string, unknown>, pinterest: Record<string, unknown>) => {
+      const variants = [
+        { platform: 'youtube', overrides: youtube },
+        { platform: 'pinterest', overrides: { boardId: '1', ...pinterest } },
+      ];
+      const post = await tester.post('/posts', many.body({ content: 'One\nTwo', mediaIds: [video.id], variants }));
+      assert.equal(post.status, 200, post.text);
+      await world.settled();
+      const { rows } = await tester.get(`/post-targets?postId=${post.data.id}`);
+      for (const row of rows) assert.deepEqual((await tester.get(`/post-targets/${row.id}`)).data, row);
+      return Object.fromEntries(rows.map(({ platform, title }) => [platform, title]));
+    };
+    assert.deepEqual(await titles({}, {}), { youtube: 'One', pinterest: null });
+    assert.deepEqual(await titles({ title: 'A film' }, { title: 'A pin' }), { youtube: 'A film', pinterest: 'A pin' });
   });
 
   t('lists in the order they are due, by keyset, with every filter', async () => {

@@ -60,6 +60,34 @@ suite('posts over HTTP', (t) => {
     }
   });
 
+  t('members that are not sent have their defaults, in a draft and in a post', async () => {
+    const { clientId, targets } = all.body();
+    const bare = { clientId, targets, schedule: { type: 'now' } };
+    const time = { scheduledAt: null, scheduledLocal: null, from: null, to: null, spreadMinutes: null };
+    const defaults = {
+      ...{ content: '', mediaIds: [], variants: [], scheduleMode: 'managed', timezone: 'UTC', aiDisclosure: false },
+      ...{ requestApproval: false, campaignId: null, externalRef: null, thread: null, mediaAltTexts: null },
+      ...{ coverMediaId: null, coverFrameMs: null, schedule: { type: 'now', ...time } },
+      targetSelection: { mode: 'group', clientId, accountIds: null, platforms: null },
+    };
+    const shown = ({ data }: Answered) => Object.fromEntries(Object.keys(defaults).map((name) => [name, data[name]]));
+    const draft = await tester.post('/posts', { ...bare, saveDraft: true });
+    assert.deepEqual([draft.data.status, shown(draft)], ['draft', defaults], draft.text);
+    const post = await tester.post('/posts', { ...bare, content: 'Now.' });
+    assert.deepEqual([post.data.status, shown(post)], ['scheduled', { ...defaults, content: 'Now.' }], post.text);
+    const nested = await tester.post('/posts', {
+      ...bare,
+      saveDraft: true,
+      variants: [{ platform: 'x' }],
+      thread: { segments: [{}, { content: 'Two.' }] },
+    });
+    assert.deepEqual(nested.data.variants, [
+      { platform: 'x', contentOverride: null, mediaIdsOverride: null, overrides: {} },
+    ]);
+    const segments = ['', 'Two.'].map((content) => ({ content, mediaIds: [] }));
+    assert.deepEqual(nested.data.thread, { segments });
+  });
+
   t('a wall-clock time is each target’s own; a variant’s text is its platform’s', async () => {
     const made = await create({
       schedule: { type: 'at', scheduledLocal: `${tomorrow().slice(0, 10)}T09:00`, scheduledAt: tomorrow() },

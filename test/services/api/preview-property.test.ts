@@ -122,7 +122,7 @@ const assertSent = (row: LedgerRow, { verdict, body, scheduledAt }: Awaited): vo
     typeof row.overrides.title === 'string' && row.overrides.title.trim() !== '' ? row.overrides.title : null;
   assert.equal(shown, title, platform);
   const { aiDisclosure } = body;
-  const effective = effectiveOverrides(platform, own?.overrides ?? {}, aiDisclosure);
+  const effective = effectiveOverrides(platform, own?.overrides ?? {}, aiDisclosure, row.media[0]?.use);
   assert.deepEqual(row.overrides, { ...effective, ...(title !== null && { title }) }, platform);
   const files = (some: readonly { readonly mediaId: string; readonly use: string }[]) =>
     some

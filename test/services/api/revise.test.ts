@@ -9,7 +9,7 @@ import { maxOptionalEvents } from '#runtime/eventing/stream-room.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
-import { composedWorld, composer, refused, tomorrow } from '#test/support/composing.ts';
+import { type Composer, composedWorld, composer, refused, tomorrow } from '#test/support/composing.ts';
 import type { Answered, Ask } from '#test/support/http.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -39,9 +39,9 @@ const start = { type: 'Start', now: '2099-01-01T00:00:00.000Z' } as const;
 const failed = { type: 'RecordFailed', ...claim, failure } as const;
 const out = { externalId: 'n1', permalink: null, publishedAt: '2026-11-01T00:00:00.000Z' };
 
-/** A post with one target on each of four networks. */
-const made = async (more: Record<string, unknown> = {}) => {
-  const answer = await tester.post('/posts', all.body(more));
+/** A post with one target on each network, of four if not told otherwise. */
+const made = async (more: Record<string, unknown> = {}, own: Composer = all) => {
+  const answer = await tester.post('/posts', own.body(more));
   assert.equal(answer.status, 200, answer.text);
   const byPlatform = new Map(targetsOf(answer).map((one) => [one.platform, one]));
   const of = (platform: string): Target => byPlatform.get(platform) ?? assert.fail(platform);
@@ -213,14 +213,23 @@ suite('revising a post over HTTP', (t) => {
   });
 
   t(
-    'targets that a revision does not reach say why, and show what they had: settled, on their way, limited, unknown',
+    'targets that a revision does not reach say why, and show what they had: settled, on their way, limited, unknown, handed over',
     async () => {
-      const { id, of } = await made();
+      const six = await composer(world, ['x', 'bluesky', 'linkedin', 'threads', 'facebook', 'telegram']);
+      const { id, of } = await made({ scheduleMode: 'native' }, six);
       await tell(id, of('x').id, start, { type: 'RecordPublished', ...claim, ...out });
       await tell(id, of('bluesky').id, start);
       const policy = { deferDelaysMs: [], maxRateLimits: 9, jitter: 0 };
       const retryAt = '2099-01-01T00:00:00.000Z';
       await tell(id, of('linkedin').id, start, { type: 'RecordRateLimited', ...claim, retryAt, failure, policy });
+      const call = { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: retryAt } as const;
+      await tell(id, of('threads').id, start, call, { type: 'RecordUnknown', ...claim, failure, reconcileAt: retryAt });
+      const now = new Date().toISOString();
+      await tell(id, of('facebook').id, { type: 'Start', now }, call, {
+        type: 'RecordHandedOver',
+        ...claim,
+        nativeId: 'n',
+      });
       const answer = await revise(id, { content: 'Better.' });
       assert.equal(answer.status, 200, answer.text);
       assert.deepEqual(reviseOf(answer).changed, [of('telegram').id]);
@@ -230,6 +239,8 @@ suite('revising a post over HTTP', (t) => {
           [of('x').id, 'published'],
           [of('bluesky').id, 'publishing'],
           [of('linkedin').id, 'rate_limited'],
+          [of('threads').id, 'outcome_unknown'],
+          [of('facebook').id, 'handed_to_platform'],
         ]),
       );
       const shown = (targets: readonly Target[]) =>
@@ -238,6 +249,8 @@ suite('revising a post over HTTP', (t) => {
         x: 'A word from us.',
         bluesky: 'A word from us.',
         linkedin: 'A word from us.',
+        threads: 'A word from us.',
+        facebook: 'A word from us.',
         telegram: 'Better.',
       };
       assert.deepEqual(shown(targetsOf(answer)), expected);

@@ -61,9 +61,11 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     await world.sandbox.advance(ms);
     clock.pass(ms);
   };
-  const schedule = async (account: Account, minutes: number, text = 'hello') => {
+  const schedule = async (account: Account, minutes: number, text = 'hello', firstComment: string | null = null) => {
     const dueAt = clock.now() + minutes * minuteMs;
-    const { postId, targetIds } = await world.schedule([account], { text, dueAt, scheduleMode: 'native' });
+    const own = { contentOverride: null, mediaIdsOverride: null, overrides: { firstComment } };
+    const variants = [{ platform: account.platform, ...own }];
+    const { postId, targetIds } = await world.schedule([account], { text, dueAt, variants, scheduleMode: 'native' });
     return { postId, id: targetIds[0] ?? '', dueAt };
   };
   const cancel = async (postId: string, id: string) => {
@@ -296,7 +298,15 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     await world.all([over.id], 'failed');
     await reported(unpublished.id);
 
-    const accounts = [unanswered, unpublished];
+    const silenced = await own();
+    const told = await schedule(silenced, 30, 'hello', 'late [[sandbox:token_death]]');
+    await world.all([told.id], 'handed_to_platform');
+    await pass(told.dueAt - clock.now());
+    await world.all([told.id], 'published');
+    await reported(silenced.id);
+    assert.equal((await story(told.id)).at(-1), 'TargetFirstCommentFailed');
+
+    const accounts = [unanswered, unpublished, silenced];
     for (const kind of ['unknown', 'too_late'] as const) {
       const one = await own();
       accounts.push(one);

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { capabilities, effectiveOverrides, overrideRules } from '#domain/platforms/index.ts';
 import type { LedgerRow } from '#infra/platforms/sandbox/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';
+import { readyClip } from '#test/support/clip.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -163,6 +165,21 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   const commented = async (id: string): Promise<readonly string[]> =>
     (await world.sandbox.comments([id])).map(({ content }) => content);
 
+  const size = { width: 1_280, height: 720 };
+  const picture = (background: string) =>
+    sharp({ create: { ...size, channels: 3, background } })
+      .jpeg()
+      .toBuffer();
+  /** A picture that fits as it is, wherever a network shows one. */
+  const image = async (background: string, altText: string | null = null) => {
+    const body = await picture(background);
+    const probe = { kind: 'image', digitalSourceType: null, ...size } as const;
+    const needs = platforms.flatMap((platform) =>
+      (['feed', 'carousel', 'story', 'cover'] as const).map((use) => ({ platform, use })),
+    );
+    return readyAsset(world.store, world.workspaceId, 'image', { body, blobs: world.blobs, probe, needs, altText });
+  };
+
   t('the table has every key of every network', () => {
     for (const platform of platforms) {
       const own = [
@@ -248,6 +265,36 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
     assert.deepEqual(await world.sandbox.comments(ids), []);
   });
 
+  t('keys for reels go with reels alone, and keys that a story cannot have not with a story', async () => {
+    const [{ id: clip }, { id: photo }] = await Promise.all([world.clip(), image('#82a')]);
+    const given = {
+      ...{ shareToFeed: true, coverUrl: 'https://example.com/cover.jpg' },
+      ...{ collaborators: ['a'], locationId: '110843418940484', userTags: ['b'], paidPartnership: true },
+    };
+    const anywhere = { userTags: ['b'], paidPartnership: true, aiGenerated: false };
+    const { shareToFeed, coverUrl, collaborators, locationId } = given;
+    const cases = [
+      ['reel', [clip], {}, { shareToFeed, coverUrl, collaborators, locationId }],
+      ['reel', [clip], { contentType: 'feed' }, { shareToFeed, coverUrl, collaborators, locationId }],
+      ['feed', [photo], {}, { collaborators, locationId }],
+      ['carousel', [photo, clip], {}, { collaborators, locationId }],
+      ['story', [photo], { contentType: 'story' }, {}],
+      ['story', [clip], { contentType: 'story' }, {}],
+    ] as const;
+    const ids = await Promise.all(
+      cases.map(([, mediaIds, own]) => schedule('instagram', { ...given, ...own }, { mediaIds: [...mediaIds] })),
+    );
+    for (const [index, [use, , own, sent]] of cases.entries()) {
+      const row = await sentFor(ids[index] ?? '');
+      const about = `${use} ${JSON.stringify(own)}`;
+      assert.ok(
+        row.media.filter((one) => one.use !== 'cover').every((one) => one.use === use),
+        about,
+      );
+      assert.deepEqual(row.overrides, { ...anywhere, ...own, ...sent }, about);
+    }
+  });
+
   t('the disclosure of AI is copied to every variant, unless the variant says otherwise', async () => {
     const flags: Readonly<Partial<Record<Platform, string>>> = { youtube: 'containsSyntheticMedia', tiktok: 'isAigc' };
     const cases = [
@@ -289,22 +336,10 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   });
 
   t('a cover, a cover frame and alt texts reach the networks that take them', async () => {
-    const size = { width: 1_280, height: 720 };
-    const picture = (background: string) =>
-      sharp({ create: { ...size, channels: 3, background } })
-        .jpeg()
-        .toBuffer();
-    const still = { kind: 'image', digitalSourceType: null } as const;
-    const needs = platforms.flatMap((platform) =>
-      (['feed', 'carousel', 'cover'] as const).map((use) => ({ platform, use })),
-    );
-    const image = async (background: string, altText: string) =>
-      readyAsset(world.store, world.workspaceId, 'image', {
-        ...{ body: await picture(background), blobs: world.blobs, probe: { ...still, ...size }, needs, altText },
-      });
-    const [cover, photo, { id: clip }] = await Promise.all([
+    const [cover, photo, wall, { id: clip }] = await Promise.all([
       image('#28a', 'the cover'),
       image('#a82', 'own'),
+      image('#2a8', 'too'),
       world.clip(),
     ]);
     const filmed = await Promise.all(
@@ -325,21 +360,36 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
       }
     }
     // Pinterest takes a cover too; the specification names the other four.
-    assert.deepEqual(covered.sort(), ['facebook', 'instagram', 'pinterest', 'telegram', 'youtube']);
+    const taking: Platform[] = ['facebook', 'instagram', 'pinterest', 'telegram', 'youtube'];
+    assert.deepEqual(covered.sort(), taking);
     assert.deepEqual(framed, ['tiktok']);
+    // Without a cover of the post its place has the poster of the video.
+    const poster = { ...size, body: await picture('#8a2') };
+    const film = await readyClip(world.store, world.workspaceId, world.blobs, { poster });
+    const shown = [...taking, 'x' as const];
+    const plain = await Promise.all(shown.map((platform) => schedule(platform, {}, { mediaIds: [film.id] })));
+    const sha256 = createHash('sha256').update(poster.body).digest('hex');
+    for (const [index, platform] of shown.entries()) {
+      const { media } = await sentFor(plain[index] ?? '');
+      assert.deepEqual(
+        media.filter(({ use }) => use === 'cover').map((one) => [one.mediaId, one.sha256]),
+        taking.includes(platform) ? [[film.id, sha256]] : [],
+        platform,
+      );
+    }
 
     const showing = platforms.filter((platform) => platform !== 'youtube');
-    const said = { [photo.id]: 'a brown wall' };
-    const described = await Promise.all(
-      showing.map((platform) => schedule(platform, {}, { mediaIds: [photo.id], mediaAltTexts: said })),
-    );
-    const left = await Promise.all(showing.map((platform) => schedule(platform, {}, { mediaIds: [photo.id] })));
+    const said = { [wall.id]: 'a green wall', [photo.id]: 'a brown wall' };
+    const told = async (mediaIds: string[], mediaAltTexts: PostBody['mediaAltTexts'] = null) =>
+      Promise.all(showing.map((platform) => schedule(platform, {}, { mediaIds, mediaAltTexts })));
+    const [described, left] = [await told([photo.id, wall.id], said), await told([photo.id])];
+    const every = [['a brown wall', 'a green wall'], ['own']];
     for (const [index, platform] of showing.entries()) {
       const takes = capabilities(platform).altText;
       const texts = await Promise.all(
         [described, left].map(async (ids) => (await sentFor(ids[index] ?? '')).media.map(({ altText }) => altText)),
       );
-      assert.deepEqual(texts, takes ? [['a brown wall'], ['own']] : [[null], [null]], platform);
+      assert.deepEqual(texts, takes ? every : every.map((some) => some.map(() => null)), platform);
     }
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { account as accountDecider } from '#domain/account.ts';
+import { effectiveOverrides } from '#domain/platforms/index.ts';
 import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Variant } from '#schemas/post.ts';
@@ -99,18 +100,21 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
 
   t('keys of the head are sent with the head alone', async () => {
     started();
-    const overrides = { replySettings: 'following', paidPartnership: true };
-    const variants = [{ platform: 'x' as const, contentOverride: 'ignored', mediaIdsOverride: null, overrides }];
-    const id = await schedule(unprovable, ['a', 'b'], { variants });
-    await world.all([id], 'published');
-    const sent = (await world.sandbox.creates(id)).map((row) => [
-      row.overrides.replySettings,
-      row.overrides.paidPartnership,
-    ]);
-    assert.deepEqual(sent, [
-      ['following', true],
-      [undefined, true],
-    ]);
+    const cases = [
+      [unprovable, { quoteTweetId: '17', replySettings: 'following' }, { paidPartnership: true }],
+      [provable, { quotePostId: '18', replyControl: 'mentioned_only' }, { aiGenerated: true }],
+    ] as const;
+    for (const [account, ofHead, ofAll] of cases) {
+      const { platform } = account;
+      const overrides = { ...ofHead, ...ofAll, firstComment: 'below' };
+      const variants = [{ platform, contentOverride: 'ignored', mediaIdsOverride: null, overrides }];
+      const id = await schedule(account, ['a', 'b', 'c'], { variants });
+      await world.all([id], 'published');
+      const sent = (await world.sandbox.creates(id)).map((row) => row.overrides);
+      const plain = effectiveOverrides(platform, ofAll, false);
+      assert.deepEqual(sent, [{ ...plain, ...ofHead }, plain, plain], platform);
+      for (const key of Object.keys(ofHead)) assert.ok(!(key in plain), key);
+    }
   });
 
   t('a file of a later segment that is not ready delays the head', async () => {

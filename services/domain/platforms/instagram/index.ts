@@ -1,7 +1,11 @@
 import { leisure } from '#domain/platforms/prior-times.ts';
 import type { NetworkRules } from '#domain/platforms/rules.ts';
+import type { MediaUse } from '#schemas/media.ts';
 import { insights } from './insights.ts';
 import { media } from './media.ts';
+
+/** "IG User Media": a story has neither caption, place nor collaborators. */
+const notStory: readonly MediaUse[] = ['feed', 'carousel', 'reel'];
 
 /** Instagram, Graph API v25. Figures: developers.facebook.com, "Instagram Platform: Content publishing", "IG User Media". */
 export const instagram: NetworkRules = {
@@ -53,10 +57,19 @@ export const instagram: NetworkRules = {
       type: 'user_tags',
       maxItems: 20,
     },
-    collaborators: { about: 'Usernames of at most 3 collaborators.', type: 'list', commas: false, maxItems: 3 },
-    shareToFeed: { about: 'Whether a reel is shown in the feed too. Absent: as Instagram decides.', type: 'boolean' },
-    coverUrl: { about: 'Public address of the cover of a reel, apart from `coverMediaId`.', type: 'url' },
-    locationId: { about: 'Id of the page of a place.', type: 'string' },
+    collaborators: {
+      about: 'Usernames of at most 3 collaborators. Ignored on a story.',
+      ...{ type: 'list', commas: false, maxItems: 3, uses: notStory },
+    },
+    shareToFeed: {
+      about: 'Whether a reel is shown in the feed too. Absent: as Instagram decides. Ignored on all but reels.',
+      ...{ type: 'boolean', uses: ['reel'] },
+    },
+    coverUrl: {
+      about: 'Public address of the cover of a reel, apart from `coverMediaId`. Ignored on all but reels.',
+      ...{ type: 'url', uses: ['reel'] },
+    },
+    locationId: { about: 'Id of the page of a place. Ignored on a story.', type: 'string', uses: notStory },
     paidPartnership: { about: 'Marks the post as a paid partnership.', type: 'boolean', default: false },
   },
   banned: [],

@@ -1,6 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { effectiveOverrides, permalinkOf } from '#domain/platforms/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
+import type { MediaUse } from '#schemas/media.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('effective overrides', (t) => {
@@ -65,6 +66,17 @@ suite('effective overrides', (t) => {
     ];
     for (const [platform, given, expected] of table)
       deepEqual(effectiveOverrides(platform, given, false), expected, platform);
+  });
+
+  t('a key that the shown form of the files cannot have is ignored', () => {
+    const url = 'https://example.com/cover.jpg';
+    const given = { shareToFeed: false, coverUrl: url, collaborators: ['a'], locationId: '1', userTags: ['b'] };
+    const sent = (use: MediaUse | null) => Object.keys(effectiveOverrides('instagram', given, false, use)).sort();
+    const always = ['aiGenerated', 'paidPartnership', 'userTags'];
+    const shared = [...always, 'collaborators', 'locationId'].sort();
+    deepEqual(sent('reel'), [...shared, 'coverUrl', 'shareToFeed'].sort());
+    deepEqual([sent('feed'), sent('carousel')], [shared, shared]);
+    deepEqual([sent('story'), sent(null)], [always, always]);
   });
 
   t('the disclosure is copied onto every variant; its own aiGenerated is the exception', () => {
