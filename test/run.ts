@@ -33,6 +33,8 @@ const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
 const SLOWEST = 5;
 const MOST_AGAIN = 4;
 const root = path.resolve(import.meta.dirname, '..');
+/** Fills the compile cache for the worlds. */
+const loadJob = checkJob('modules', [path.join(root, 'test/support/compile.ts')], root);
 /** Where the files of `--quick` begin; the names on disk start a Postgres of their own. */
 const QUICK = [
   ...['test/architecture.test.ts', 'test/names-on-disk.test.ts', 'test/patterns.test.ts'],
@@ -56,6 +58,7 @@ async function main(): Promise<void> {
   // A third of a file's start is stripping and compiling; its own children inherit this.
   const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
   const needsServers = dir === undefined && !quick && [...parallel, ...serial].some((job) => job.file !== undefined);
+  const loaded = needsServers && parallel.some(isWorld) ? loadJob.run(env) : undefined;
   const servers = needsServers ? await startServers() : undefined;
   Object.assign(env, servers?.env);
 
@@ -72,6 +75,11 @@ async function main(): Promise<void> {
       outcomes.push(outcome);
       show(outcome);
     };
+    const load = await loaded;
+    if (load !== undefined) {
+      outcomes.push(load);
+      show(load);
+    }
     await sideBySide(parallel, carryOut);
     for (const job of serial) await carryOut(job);
     unsteady = await again([...parallel, ...serial], outcomes, env);
@@ -155,7 +163,8 @@ function plan(dir: string | undefined, only: string, quick: boolean): { parallel
     .sort((a, b) => limitOf(b) - limitOf(a));
   const node = (script: string, ...args: string[]) => [path.join(root, 'node_modules', script), ...args];
   const checks = [
-    checkJob('types', node('typescript/bin/tsc', '-p', root), root),
+    // More checkers at once check the same types again.
+    checkJob('types', node('typescript/bin/tsc', '-p', root, '--checkers', '1'), root),
     checkJob('lint', node('@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '--colors=off'), root),
   ];
   const wanted = (job: Job) => job.name.includes(only);

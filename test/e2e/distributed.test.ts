@@ -114,8 +114,6 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
       PRIVATE_TARGETS: receiver.host,
       WEBHOOK_EXCHANGE_MS: '1000',
       WEBHOOK_LEASE_MS: '2500',
-      // Processes that compiled something new write it down as they end: fourteen at once, that takes longer than to drain.
-      NODE_COMPILE_CACHE: '',
     };
     pool = new pg.Pool({ connectionString: db.url, max: 2 });
     // All at once, as an orchestrator does it: each makes what it needs where it is missing.

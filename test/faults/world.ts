@@ -75,9 +75,9 @@ export const environment = (databaseUrl: string, secretKey: string): Record<stri
   BASE_URL: 'http://api.invalid/v1',
   CONSOLE_URL: 'http://console.invalid',
   NODE_OPTIONS: follow,
-  // Half of a start is stripping and compiling, and processes start all the time. Processes that end in order write the
-  // cache.
-  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/faults', import.meta.url)),
+  // Half of a start is stripping and compiling, and processes start all the time. One that is killed writes no cache:
+  // test/run.ts fills it first.
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url)),
 });
 
 export const newSecretKey = (): string => `v1:${randomBytes(32).toString('base64')}`;

@@ -20,7 +20,7 @@ export interface Outcome {
 
 export interface Job {
   readonly name: string;
-  /** Missing for types and lint. */
+  /** Missing for a tool. */
   readonly file?: string;
   /** It causes no load. */
   readonly waits?: boolean;
@@ -56,8 +56,8 @@ export function limitOf(file: string): number {
 export function checkJob(name: string, command: readonly string[], cwd: string): Job {
   return {
     name,
-    run: async () => {
-      const ended = await watch(command, { cwd, env: process.env, limit: CHECK_MS });
+    run: async (extra) => {
+      const ended = await watch(command, { cwd, env: { ...process.env, ...extra }, limit: CHECK_MS });
       const bad = ended.exit !== 'exit code 0';
       const why = ended.timedOut ? [`did not end within ${CHECK_MS} ms`] : bad ? [ended.exit] : [];
       return { ...ended, name, passed: bad ? 0 : 1, failed: bad ? 1 : 0, skipped: [], failures: [], why };

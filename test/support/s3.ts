@@ -67,8 +67,13 @@ const built = async (): Promise<string> => {
   await mkdir(root, { recursive: true });
   const mine = await mkdtemp(path.join(root, 'versitygw-build-'));
   try {
-    const env = { ...process.env, GOBIN: mine };
-    await run('go', ['install', `github.com/versity/versitygw/cmd/versitygw@${version}`], { env, timeout: 600_000 });
+    // Without C, optimisation and debug data it takes half as long to build, and serves a test as well.
+    const env = { ...process.env, GOBIN: mine, CGO_ENABLED: '0' };
+    const flags = ['-gcflags=all=-N -l -dwarf=false', '-ldflags=-s -w'];
+    await run('go', ['install', ...flags, `github.com/versity/versitygw/cmd/versitygw@${version}`], {
+      env,
+      timeout: 600_000,
+    });
     await rename(path.join(mine, 'versitygw'), binary);
     return binary;
   } finally {
