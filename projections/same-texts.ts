@@ -35,6 +35,14 @@ export interface SameText {
 const maxCompared = 20;
 
 /**
+ * Whether a body holds one of the texts anywhere. Postgres decompresses a body anew for each member that it reads, so
+ * the members of a body are read only where this says that one can match.
+ */
+const holdsOneOf = `$ ? (@.content == $texts[*] || @.thread.segments[0].content == $texts[*]
+  || @.variants[*].contentOverride == $texts[*])`;
+const overrideOfNetwork = '$[*] ? (@.platform == $platform).contentOverride';
+
+/**
  * Within `hours` on either side. Two walks of one index for each account; each body that they show is read once, and
  * compared with the text of the account's network. Accounts of networks without a text are left out.
  */
@@ -58,18 +66,18 @@ const searchOf = (among: string): string => `
     ) t
   ), shown as materialized (
     select t.post_id, t.post_revision, b.body ->> 'content' as content,
-      b.body #>> '{thread,segments,0,content}' as first_segment,
-      (select jsonb_object_agg(v ->> 'platform', v -> 'contentOverride')
-       from jsonb_array_elements(b.body -> 'variants') v) as overrides
+      b.body #>> '{thread,segments,0,content}' as first_segment, b.body -> 'variants' as variants
     from (select distinct post_id, post_revision from near) t
     join read.posts p on p.id = t.post_id
     cross join lateral (select ${bodyAtSql} as body offset 0) b
-    where p.workspace_id = ?${among}
+    where p.workspace_id = ? and jsonb_path_exists(b.body, ?::jsonpath, ?::jsonb)${among}
   )
   select distinct on (n.account_id) n.account_id::text as "accountId", n.post_id::text as "postId",
     n.due_at as "dueAt"
   from near n join shown s using (post_id, post_revision)
-  where coalesce(case when n.threads then s.first_segment end, s.overrides ->> n.platform, s.content) = n.text
+  where coalesce(case when n.threads then s.first_segment end,
+    jsonb_path_query_first(s.variants, ?::jsonpath, jsonb_build_object('platform', n.platform)) #>> '{}',
+    s.content) = n.text
   order by n.account_id, n.due_at desc`;
 
 const search = { name: 'same-texts', sql: searchOf('') };
@@ -95,7 +103,10 @@ export const sameTexts = async (
       hours,
       hours,
       workspaceId,
+      holdsOneOf,
+      JSON.stringify({ texts: [...new Set(texts.map(({ text }) => text))] }),
       ...(clientIds === undefined ? [] : threeTimes(clientIds)),
+      overrideOfNetwork,
     ])
     .options({ name });
   return found.rows.map((row: { accountId: string; postId: string; dueAt: Date }) => ({
