@@ -26,6 +26,9 @@ const meantOf = (shape: Shape, value: unknown): Shape => {
   return shape.anyOf.find((one) => issuesOf(one as TSchema, value).length === 0) ?? shape;
 };
 
+const copyOf = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null ? structuredClone(value) : value;
+
 const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
   const meant = meantOf(shape, value);
   if (meant.items !== undefined && Array.isArray(value)) {
@@ -40,7 +43,7 @@ const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
       const optional = meant.required?.includes(name) !== true;
       if (sent === undefined && merge) continue;
       if (sent === undefined || (sent === null && optional)) {
-        if (member.default !== undefined) out[name] = structuredClone(member.default);
+        if (member.default !== undefined) out[name] = copyOf(member.default);
         else delete out[name];
       } else {
         out[name] = cleaned(member, sent, false);

@@ -1,4 +1,4 @@
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
 
 /** How long the api repeats its public answer before it checks the dependencies again, milliseconds. */
@@ -32,13 +32,15 @@ const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
 /** Answers strangers and load balancers with yes or no. The reasons and the figures are on OPS_PORT. */
 export const health = (report: SelfReport): Middleware => {
   const isReady = readyOrNot(report);
-  return async (ctx, next) => {
-    const known = ctx.path === '/livez' || ctx.path === '/readyz';
-    if (!known || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+  const answer = async (ctx: Context): Promise<void> => {
     const well = ctx.path === '/livez' || (await isReady());
     ctx.status = well ? 200 : 503;
     ctx.type = 'application/json';
     ctx.set('Cache-Control', 'no-store');
     ctx.body = JSON.stringify({ status: ctx.path === '/livez' ? 'alive' : well ? 'ready' : 'not_ready' });
+  };
+  return (ctx, next) => {
+    const known = ctx.path === '/livez' || ctx.path === '/readyz';
+    return known && (ctx.method === 'GET' || ctx.method === 'HEAD') ? answer(ctx) : next();
   };
 };

@@ -110,6 +110,8 @@ export class Keyring {
   /** Address → hashes of the tokens that it sent: at most 500 over all addresses. */
   readonly #later = new Map<string, Set<string>>();
   #laterCount = 0;
+  /** The token that was hashed last. */
+  #hashed: { readonly token: string; readonly hash: string | null } = { token: '', hash: null };
   #stamp: Stamp = { value: '', asked: Number.NEGATIVE_INFINITY };
   #asking: Promise<Stamp> | null = null;
 
@@ -124,14 +126,24 @@ export class Keyring {
 
   /** @throws Refusal 401. A token that has not the form of a key costs no query. */
   async identify(token: string): Promise<Principal> {
-    const known = form.test(token) ? await this.#lookUp(hash('sha256', token)) : null;
+    const hashed = this.#hashOf(token);
+    const known = hashed === null ? null : await this.#lookUp(hashed);
     if (known === null) throw refuse('invalid_token', 'No such token is known.');
     return principalOf(known, new Date(this.#clock()).toISOString());
   }
 
   /** Whether this process knows the token as a key, possibly one that is revoked by now. Runs no query. */
   hasSeen(token: string): boolean {
-    return form.test(token) && this.#found.has(hash('sha256', token));
+    const hashed = this.#hashOf(token);
+    return hashed !== null && this.#found.has(hashed);
+  }
+
+  /** Null where the token has not the form of a key. A call asks twice in the same turn, and is hashed once. */
+  #hashOf(token: string): string | null {
+    if (this.#hashed.token !== token) {
+      this.#hashed = { token, hash: form.test(token) ? hash('sha256', token) : null };
+    }
+    return this.#hashed.hash;
   }
 
   /**

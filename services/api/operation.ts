@@ -78,6 +78,12 @@ export interface One<Data> {
   /** What the caller should know of the data. */
   readonly warnings?: readonly Warning[];
 }
+/** `One` whose data is JSON already. */
+export interface Written {
+  readonly json: string;
+  /** As of `One`. */
+  readonly revision?: number;
+}
 export interface Many<Row> {
   readonly data: readonly Row[];
   readonly page: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
@@ -98,7 +104,7 @@ export interface Pieces {
   readonly warnings?: readonly Warning[];
   readonly replayed?: boolean;
 }
-export type Answer = One<unknown> | Many<unknown> | Raw | Pieces;
+export type Answer = One<unknown> | Written | Many<unknown> | Raw | Pieces;
 
 type Input<S> = S extends TSchema ? Cleaned<S> : Record<string, never>;
 

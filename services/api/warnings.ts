@@ -37,14 +37,14 @@ export class Warnings {
   }
 
   /**
-   * Warnings for this workspace's streams alone, at most 20. Usually empty; also empty when the database does not
-   * answer.
+   * Warnings for this workspace's streams alone, at most 20. Usually empty, and the data is then not looked at; also
+   * empty when the database does not answer.
    */
-  async of(workspaceId: string, data: unknown): Promise<readonly Warning[]> {
+  async of(workspaceId: string, data: () => unknown): Promise<readonly Warning[]> {
     if (performance.now() - this.#asOf > freshMs) await this.#ask();
     const own = this.#parked.get(workspaceId);
     if (own === undefined) return [];
-    return [...idsIn(data)]
+    return [...idsIn(data())]
       .flatMap((id): Warning[] => {
         const noun = own.get(id);
         if (noun === undefined) return [];

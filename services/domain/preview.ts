@@ -2,7 +2,7 @@ import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
-import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer, ruleIssues } from './compose.ts';
+import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer } from './compose.ts';
 import { contentFor } from './content.ts';
 import { needKey } from './media.ts';
 import { lateErrors, rulesOf, sentText, takesCover, textLength, titleFor, useOf } from './platforms/index.ts';
@@ -78,15 +78,22 @@ const headOf = (body: PostBody, { platform }: Destination, files: readonly Previ
   return takesCover(platform, use, kinds) ? [...shown, ...files.filter((one) => one.use === 'cover')] : shown;
 };
 
-/** Accounts of one network that allow the same have the same content. */
-export const previewContent = (body: PostBody, destination: Destination, assets: PostAssets): PreviewedContent => {
+/**
+ * Accounts of one network that allow the same have the same content.
+ * @param errors the rules of its network that the destination breaks
+ */
+export const previewContent = (
+  body: PostBody,
+  destination: Destination,
+  assets: PostAssets,
+  errors: readonly Issue[],
+): PreviewedContent => {
   const { platform } = destination;
   const { segments, overrides } = contentFor(body, platform);
   const { content } = segments[0];
   const { text } = sentText(rulesOf(platform).text, content, overrides);
   const { used, limit } = textLength(platform, text, overrides);
   const files = filesOf(body, destination, assets);
-  const errors = [...ruleIssues(body, destination, assets)];
   const unmade = files.flatMap(({ mediaId, status, failure }) => {
     const isRefused = status !== 'failed' || errors.some((one) => one.mediaId === mediaId);
     if (isRefused || failure === null) return [];
@@ -136,6 +143,7 @@ export const errorsOf = (
   own: readonly Issue[],
 ): readonly Issue[] => {
   const errors = [...refused.filter((issue) => concerns(body, destination, issue)), ...own];
+  if (errors.length === 0) return errors;
   const key = ({ path, code, message, mediaId = '' }: Issue) => JSON.stringify([path, code, message, mediaId]);
   return [...new Map(errors.map((one) => [key(one), one])).values()];
 };

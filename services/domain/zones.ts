@@ -26,8 +26,14 @@ export const instantOf = (local: string, timezone: string): string =>
   ).toISOString();
 
 /** The same calendar day so many months later, UTC. */
-export const monthsAfter = (instant: string, months: number): string =>
-  new Date(Temporal.Instant.from(instant).toZonedDateTimeISO('UTC').add({ months }).epochMilliseconds).toISOString();
+export const monthsAfter = (instant: string, months: number): string => {
+  const at = new Date(instant);
+  const day = at.getUTCDate();
+  // The last day of the month where it has fewer: day 0 of the month after it.
+  at.setUTCMonth(at.getUTCMonth() + months + 1, 0);
+  at.setUTCDate(Math.min(day, at.getUTCDate()));
+  return at.toISOString();
+};
 
 /** False for a text that fits the pattern and is no date: 31 February, 25 o'clock. */
 export const isLocalDateTime = (local: string): boolean => {

@@ -52,6 +52,7 @@ async function* enveloped({ head, items, tail }: Pieces, meta: unknown): AsyncGe
 
 /** Whether any part of the answer names a client that its caller may not see. */
 const showsOther = async (made: Answer, clientIds: readonly string[]): Promise<boolean> => {
+  if ('json' in made) return namesOther(JSON.parse(made.json), clientIds);
   if ('data' in made) return namesOther(made.data, clientIds);
   if (!('items' in made)) return false;
   for (const item of made.items()) {
@@ -132,16 +133,20 @@ export const answer =
         ctx.type = 'application/json';
         return;
       }
-      const own = 'page' in made ? [] : (made.warnings ?? []);
-      const warned = operation.method === 'GET' ? await warnings.of(workspaceId, made.data) : own;
+      const own = 'page' in made || 'json' in made ? [] : (made.warnings ?? []);
+      const data = (): unknown => ('json' in made ? JSON.parse(made.json) : made.data);
+      const warned = operation.method === 'GET' ? await warnings.of(workspaceId, data) : own;
       const meta = warned.length === 0 ? { correlationId } : { correlationId, warnings: warned };
       if ('page' in made) {
         ctx.body = JSON.stringify({ data: made.data, page: made.page, meta });
       } else {
-        ctx.body = JSON.stringify({ data: made.data, meta });
+        ctx.body =
+          'json' in made
+            ? `{"data":${made.json},"meta":${JSON.stringify(meta)}}`
+            : JSON.stringify({ data: made.data, meta });
         const tagged = operation.ifMatch === true || operation.etag === true;
         if (made.revision !== undefined && tagged) ctx.set('ETag', `"${made.revision}"`);
-        if (made.replayed === true) ctx.set('Idempotent-Replayed', 'true');
+        if ('data' in made && made.replayed === true) ctx.set('Idempotent-Replayed', 'true');
       }
       ctx.type = 'application/json';
     } finally {

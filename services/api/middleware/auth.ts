@@ -46,17 +46,17 @@ const tooLate = (): never => {
 const bearer = (header: string): string | null => /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? null;
 
 /** Checks the scope of the token. */
-export const scope: Middleware = async (ctx, next) => {
+export const scope: Middleware = (ctx, next) => {
   const { scope: needed } = operationOf(ctx);
   const { principal } = stateOf(ctx);
   if (needed !== null && principal?.scopes.includes(needed) !== true) {
     throw new Refusal('insufficient_scope', `This operation needs the scope ${needed}.`);
   }
-  await next();
+  return next();
 };
 
 /** Checks the role of the member behind the token: the ceiling of the role, then the rule of the operation. */
-export const role: Middleware = async (ctx, next) => {
+export const role: Middleware = (ctx, next) => {
   const { scope: needed, role: only, firstParty } = operationOf(ctx);
   const { principal } = stateOf(ctx);
   if (principal !== null && needed !== null) {
@@ -70,5 +70,5 @@ export const role: Middleware = async (ctx, next) => {
       throw new Refusal('first_party_only', 'Only the console may do this, with the session of a member.');
     }
   }
-  await next();
+  return next();
 };

@@ -166,31 +166,29 @@ const isTargetSeen = async ({ deps, workspaceId, sees }: Looking, id: string): P
 };
 
 /** Refuses what concerns the whole workspace to a credential that is limited to clients. */
-export const openToLimited: Middleware = async (ctx, next) => {
+export const openToLimited: Middleware = (ctx, next) => {
   const { principal } = stateOf(ctx);
   if (principal !== null && principal.clientIds !== null && limitRuleOf(operationOf(ctx).id) === 'refused') {
     throw new Refusal('client_limited', 'This concerns the whole workspace, and the credential is limited to clients.');
   }
-  await next();
+  return next();
 };
 
 /** Replaces the ids that a limited credential may not see, and holds the call to the rule of its operation. */
 export const withinClients =
   (deps: Deps, { callMs }: Pick<CallPatience, 'callMs'>): Middleware =>
-  async (ctx, next) => {
+  (ctx, next) => {
     const state = stateOf(ctx);
     const { principal } = state;
-    if (principal !== null && principal.clientIds !== null) {
-      const own = new Set(principal.clientIds);
-      const looking: Looking = {
-        deps,
-        workspaceId: principal.workspaceId,
-        until: performance.now() + callMs,
-        sees: (clientId) => clientId === null || own.has(clientId),
-      };
-      await within(callMs, limit(looking, state, principal.clientIds), tooLate);
-    }
-    await next();
+    if (principal === null || principal.clientIds === null) return next();
+    const own = new Set(principal.clientIds);
+    const looking: Looking = {
+      deps,
+      workspaceId: principal.workspaceId,
+      until: performance.now() + callMs,
+      sees: (clientId) => clientId === null || own.has(clientId),
+    };
+    return within(callMs, limit(looking, state, principal.clientIds), tooLate).then(next);
   };
 
 const limit = async (looking: Looking, state: CallState, clientIds: readonly string[]): Promise<void> => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 import { callerAddress, isProxy, noProxies } from '#runtime/identity/proxies.ts';
 import type { Deps } from '../deps.ts';
@@ -23,21 +24,39 @@ const loggable = (path: string): string =>
 const isSecure = ({ baseUrl, consoleUrl }: Deps, forwarded: string): boolean =>
   [baseUrl(), consoleUrl()].some((url) => url.startsWith('https:')) || /(?:^|,) *https *$/i.test(forwarded);
 
+/** The other end of a connection, read once for all of its requests. */
+interface Peer {
+  readonly isProxy: boolean;
+  /** Of the caller, where the peer is no proxy. */
+  readonly address: string;
+}
+
 /**
  * Gives every request an id, sets the headers that every answer has, and writes one log line. The log line holds no
  * header and no body.
  */
-export const correlation =
-  (deps: Deps): Middleware =>
-  async (ctx, next) => {
-    const { logger, trustedProxies = noProxies } = deps;
-    const { remoteAddress } = ctx.req.socket;
+export const correlation = (deps: Deps): Middleware => {
+  const { logger, trustedProxies = noProxies } = deps;
+  const peers = new WeakMap<Socket, Peer>();
+  const peerOf = (socket: Socket): Peer => {
+    const { remoteAddress } = socket;
+    const known = peers.get(socket) ?? {
+      isProxy: isProxy(remoteAddress, trustedProxies),
+      address: callerAddress(remoteAddress, '', trustedProxies),
+    };
+    peers.set(socket, known);
+    return known;
+  };
+  return async (ctx, next) => {
+    const peer = peerOf(ctx.req.socket);
     const sent = ctx.get('X-Correlation-Id');
     const correlationId = acceptable.test(sent) ? sent : randomUUID();
     const path = loggable(ctx.path);
     begin(ctx, {
       correlationId,
-      address: callerAddress(remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies),
+      address: peer.isProxy
+        ? callerAddress(ctx.req.socket.remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies)
+        : peer.address,
       operation: null,
       principal: null,
       params: {},
@@ -52,7 +71,7 @@ export const correlation =
     ctx.set('X-Correlation-Id', correlationId);
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
-    const forwarded = isProxy(remoteAddress, trustedProxies) ? ctx.get('X-Forwarded-Proto') : '';
+    const forwarded = peer.isProxy ? ctx.get('X-Forwarded-Proto') : '';
     if (isSecure(deps, forwarded)) ctx.set('Strict-Transport-Security', 'max-age=31536000');
     const started = performance.now();
     await next();
@@ -71,3 +90,4 @@ export const correlation =
       'answered',
     );
   };
+};

@@ -134,7 +134,7 @@ export const input =
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
 /** The caller's Idempotency-Key, where the operation honours one. */
-export const idempotencyKey: Middleware = async (ctx, next) => {
+export const idempotencyKey: Middleware = (ctx, next) => {
   const { idempotent } = operationOf(ctx);
   const sent = ctx.req.headers['idempotency-key'];
   if (idempotent !== 'none') {
@@ -146,5 +146,5 @@ export const idempotencyKey: Middleware = async (ctx, next) => {
     }
     stateOf(ctx).key = typeof sent === 'string' ? sent : null;
   }
-  await next();
+  return next();
 };

@@ -28,7 +28,7 @@ const notAllowed = (allowed: readonly string[]): Refusal => {
 /** Method and path have matched. Accept is checked before anything else. */
 export const matched =
   (operation: Operation, fixedPaths: FixedPaths): Middleware =>
-  async (ctx, next) => {
+  (ctx, next) => {
     const own = fixedPaths.get(ctx.path);
     if (own !== undefined && `/v1${operation.path}` !== ctx.path) throw notAllowed([...own].sort());
     stateOf(ctx).operation = operation;
@@ -36,7 +36,7 @@ export const matched =
     if (ctx.accepts(...produced) === false) {
       throw new Refusal('not_acceptable', `Answers are ${produced.join(' or ')}.`);
     }
-    await next();
+    return next();
   };
 
 interface Matched {

@@ -1,8 +1,8 @@
-import { renderPost, getPost as rowsOf } from '#projections/posts.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
 import { postDataExample } from '../posts/examples.ts';
+import { shownPosts } from '../posts/shown.ts';
 import { notFound } from '../refusal.ts';
 import { readRow } from '../rows.ts';
 
@@ -22,9 +22,11 @@ export const getPost = operation({
   codes: [],
   example: { data: postDataExample },
   handle: async (call) => {
-    const found = await readRow(call, 'post', ['posts'], (id) => rowsOf(call.deps.pool, call.workspaceId, id));
-    // A discarded draft can no longer be read.
-    if (found.post.status === 'discarded') throw notFound('post');
-    return { data: renderPost(found.post, found.targets), revision: found.post.revision };
+    const posts = shownPosts(call.deps.pool);
+    const { isDiscarded, json, revision } = await readRow(call, 'post', ['posts'], (id) =>
+      posts.get(call.workspaceId, id),
+    );
+    if (isDiscarded) throw notFound('post');
+    return { json, revision };
   },
 });

@@ -21,13 +21,16 @@ function* invalid(errors: readonly Issue[]): Generator<Rejection> {
 
 const bytesOf = (stored: unknown): number => Buffer.byteLength(JSON.stringify(stored));
 
+/** Of the object that the body and the plan are stored in. */
+const envelopeBytes = '{"body":,"plan":}'.length;
+
 const sizeIssues = (bytes: number): readonly Issue[] => {
   const message = `the post has ${bytes} bytes as stored, at most ${maxPostBytes} are allowed`;
   return bytes > maxPostBytes ? [{ path: '', code: 'too_many_bytes', message }] : [];
 };
 
-/** For texts of at least this many bytes, the gate counts for one network in each turn of the event loop. */
-const slowToCount = 32 * 1024;
+/** For posts of at least this many bytes, the texts are counted for one network in each turn of the event loop. */
+export const slowToCount = 32 * 1024;
 
 const networkIssues = async (
   body: PostBody,
@@ -87,6 +90,10 @@ export interface Checked extends Selected {
   readonly assets: PostAssets;
   /** Whether the client or the caller's role requires approval. */
   readonly isHeld: boolean;
+  /** Of the body and its plan, as stored. */
+  readonly bytes: number;
+  /** The accounts that the rules of their networks refuse, each with the first rule it breaks. */
+  readonly gated: readonly Issue[];
 }
 
 /**
@@ -100,7 +107,8 @@ export async function* checksOf(
   { id, clientId, body, planNumber, choose = select }: ComposedPost,
 ): AsyncGenerator<Rejection, Checked | null> {
   // Before any check reads the texts: the time of the checks grows with their size.
-  const tooLarge = sizeIssues(bytesOf(body));
+  const bodyBytes = bytesOf(body);
+  const tooLarge = sizeIssues(bodyBytes);
   yield* invalid(tooLarge);
   if (tooLarge.length > 0) return null;
   yield* invalid(bodyIssues(body, clientId));
@@ -122,7 +130,7 @@ export async function* checksOf(
     now: call.now,
   });
   yield* refusals;
-  const bytes = bytesOf({ body, plan });
+  const bytes = envelopeBytes + bodyBytes + bytesOf(plan);
   yield* invalid(sizeIssues(bytes));
   const { empty, threadless } = emptyIssues(body, destinations);
   yield* invalid(empty);
@@ -132,14 +140,15 @@ export async function* checksOf(
   }
   const assets = await asked;
   yield* mediaRefusals(body, destinations, assets);
-  yield* invalid(await networkIssues(body, destinations, assets, bytes));
+  const gated = await networkIssues(body, destinations, assets, bytes);
+  yield* invalid(gated);
   const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
   const errors = [...unsupportedIssues(body), ...(isHeld ? [needsApproval] : [])];
   if (errors.length > 0) {
     const detail = 'The post uses a part of the specification that is not supported yet.';
     yield new Rejection('not_supported_yet', detail, { errors });
   }
-  return { ...selected, plan, assets, isHeld };
+  return { ...selected, plan, assets, isHeld, bytes, gated };
 }
 
 /** @throws Rejection the first of `checksOf` */

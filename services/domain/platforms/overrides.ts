@@ -1,5 +1,6 @@
 /** Override keys of spec 2.3: a known key is checked against its rule, an unknown one is ignored. */
-import type { Platform } from '#schemas/common.ts';
+import { lazy } from '#domain/lazy.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import { rulesOf } from './registry.ts';
 import type { OverrideRule, Overrides } from './rules.ts';
@@ -18,10 +19,17 @@ const aiGenerated: OverrideRule = {
   type: 'boolean',
 };
 
-export const overrideRules = (platform: Platform): Readonly<Record<string, OverrideRule>> => ({
-  ...rulesOf(platform).overrides,
-  aiGenerated,
-});
+type KnownRules = Readonly<Record<string, OverrideRule>>;
+
+/** Made once for each network: every check of every target reads them. */
+const rulesByNetwork = lazy(
+  () =>
+    new Map(
+      platforms.map((platform): [Platform, KnownRules] => [platform, { ...rulesOf(platform).overrides, aiGenerated }]),
+    ),
+);
+
+export const overrideRules = (platform: Platform): KnownRules => rulesByNetwork().get(platform) ?? {};
 
 const wrongType = (message: string): OverrideProblem => ({ code: 'override_type', message });
 const tooLong = (message: string): OverrideProblem => ({ code: 'override_length', message });
@@ -146,8 +154,21 @@ const grantedValues = (rule: OverrideRule, scopes: readonly string[]): readonly 
 };
 
 /** The scopes of an account that its network's overrides are held to: accounts with equal ones get equal answers. */
-export const grantsOf = (platform: Platform, scopes: readonly string[]): string =>
-  JSON.stringify(Object.values(overrideRules(platform)).map((rule) => grantedValues(rule, scopes)));
+export const grantsOf = (platform: Platform, scopes: readonly string[]): string => {
+  const granted = grantedRules().get(platform) ?? [];
+  return granted.length === 0 ? '' : JSON.stringify(granted.map((rule) => grantedValues(rule, scopes)));
+};
+
+/** Rules whose values depend on scopes; most networks have none. */
+const grantedRules = lazy(
+  () =>
+    new Map(
+      platforms.map((platform) => [
+        platform,
+        Object.values(overrideRules(platform)).filter((rule) => rule.type === 'enum' && rule.grantedBy !== undefined),
+      ]),
+    ),
+);
 
 /** What is wrong with a value that the network knows and this account does not allow; null: nothing. */
 export const checkGranted = (rule: OverrideRule, value: unknown, scopes: readonly string[]): string | null => {

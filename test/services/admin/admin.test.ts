@@ -371,8 +371,12 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       [client.id],
     );
     const strangers = new Warnings(pool);
-    assert.deepEqual(await strangers.of(randomUUID(), { id: client.id }), [], 'another workspace hears of nothing');
-    assert.equal((await strangers.of(workspaceId, { targets: [{ id: client.id }] })).length, 1);
+    assert.deepEqual(
+      await strangers.of(randomUUID(), () => ({ id: client.id })),
+      [],
+      'another workspace hears of nothing',
+    );
+    assert.equal((await strangers.of(workspaceId, () => ({ targets: [{ id: client.id }] }))).length, 1);
     const ready = await (await fetch(projections.opsUrl('/readyz'))).json();
     const { checks } = ready as { checks: readonly { name: string; ok: boolean; detail?: string }[] };
     const told = checks.find(({ name }) => name === 'projections: parked');

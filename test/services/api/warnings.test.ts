@@ -14,7 +14,11 @@ suite('warnings beside an answer', (t) => {
     try {
       const warnings = new Warnings(pool);
       const asked = () =>
-        within<unknown>(5_000, warnings.of(randomUUID(), { id: randomUUID() }), () => 'no answer within 5 s');
+        within<unknown>(
+          5_000,
+          warnings.of(randomUUID(), () => ({ id: randomUUID() })),
+          () => 'no answer within 5 s',
+        );
       deepEqual(await Promise.all([asked(), asked()]), [[], []]);
       deepEqual(await asked(), []);
       equal(silent.taken(), 1);

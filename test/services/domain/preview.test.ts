@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from 'node:assert/strict';
-import type { PostAsset, PostAssets, PostRendition } from '#domain/compose.ts';
+import { type PostAsset, type PostAssets, type PostRendition, ruleIssues } from '#domain/compose.ts';
 import { accountWarnings, errorsOf, previewContent, retryWarnings, warning } from '#domain/preview.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -36,8 +36,10 @@ const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
 });
 const clip = (over: Partial<PostAsset> = {}): PostAsset => asset({ kind: 'video', probe: videoProbe(), ...over });
 const known = (assets: Readonly<Record<string, PostAsset>>): PostAssets => new Map(Object.entries(assets));
-const shown = (platform: Platform, body: Partial<PostBody>, assets: PostAssets = new Map()) =>
-  previewContent(postBody(body), to(platform), assets);
+const shown = (platform: Platform, part: Partial<PostBody>, assets: PostAssets = new Map()) => {
+  const body = postBody(part);
+  return previewContent(body, to(platform), assets, [...ruleIssues(body, to(platform), assets)]);
+};
 const why = { code: 'media_too_heavy', message: 'Too heavy.' };
 
 suite('the content of a preview', (t) => {

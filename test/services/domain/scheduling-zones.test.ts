@@ -4,6 +4,7 @@
  */
 import * as assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { Temporal } from 'temporal-polyfill';
 import { type Destination, type PlanInput, scheduleIssues } from '#domain/scheduling.ts';
 import { monthsAfter } from '#domain/zones.ts';
 import { planOf } from '#test/support/planning.ts';
@@ -156,6 +157,22 @@ suite('wall-clock times of zones', (t) => {
     assert.equal(planOf(leap).targets[0]?.dueAt, '2028-02-29T04:30:00.000Z');
     assert.equal(monthsAfter('2026-08-31T12:00:00.000Z', 18), '2028-02-29T12:00:00.000Z');
     assert.equal(monthsAfter('2025-08-31T12:00:00.000Z', 18), '2027-02-28T12:00:00.000Z');
+  });
+
+  t('so many months ahead is the same day, or the last one of a month that has fewer days', () => {
+    const days = fc.date({
+      min: new Date('2024-01-01T00:00:00Z'),
+      max: new Date('2105-01-01T00:00:00Z'),
+      noInvalidDate: true,
+    });
+    const months = fc.integer({ min: 0, max: 48 });
+    fc.assert(
+      fc.property(days, months, (at, count) => {
+        const added = Temporal.Instant.from(at.toISOString()).toZonedDateTimeISO('UTC').add({ months: count });
+        assert.equal(Date.parse(monthsAfter(at.toISOString(), count)), added.epochMilliseconds);
+      }),
+      { seed, numRuns: 1_000 },
+    );
   });
 
   t('in any zone the target is due when a wall of its account shows the time', () => {

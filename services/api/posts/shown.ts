@@ -1,0 +1,85 @@
+import type { Pool } from 'pg';
+import { getPostUnless, renderPost } from '#projections/posts.ts';
+
+/**
+ * Posts as GET shows them. Callers poll a post until it is published: each look asks Postgres whether the post or one of
+ * its targets has changed, and an unchanged post is neither read nor rendered again.
+ */
+
+export interface ShownPost {
+  /** A discarded draft can no longer be read. */
+  readonly isDiscarded: boolean;
+  readonly revision: number;
+  /** The post as JSON. */
+  readonly json: string;
+}
+
+interface Kept {
+  readonly version: string;
+  readonly shown: ShownPost;
+}
+
+/** Characters of all texts that are kept, and of the largest that is: some 3,000 posts of ten targets. */
+const maxCharacters = 32 * 1024 * 1024;
+const maxOfOne = 256 * 1024;
+
+/** The latest used; the text that was used longest ago is dropped first. */
+export class ShownPosts {
+  readonly #pool: Pool;
+  readonly #maxCharacters: number;
+  readonly #kept = new Map<string, Kept>();
+  #characters = 0;
+
+  constructor(pool: Pool, max: number = maxCharacters) {
+    this.#pool = pool;
+    this.#maxCharacters = max;
+  }
+
+  /** Characters of the texts that are kept now. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  /** As its rows are now; null where the workspace has no such post. */
+  async get(workspaceId: string, id: string): Promise<ShownPost | null> {
+    const kept = this.#kept.get(id);
+    const found = await getPostUnless(this.#pool, workspaceId, id, kept?.version ?? '');
+    if (found === null) return null;
+    const { version, whole } = found;
+    if (whole === null) return kept === undefined ? null : this.#keep(id, kept);
+    const { post, targets } = whole;
+    const json = JSON.stringify(renderPost(post, targets));
+    return this.#keep(id, {
+      version,
+      shown: { isDiscarded: post.status === 'discarded', revision: post.revision, json },
+    });
+  }
+
+  #keep(id: string, kept: Kept): ShownPost {
+    this.#drop(id);
+    if (kept.shown.json.length > maxOfOne) return kept.shown;
+    this.#kept.set(id, kept);
+    this.#characters += kept.shown.json.length;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#characters <= this.#maxCharacters) break;
+      this.#drop(oldest);
+    }
+    return kept.shown;
+  }
+
+  #drop(id: string): void {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    this.#kept.delete(id);
+    this.#characters -= kept.shown.json.length;
+  }
+}
+
+const byPool = new WeakMap<Pool, ShownPosts>();
+
+/** One for each pool, made at the first look. */
+export const shownPosts = (pool: Pool): ShownPosts => {
+  const known = byPool.get(pool) ?? new ShownPosts(pool);
+  byPool.set(pool, known);
+  return known;
+};
