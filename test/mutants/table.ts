@@ -44,6 +44,10 @@ const target = (name: string, survivors: readonly Survivor[] = []): MutatedFile 
     survivors,
   });
 
+const text = ['text', 'text-examples'].map((one) => `test/services/domain/platforms/${one}.test.ts`);
+const figures = ['table', 'figures'].map((one) => `test/services/domain/platforms/insights/${one}.test.ts`);
+const renditions = ['plan', 'rules', 'property'].map((one) => `test/services/domain/renditions/${one}.test.ts`);
+
 export const mutatedFiles: readonly MutatedFile[] = [
   target(''),
   target('/absence'),
@@ -56,6 +60,14 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ),
   ]),
   target('/first-comment'),
+  target('/native', [
+    ...unnoticed('Of two equal instants either is the later one.', ['notBefore > dueAt', 'notBefore >= dueAt']),
+    ...unnoticed('No text is before null.', ['changed.retryAt !== null', 'true']),
+    ...unnoticed('What is tried again at its due time starts at its due time.', [
+      'changed.retryAt < common.dueAt',
+      'changed.retryAt <= common.dueAt',
+    ]),
+  ]),
   target('/overdue'),
   target('/outcome', [
     ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [
@@ -246,4 +258,34 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   }),
   domain('workspace'),
+  domain('engagement'),
+  domain('ids'),
+  domain('post-media'),
+  domain('report-rules', { tests: ['test/services/domain/report.test.ts'] }),
+  domain('report-windows'),
+  domain('roles'),
+  domain('zones', { tests: ['scheduling', 'scheduling-zones'].map((one) => `test/services/domain/${one}.test.ts`) }),
+  domain('platforms/former-figures'),
+  domain('platforms/media-use', {
+    tests: ['test/services/domain/post-media.test.ts', 'test/services/domain/platforms/gate-media.test.ts'],
+  }),
+  domain('platforms/media-violations', { tests: ['test/services/domain/renditions/rules.test.ts'] }),
+  domain('platforms/overrides', {
+    tests: ['overrides', 'gate'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+  }),
+  domain('platforms/permalink', { tests: ['test/services/domain/platforms/overrides.test.ts'] }),
+  domain('platforms/registry', {
+    tests: ['overrides', 'gate'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+  }),
+  domain('platforms/text-length', { tests: text }),
+  domain('platforms/weighted-length', { tests: text }),
+  domain('platforms/telegram/text', { tests: text }),
+  domain('platforms/youtube/text', { tests: text }),
+  domain('platforms/figure-source', { tests: figures }),
+  domain('platforms/read-figures', { tests: figures }),
+  domain('platforms/meta-insights', { tests: figures }),
+  domain('renditions/canvas', { tests: renditions }),
+  domain('renditions/image', { tests: renditions }),
+  domain('renditions/index', { tests: renditions }),
+  domain('renditions/video', { tests: renditions }),
 ];
