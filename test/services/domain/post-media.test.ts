@@ -79,4 +79,14 @@ suite('media of a post', (t) => {
     deepEqual(needs({ mediaIds: ['i5'], thread }, 'threads'), ['i1 threads/feed', 'v1 threads/feed']);
     deepEqual(needs({ mediaIds: ['i5'], thread }, 'facebook'), ['i5 facebook/feed']);
   });
+
+  // A file of a segment that is out may be gone: it must not hold up the rest.
+  t('are no longer those of the segments that are out', () => {
+    const segments = ['i1', 'i2', 'i3'].map((id) => ({ content: '', mediaIds: [id] }));
+    const body = postBody({ thread: { segments } });
+    deepEqual(
+      needsOfTarget(body, 'x', () => 'image', 1).map(({ mediaId }) => mediaId),
+      ['i2', 'i3'],
+    );
+  });
 });
