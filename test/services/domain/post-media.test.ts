@@ -57,6 +57,7 @@ suite('media of a post', (t) => {
     const covered = { mediaIds: ['v1'], coverMediaId: 'i9' };
     deepEqual(needs(covered, 'youtube'), ['v1 youtube/feed', 'i9 youtube/cover']);
     deepEqual(needs(covered, 'instagram'), ['v1 instagram/reel', 'i9 instagram/cover']);
+    deepEqual(needs({ ...covered, mediaIds: ['g1'] }, 'instagram'), ['g1 instagram/reel', 'i9 instagram/cover']);
     deepEqual(needs(covered, 'x'), ['v1 x/feed']);
     deepEqual(needs(covered, 'tiktok'), ['v1 tiktok/feed']);
     deepEqual(needs({ ...covered, mediaIds: ['i1'] }, 'facebook'), ['i1 facebook/feed']);
