@@ -298,9 +298,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('platforms/media-use', {
     tests: ['post-media', 'platforms/gate', 'platforms/gate-media'].map((one) => `test/services/domain/${one}.test.ts`),
   }),
-  domain('platforms/media-violations', {
-    tests: ['renditions/rules', 'platforms/gate-media'].map((one) => `test/services/domain/${one}.test.ts`),
-  }),
+  domain('platforms/media-violations'),
   domain('platforms/overrides', {
     tests: ['overrides', 'gate'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
   }),

@@ -201,11 +201,15 @@ suite('gate and publish check', (t) => {
   t('the YouTube title is its override, else the first line, and is never shortened', () => {
     equal(youtubeTitle('One\nTwo', {}), 'One');
     equal(youtubeTitle('\n  One \r\nTwo', { title: '  ' }), 'One');
-    equal(youtubeTitle('One', { title: 'Own' }), 'Own');
+    for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029']) equal(youtubeTitle(`${end}One${end}Two`, {}), 'One');
+    equal(youtubeTitle('One', { title: ' Own ' }), 'Own');
+    equal(youtubeTitle('One', { title: 7 }), 'One');
     equal(youtubeTitle('', {}), null);
+    equal(youtubeTitle(' \n ', { title: '' }), null);
+    equal(youtubeTitle('😀'.repeat(100), {}), '😀'.repeat(100));
     equal(youtubeTitle('a'.repeat(100), {}), 'a'.repeat(100));
     equal(youtubeTitle('a'.repeat(101), {}), null);
-    equal(youtubeTitle('a <b>', {}), null);
+    for (const sign of ['<', '>']) equal(youtubeTitle(`a ${sign} b`, {}), null);
   });
 
   t('the title that each network gets', () => {
