@@ -17,6 +17,8 @@ export interface MutatedFile {
   /** Percent that the tests must notice of the changes that are not named as survivors. */
   readonly threshold: number;
   readonly survivors: readonly Survivor[];
+  /** Kinds of change that StrykerJS cannot make in this file, by its names for them. */
+  readonly excluded?: readonly string[];
 }
 
 /** Changes that live for one reason. */
@@ -59,6 +61,8 @@ const byDefault = unnoticed(
   ["{ overflow: 'constrain' }", '{}'],
 );
 
+/** It would negate a property of strings such as `RGI_Emoji`, and no pattern may do that. */
+const stringProperties = ['Regex'];
 const text = ['text', 'text-examples'].map((one) => `test/services/domain/platforms/${one}.test.ts`);
 const figures = ['table', 'figures'].map((one) => `test/services/domain/platforms/insights/${one}.test.ts`);
 const renditions = ['plan', 'rules', 'property'].map((one) => `test/services/domain/renditions/${one}.test.ts`);
@@ -306,9 +310,16 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('platforms/registry', {
     tests: ['gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
   }),
-  domain('platforms/text-length', { tests: text }),
-  domain('platforms/weighted-length', { tests: text }),
-  domain('platforms/telegram/text', { tests: text }),
+  domain('platforms/text-length', { tests: text, excluded: stringProperties }),
+  domain('platforms/weighted-length', { tests: text, excluded: stringProperties }),
+  domain('platforms/telegram/text', {
+    tests: text,
+    survivors: unnoticed(
+      'It only saves looking for the end of an address again.',
+      ['end < at', 'true'],
+      ['end < at', 'end <= at'],
+    ),
+  }),
   domain('platforms/youtube/text', { tests: ['test/services/domain/platforms/gate.test.ts'] }),
   domain('platforms/figure-source', { tests: figures }),
   domain('platforms/read-figures', { tests: figures }),

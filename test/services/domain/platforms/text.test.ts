@@ -144,6 +144,19 @@ suite('text of a network', (t) => {
       ['*b* <b>', undefined, '*b* <b>'],
     ];
     for (const [text, mode, shown] of table) equal(shownText(text, mode), shown);
+    // What Telegram does not read as markup is shown, and counts.
+    const address = (length: number) => `[a](${'x'.repeat(length)})`;
+    const left: readonly [string, string, string][] = [
+      ['&amp;&quot;&nbsp;', 'HTML', '&"&nbsp;'],
+      ['&#0;&#x10ffff;&#x110000;', 'HTML', '&#0;\u{10ffff}&#x110000;'],
+      ['a > b\n> c', 'MarkdownV2', 'a > b\n c'],
+      ['a\\ b\\\nc', 'MarkdownV2', 'a b\nc'],
+      ['[a](b c) ![d]() [e](f', 'MarkdownV2', '[a](b c) ![d]() [e](f'],
+      ['[a](b c) [d](e) [f](g)', 'MarkdownV2', '[a](b c) d f'],
+      [address(2_100), 'MarkdownV2', 'a'],
+      [address(2_101), 'MarkdownV2', address(2_101)],
+    ];
+    for (const [text, mode, shown] of left) equal(shownText(text, mode), shown);
     equal(textLength('telegram', `<b>${'a'.repeat(4096)}</b>`, { parseMode: 'HTML' }).used, 4096);
     equal(textLength('telegram', '<i></i>'.repeat(5000), { parseMode: 'HTML' }).unit, 'utf8_bytes');
   });
