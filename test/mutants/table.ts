@@ -305,6 +305,34 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('platforms/media-violations'),
   domain('platforms/overrides', {
     tests: ['overrides', 'gate'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+    survivors: [
+      ...unnoticed('The words are those of the contract: test/services/api/contracts.test.ts.', [
+        "'Whether the content was made with AI, where this network differs from the `aiDisclosure` of the post.'",
+        '""',
+      ]),
+      ...unnoticed(
+        'No number is greater than undefined.',
+        ['rule.max !== undefined', 'true'],
+        ['rule.maxBytes !== undefined', 'true'],
+        ['rule.maxItems !== undefined', 'true'],
+        ['rule.maxChars !== undefined', 'true'],
+      ),
+      ...unnoticed('Only a value that was found right is normalised: that of an enum is a string.', [
+        "typeof value === 'string'",
+        'true',
+        "rule.type === 'enum'",
+      ]),
+      ...unnoticed(
+        'Only an enum has `grantedBy`, and no scope begins with `undefined`.',
+        ["rule.type !== 'enum' || rule.grantedBy === undefined", 'false'],
+        [
+          "rule.type !== 'enum' || rule.grantedBy === undefined",
+          "rule.type !== 'enum' && rule.grantedBy === undefined",
+        ],
+        ["rule.type !== 'enum'", 'false'],
+        ['rule.grantedBy === undefined', 'false'],
+      ),
+    ],
   }),
   domain('platforms/permalink'),
   domain('platforms/registry', {

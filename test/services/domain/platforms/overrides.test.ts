@@ -1,6 +1,6 @@
-import { deepEqual, equal, ok } from 'node:assert/strict';
+import { deepEqual, equal, notEqual, ok } from 'node:assert/strict';
 import { effectiveOverrides, rules } from '#domain/platforms/index.ts';
-import { checkOverride, overrideRules, replyOverrides } from '#domain/platforms/overrides.ts';
+import { checkOverride, grantsOf, isSet, overrideRules, replyOverrides } from '#domain/platforms/overrides.ts';
 import type { OverrideRule } from '#domain/platforms/rules.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
@@ -66,7 +66,7 @@ suite('values of overrides', (t) => {
       string: [7, true, ['a']],
       comment: [7, true, ['a']],
       enum: [7, true, {}],
-      url: [7, 'example.com', '/a', 'ftp://example.com/a', 'javascript:alert(1)'],
+      url: [7, ['https://example.com'], 'example.com', '/a', 'ftp://example.com/a', 'javascript:alert(1)'],
       list: [7, {}, [7], ['a', null]],
       user_tags: [
         ...[7, {}, [7], [null], ['a', '@'], [{}], [{ username: 7 }]],
@@ -96,6 +96,39 @@ suite('values of overrides', (t) => {
     for (const at of [0, 1, 0.5, null, undefined]) {
       equal(checkOverride('instagram', userTags, [{ username: 'a', x: at, y: at }], {}), null, String(at));
     }
+  });
+
+  t('an address is one of the web, with or without encryption', () => {
+    for (const { platform, rule, name } of everyRule) {
+      if (rule.type !== 'url') continue;
+      for (const scheme of ['http', 'https']) {
+        equal(checkOverride(platform, rule, `${scheme}://example.com`, {}), null, name);
+      }
+    }
+  });
+
+  t('a comment is under the limits of a post only where the network counts it as one', () => {
+    const { firstComment } = rules.instagram.overrides;
+    ok(firstComment?.type === 'comment' && !firstComment.asPost);
+    const long = 'a'.repeat(rules.instagram.text.limits[0].limit + 1);
+    equal(checkOverride('instagram', firstComment, long, {}), null);
+  });
+
+  // The accounts of a post are asked in groups: two of one group must get one answer.
+  t('accounts are held to the same values exactly if their scopes name the same', () => {
+    const [own, friends] = ['privacy_level.SELF_ONLY', 'privacy_level.MUTUAL_FOLLOW_FRIENDS'];
+    notEqual(grantsOf('tiktok', [own]), grantsOf('tiktok', []));
+    notEqual(grantsOf('tiktok', [own]), grantsOf('tiktok', [own, friends]));
+    equal(grantsOf('tiktok', [own, 'video.publish']), grantsOf('tiktok', ['user.info', own]));
+    equal(grantsOf('x', [own]), grantsOf('x', []));
+  });
+
+  t('a member without a value is not set', () => {
+    const values = { title: 'T', link: null, boardId: undefined, madeWithAi: false };
+    deepEqual(
+      [...Object.keys(values), 'toString'].filter((key) => isSet(values, key)),
+      ['title', 'madeWithAi'],
+    );
   });
 
   t('segments after the first are sent without what belongs to the head of a thread', () => {
@@ -178,6 +211,12 @@ suite('effective overrides', (t) => {
     ];
     for (const [platform, given, expected] of table)
       deepEqual(effectiveOverrides(platform, given, false), expected, platform);
+  });
+
+  t('lists are kept as they are, names lose their first sign alone, and a comment is no part of the post', () => {
+    deepEqual(effectiveOverrides('youtube', { tags: ['one', 'two, three'] }, false).tags, ['one', 'two, three']);
+    deepEqual(effectiveOverrides('instagram', { userTags: ['@a@b'] }, false).userTags, ['a@b']);
+    equal('firstComment' in effectiveOverrides('x', { firstComment: 'First' }, false), false);
   });
 
   t('the disclosure is copied onto every variant; its own aiGenerated is the exception', () => {

@@ -214,12 +214,36 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('a photo of a camera becomes two files for all networks', () =>
-    deepEqual(files(imageProbe({ width: 4032, height: 3024, bytes: 5_400_000 }, { upright: false, located: true })), {
+  t('a photo of a camera becomes two files for all networks', () => {
+    const photo = imageProbe({ width: 4032, height: 3024, bytes: 5_400_000 }, { upright: false, located: true });
+    deepEqual(files(photo), {
       'image 2048x1536 jpeg': 'x facebook linkedin pinterest telegram',
       'image 1440x1080 jpeg': 'instagram tiktok threads bluesky',
-    }),
-  );
+    });
+    const made = planRenditions(photo, initialNeeds(photo, platforms));
+    const ids = made.map((one) => (one.outcome === 'rendition' ? one.id : one.outcome));
+    equal(new Set(ids).size, 2, 'networks whose limits differ share a file');
+  });
+
+  t('a file of unknown sides or length is not planned for', () => {
+    for (const [platform, probe] of [
+      ['x', imageProbe({ width: null })],
+      ['x', imageProbe({ height: null })],
+      ['x', videoProbe({ width: null })],
+      ['x', videoProbe({ height: null })],
+      ['x', videoProbe({ durationMs: null })],
+      ['tiktok', gifProbe({ width: null })],
+      ['tiktok', gifProbe({ height: null })],
+      ['tiktok', gifProbe({ durationMs: null })],
+    ] as const) {
+      const plan = one(platform, 'feed', probe);
+      equal(plan?.outcome === 'failed' && plan.failure.code, 'media_unreadable', JSON.stringify(probe));
+    }
+    equal(
+      sentence('x', 'feed', imageProbe({ width: null })),
+      'X takes images, but the size or length of this one cannot be read',
+    );
+  });
 
   t('a gif becomes a silent video where the network takes no gif', () =>
     deepEqual(files(gifProbe()), {
