@@ -143,6 +143,9 @@ suite('renditions of ten networks', (t) => {
       'Telegram takes videos of at most 50 MB; 10,800 s cannot be made that small and still be seen',
     );
     equal(sentence('x', 'feed', documentProbe()), 'X takes no documents');
+    equal(sentence('telegram', 'feed', documentProbe({ contentType: 'text/plain' })), 'Telegram takes no documents');
+    // A gif of one frame is an image to a network, and to the words.
+    equal(sentence('youtube', 'feed', gifProbe({ frames: 1 })), 'YouTube takes no images');
     equal(sentence('x', 'reel', videoProbe()), 'X takes no videos as a reel');
     equal(
       sentence('instagram', 'feed', imageProbe({ width: 20, height: 20 })),
@@ -308,7 +311,7 @@ suite('renditions of a new file', (t) => {
     equal(one('youtube', 'feed', endless)?.outcome, 'failed');
   });
 
-  t('include a poster, except for documents', () => {
+  t('include a poster, except of what has no sides', () => {
     deepEqual(posterSpec(videoProbe(minute)), {
       kind: 'frame',
       format: 'jpeg',
@@ -330,5 +333,6 @@ suite('renditions of a new file', (t) => {
     });
     equal(posterSpec(gifProbe())?.kind, 'image');
     equal(posterSpec(documentProbe()), null);
+    for (const sides of [{ width: null }, { height: null }]) equal(posterSpec(videoProbe(sides)), null);
   });
 });
