@@ -64,7 +64,9 @@ const byDefault = unnoticed(
 /** It would negate a property of strings such as `RGI_Emoji`, and no pattern may do that. */
 const stringProperties = ['Regex'];
 const text = ['text', 'text-examples'].map((one) => `test/services/domain/platforms/${one}.test.ts`);
-const figures = ['table', 'figures'].map((one) => `test/services/domain/platforms/insights/${one}.test.ts`);
+const figures = ['figure-source', 'insights/table', 'insights/figures'].map(
+  (one) => `test/services/domain/platforms/${one}.test.ts`,
+);
 const renditions = ['plan', 'rules', 'property'].map((one) => `test/services/domain/renditions/${one}.test.ts`);
 
 export const mutatedFiles: readonly MutatedFile[] = [

@@ -64,6 +64,14 @@ suite('figures of posts', (t) => {
     ok(account.kind === 'figures' && !('profileViews' in account.figures));
   });
 
+  t('an insight without values leaves the figure absent, and null stays null', () => {
+    const of = (insight: object) =>
+      figuresOf('instagram', 'feed', { insights: { data: [{ name: 'reach', ...insight }] } });
+    ok(!('reach' in of({})));
+    equal(of({ values: null }).reach, undefined);
+    equal(of({ values: [{ value: null }] }).reach, null);
+  });
+
   t(
     'shares that Facebook leaves out are 0 where it reported the post; statistics that LinkedIn leaves out are 0',
     () => {
@@ -92,6 +100,23 @@ suite('figures of accounts', (t) => {
       deepEqual(mapped.demographics, demographics);
     });
   }
+
+  t('demographics have each breakdown that was answered, and leave out the others', () => {
+    const answered = (results: object) => ({
+      data: [{ name: 'follower_demographics', total_value: { breakdowns: [results] } }],
+    });
+    const counted = (label: string, value: number) => answered({ results: [{ dimension_values: [label], value }] });
+    const mapped = accountFiguresOf('instagram', {
+      user: { followers_count: 9 },
+      follower_demographics: {
+        country: counted('DE', 4),
+        city: counted('Berlin', 3),
+        age: { data: null },
+        gender: answered({}),
+      },
+    });
+    deepEqual(mapped.kind === 'figures' && mapped.demographics, { country: { DE: 4 }, city: { Berlin: 3 } });
+  });
 
   t('demographics: absent where they were not requested, null where the network did not or never reports them', () => {
     const of = (...args: Parameters<typeof accountFiguresOf>) => accountFiguresOf(...args);
