@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
 import fc from 'fast-check';
 import { accountFiguresOf, fieldsOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { platforms } from '#schemas/common.ts';
@@ -184,7 +184,31 @@ suite('invalid answers', (t) => {
   });
 
   t('an answer that is too large to be kept', () => {
-    match(reasonOf('x', 'feed', { data: {}, more: 'a'.repeat(300_000) }), /characters/);
+    const of = (characters: number) => {
+      const empty = { data: { public_metrics: { like_count: 1 } }, more: '' };
+      return { ...empty, more: 'a'.repeat(characters - JSON.stringify(empty).length) };
+    };
+    equal(figuresOf('x', 'feed', of(262_144)).likes, 1);
+    equal(reasonOf('x', 'feed', of(262_145)), 'the answer has more than 262144 characters');
+    equal(accountFiguresOf('x', of(262_145)).kind, 'nonsense');
+  });
+
+  t('what is no object is no answer, of a post or of an account', () => {
+    for (const raw of [undefined, null, 'canary', 7, true, [], [{}]]) {
+      const expected = { kind: 'nonsense', reason: 'the answer is not an object' };
+      deepEqual(postFiguresOf('x', 'feed', raw), expected);
+      deepEqual(accountFiguresOf('x', raw), expected);
+    }
+  });
+
+  t('an error of ours is no fault of the answer', () => {
+    const raw = {
+      toJSON: () => ({}),
+      get data() {
+        throw new RangeError('ours');
+      },
+    };
+    throws(() => postFiguresOf('x', 'feed', raw), RangeError);
   });
 });
 
