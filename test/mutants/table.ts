@@ -401,6 +401,18 @@ export const mutatedFiles: readonly MutatedFile[] = [
   }),
   domain('renditions/ladder', {
     tests: ['test/services/domain/renditions/ladder.test.ts', ...renditions],
+    survivors: [
+      ...unnoticed('No two rungs have one rate.', ['videoKbps > one.videoKbps', 'videoKbps >= one.videoKbps']),
+      ...unnoticed(
+        'Null is not above 0, and no rate is a multiple of 0.',
+        ['fps === null', 'false'],
+        ['fps <= 0', 'fps < 0'],
+      ),
+      ...unnoticed('No rate that is measured lies just there.', [
+        'Math.abs(rate / fps - Math.round(rate / fps)) < 0.01',
+        'Math.abs(rate / fps - Math.round(rate / fps)) <= 0.01',
+      ]),
+    ],
   }),
   domain('renditions/video', { tests: renditions }),
   workflow('clients/change', 'client-names'),
