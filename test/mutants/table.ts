@@ -261,6 +261,12 @@ export const mutatedFiles: readonly MutatedFile[] = [
     survivors: [
       ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
       ...unnoticed(
+        'Only a cancel has a reason, and only a revision a command.',
+        ["intents.filter((intent) => intent.kind === 'cancel')", 'intents'],
+        ["intent.kind === 'cancel'", 'true', 'const cancels'],
+        ["intent.kind === 'revise'", 'true', 'intent.commandId'],
+      ),
+      ...unnoticed(
         'A draft has no plan yet: its number of plans is 0.',
         ["state.status === 'draft'", 'false', 'state.plans'],
         ["'draft'", '""', 'state.plans'],
