@@ -277,6 +277,12 @@ export const mutatedFiles: readonly MutatedFile[] = [
     survivors: [
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
       ...unnoticed('Only a file that failed has a failure.', ["status !== 'failed'", 'false']),
+      ...unnoticed(
+        'A file that is not known is no video, and is shown nowhere.',
+        ["'image'", '""', "kind ?? 'image'"],
+        ['[]', '["Stryker was here"]', 'asset === undefined'],
+      ),
+      ...unnoticed('It stands for no file, in each key alike.', ["''", '"Stryker was here!"', "mediaId = ''"]),
     ],
   }),
   domain('refresh'),
