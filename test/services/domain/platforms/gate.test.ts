@@ -5,6 +5,7 @@ import {
   coverOf,
   failureCodes,
   gate,
+  lateErrors,
   publishCheck,
   rules,
   takesCoverFrame,
@@ -196,6 +197,20 @@ suite('gate and publish check', (t) => {
       actor: 'user',
       mediaId: null,
     });
+  });
+
+  // A preview leads the caller to this member.
+  t('what fails at publish is named at the member that would mend it', () => {
+    const places = (platform: Platform, content: string, overrides: Overrides = {}) =>
+      lateErrors({ platform, content, overrides, media }).map(({ path }) => path);
+    const long = 'y'.repeat(101);
+    deepEqual(places('youtube', long), ['/content']);
+    deepEqual(places('youtube', long, { title: '' }), ['/content']);
+    deepEqual(places('youtube', long, { title: '<' }), ['/overrides/title']);
+    for (const content of ['', ' \n']) deepEqual(places('youtube', content), ['/overrides/title']);
+    deepEqual(places('tiktok', long), ['/overrides/privacyLevel']);
+    deepEqual(places('youtube', 'a < b', { title: 'Own' }), ['/content']);
+    deepEqual(places('youtube', 'Fine', { title: 'Own', description: 'a < b' }), ['/overrides/description']);
   });
 
   t('the YouTube title is its override, else the first line, and is never shortened', () => {
