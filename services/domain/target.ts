@@ -19,7 +19,7 @@ import { initial, type TargetState } from './target/state.ts';
  */
 
 export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
-export { modeChange, type Unwanted } from './target/native.ts';
+export type { Unwanted } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export { overdueAfterMs } from './target/overdue.ts';
 export {

@@ -38,7 +38,7 @@ export const monthsAfter = (instant: string, months: number): string => {
 /** False for a text that fits the pattern and is no date: 31 February, 25 o'clock. */
 export const isLocalDateTime = (local: string): boolean => {
   try {
-    Temporal.PlainDateTime.from(local, { overflow: 'reject' });
+    Temporal.PlainDateTime.from(local);
     return true;
   } catch {
     return false;

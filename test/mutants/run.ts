@@ -79,10 +79,11 @@ const install = (): void => {
   writeFileSync(stamp, wanted);
 };
 
-const changesOf = ({ file, tests }: MutatedFile): readonly Result[] => {
+const changesOf = ({ file, tests, excluded = [] }: MutatedFile): readonly Result[] => {
   const lines = values.lines === undefined ? '' : `:${values.lines}`;
   const options = {
     mutate: [`${file}${lines}`],
+    mutator: { excludedMutations: excluded },
     testRunner: 'command',
     commandRunner: { command: tests.map((one) => `"${process.execPath}" ${one}`).join(' && ') },
     coverageAnalysis: 'off',

@@ -17,6 +17,8 @@ export interface MutatedFile {
   /** Percent that the tests must notice of the changes that are not named as survivors. */
   readonly threshold: number;
   readonly survivors: readonly Survivor[];
+  /** Kinds of change that StrykerJS cannot make in this file, by its names for them. */
+  readonly excluded?: readonly string[];
 }
 
 /** Changes that live for one reason. */
@@ -44,6 +46,29 @@ const target = (name: string, survivors: readonly Survivor[] = []): MutatedFile 
     survivors,
   });
 
+/** A protocol over several streams, under the test that races and kills its callers. */
+const workflow = (name: string, test: string, survivors: readonly Survivor[] = []): MutatedFile => ({
+  file: `services/workflows/${name}.ts`,
+  tests: [`test/services/workflows/${test}.test.ts`],
+  threshold: 80,
+  survivors,
+});
+
+/** What the zone database resolves so anyway is written out for the reader. */
+const byDefault = unnoticed(
+  'It is what Temporal does by default.',
+  ["{ disambiguation: 'compatible' }", '{}'],
+  ["{ overflow: 'constrain' }", '{}'],
+);
+
+/** It would negate a property of strings such as `RGI_Emoji`, and no pattern may do that. */
+const stringProperties = ['Regex'];
+const text = ['text', 'text-examples'].map((one) => `test/services/domain/platforms/${one}.test.ts`);
+const figures = ['figure-source', 'insights/table', 'insights/figures'].map(
+  (one) => `test/services/domain/platforms/${one}.test.ts`,
+);
+const renditions = ['plan', 'rules', 'property'].map((one) => `test/services/domain/renditions/${one}.test.ts`);
+
 export const mutatedFiles: readonly MutatedFile[] = [
   target(''),
   target('/absence'),
@@ -56,6 +81,14 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ),
   ]),
   target('/first-comment'),
+  target('/native', [
+    ...unnoticed('Of two equal instants either is the later one.', ['notBefore > dueAt', 'notBefore >= dueAt']),
+    ...unnoticed('No text is before null.', ['changed.retryAt !== null', 'true']),
+    ...unnoticed('What is tried again at its due time starts at its due time.', [
+      'changed.retryAt < common.dueAt',
+      'changed.retryAt <= common.dueAt',
+    ]),
+  ]),
   target('/overdue'),
   target('/outcome', [
     ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [
@@ -64,7 +97,13 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   ]),
   target('/publish'),
-  target('/schedule'),
+  target('/schedule', [
+    ...unnoticed(
+      'Of two equal instants either is the later one.',
+      ['dueAt < now', 'dueAt <= now'],
+      ['common.dueAt > now', 'common.dueAt >= now'],
+    ),
+  ]),
   target('/settle', [
     ...unnoticed(
       'An outcome is unknown only after a boundary was crossed.',
@@ -77,7 +116,11 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   ]),
   target('/state', [
-    ...unnoticed('A target that does not exist has no open status.', ["state.status !== 'none'", 'true']),
+    ...unnoticed(
+      'A target that does not exist has no open status.',
+      ["state.status !== 'none'", 'true'],
+      ["'none'", '""', 'openStatuses'],
+    ),
   ]),
   target('/thread'),
   domain('scheduling', {
@@ -173,7 +216,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
   }),
   domain('invite'),
   domain('media'),
-  domain('platforms/gate'),
+  domain('platforms/gate', {
+    survivors: unnoticed('No scope that a network grants is called so.', ['[]', '["Stryker was here"]', 'scopes = []']),
+  }),
   domain('platforms/gate-media', {
     survivors: [
       ...unnoticed(
@@ -218,6 +263,12 @@ export const mutatedFiles: readonly MutatedFile[] = [
     survivors: [
       ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
       ...unnoticed(
+        'Only a cancel has a reason, and only a revision a command.',
+        ["intents.filter((intent) => intent.kind === 'cancel')", 'intents'],
+        ["intent.kind === 'cancel'", 'true', 'const cancels'],
+        ["intent.kind === 'revise'", 'true', 'intent.commandId'],
+      ),
+      ...unnoticed(
         'A draft has no plan yet: its number of plans is 0.',
         ["state.status === 'draft'", 'false', 'state.plans'],
         ["'draft'", '""', 'state.plans'],
@@ -228,6 +279,12 @@ export const mutatedFiles: readonly MutatedFile[] = [
     survivors: [
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
       ...unnoticed('Only a file that failed has a failure.', ["status !== 'failed'", 'false']),
+      ...unnoticed(
+        'A file that is not known is no video, and is shown nowhere.',
+        ["'image'", '""', "kind ?? 'image'"],
+        ['[]', '["Stryker was here"]', 'asset === undefined'],
+      ),
+      ...unnoticed('It stands for no file, in each key alike.', ["''", '"Stryker was here!"', "mediaId = ''"]),
     ],
   }),
   domain('refresh'),
@@ -246,4 +303,135 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   }),
   domain('workspace'),
+  domain('engagement'),
+  domain('ids', { tests: ['test/services/domain/ids.test.ts', 'test/names-on-disk.test.ts'] }),
+  domain('post-media'),
+  domain('report-rules', { tests: ['test/services/domain/report.test.ts'] }),
+  domain('report-windows', { survivors: byDefault }),
+  domain('roles'),
+  domain('zones', {
+    survivors: [
+      ...unnoticed(
+        'It only saves asking for a zone again, and the memory of names without end.',
+        ['name.length > 100', 'false'],
+        ['name.length > 100', 'name.length >= 100'],
+        ['answer !== undefined', 'false'],
+        ...['true', 'false', 'known.size >= 2_000', 'known.size <= 2_000'].map(
+          (to) => ['known.size < 2_000', to] as const,
+        ),
+        ['known.set(name, valid);', ';'],
+      ),
+      ...byDefault,
+    ],
+  }),
+  domain('platforms/former-figures'),
+  domain('platforms/media-use', {
+    tests: ['post-media', 'platforms/gate', 'platforms/gate-media'].map((one) => `test/services/domain/${one}.test.ts`),
+  }),
+  domain('platforms/media-violations'),
+  domain('platforms/overrides', {
+    tests: ['overrides', 'gate'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+    survivors: [
+      ...unnoticed('The words are those of the contract: test/services/api/contracts.test.ts.', [
+        "'Whether the content was made with AI, where this network differs from the `aiDisclosure` of the post.'",
+        '""',
+      ]),
+      ...unnoticed(
+        'No number is greater than undefined.',
+        ['rule.max !== undefined', 'true'],
+        ['rule.maxBytes !== undefined', 'true'],
+        ['rule.maxItems !== undefined', 'true'],
+        ['rule.maxChars !== undefined', 'true'],
+      ),
+      ...unnoticed('Only a value that was found right is normalised: that of an enum is a string.', [
+        "typeof value === 'string'",
+        'true',
+        "rule.type === 'enum'",
+      ]),
+      ...unnoticed(
+        'Only an enum has `grantedBy`, and no scope begins with `undefined`.',
+        ["rule.type !== 'enum' || rule.grantedBy === undefined", 'false'],
+        [
+          "rule.type !== 'enum' || rule.grantedBy === undefined",
+          "rule.type !== 'enum' && rule.grantedBy === undefined",
+        ],
+        ["rule.type !== 'enum'", 'false'],
+        ['rule.grantedBy === undefined', 'false'],
+      ),
+    ],
+  }),
+  domain('platforms/permalink'),
+  domain('platforms/registry', {
+    tests: ['gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+  }),
+  domain('platforms/text-length', { tests: text, excluded: stringProperties }),
+  domain('platforms/weighted-length', { tests: text, excluded: stringProperties }),
+  domain('platforms/telegram/text', {
+    tests: text,
+    survivors: unnoticed(
+      'It only saves looking for the end of an address again.',
+      ['end < at', 'true'],
+      ['end < at', 'end <= at'],
+    ),
+  }),
+  domain('platforms/youtube/text', { tests: ['test/services/domain/platforms/gate.test.ts'] }),
+  domain('platforms/figure-source', { tests: figures }),
+  domain('platforms/read-figures', {
+    tests: figures,
+    survivors: [
+      ...unnoticed('No figure has that name.', ['[]', '["Stryker was here"]', 'fields = []']),
+      ...unnoticed(
+        'No reason is so long: a name of ours and a label of at most 100 characters.',
+        ['error.message.slice(0, maxReason)', 'error.message'],
+        ['reason.slice(0, maxReason)', 'reason'],
+      ),
+      ...unnoticed('The place of an issue begins with the figure.', ["''", '"Stryker was here!"', "split('/')"]),
+    ],
+  }),
+  domain('platforms/meta-insights', {
+    tests: figures,
+    survivors: unnoticed('A figure that is computed is shown as such, without the name of its source.', [
+      "'follower_demographics'",
+      '""',
+      "'follower_demographics',",
+    ]),
+  }),
+  domain('renditions/canvas'),
+  domain('renditions/image', { tests: renditions }),
+  domain('renditions/index', {
+    tests: renditions,
+    survivors: [
+      ...unnoticed('What takes no documents finds another violation than their bytes.', ['document !== null', 'true']),
+      ...unnoticed(
+        'No use but a cover takes images and no videos, and each takes one of the two.',
+        ["image !== null && need.use === 'cover'", 'true'],
+        ["image !== null && need.use === 'cover'", "image !== null || need.use === 'cover'"],
+        ['image !== null', 'true', "need.use === 'cover'"],
+        ["need.use === 'cover'", 'true'],
+        ['{ failure: notTaken(need, probe.kind) }', '{}', ': { failure'],
+      ),
+      ...unnoticed('Without rules there is a canvas for every picture.', ['canvas === null', 'false']),
+    ],
+  }),
+  domain('renditions/ladder', {
+    tests: ['test/services/domain/renditions/ladder.test.ts', ...renditions],
+    survivors: [
+      ...unnoticed('No two rungs have one rate.', ['videoKbps > one.videoKbps', 'videoKbps >= one.videoKbps']),
+      ...unnoticed(
+        'Null is not above 0, and no rate is a multiple of 0.',
+        ['fps === null', 'false'],
+        ['fps <= 0', 'fps < 0'],
+      ),
+      ...unnoticed('No rate that is measured lies just there.', [
+        'Math.abs(rate / fps - Math.round(rate / fps)) < 0.01',
+        'Math.abs(rate / fps - Math.round(rate / fps)) <= 0.01',
+      ]),
+    ],
+  }),
+  domain('renditions/video', { tests: renditions }),
+  workflow('clients/change', 'client-names'),
+  workflow('clients/create', 'client-names'),
+  workflow('clients/names', 'client-names'),
+  workflow('fan-out', 'fan-out'),
+  workflow('posts/external-refs', 'external-refs'),
 ];

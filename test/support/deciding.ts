@@ -63,7 +63,10 @@ export const deciding = <State, Command, Event extends { readonly type: string; 
         refused: (code, saying = '') => {
           const refusal = refusalOf(command, folded(events));
           assert.equal(refusal.code, code);
-          const said = [refusal.message, ...refusal.errors.map(({ path, message }) => `${path} ${message}`)].join('\n');
+          const said = [
+            refusal.message,
+            ...refusal.errors.flatMap(({ path, code: why, message }) => [`${path} ${message}`, `${path} ${why}`]),
+          ].join('\n');
           assert.ok(said.includes(saying), `"${said}" does not say "${saying}"`);
         },
       }),

@@ -141,8 +141,9 @@ export const first = <T>(...sources: readonly FigureSource<T>[]): FigureSource<T
   ...plain(sources.map(({ name }) => name).join(' or '), (raw) => {
     let reported: Reading<T>;
     for (const source of sources) {
-      reported = source.read(raw) ?? reported;
-      if (reported !== undefined && reported !== null) return reported;
+      const one = source.read(raw);
+      if (one !== undefined && one !== null) return one;
+      if (one === null) reported = null;
     }
     return reported;
   }),

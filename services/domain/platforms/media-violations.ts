@@ -154,16 +154,9 @@ export const isStill = ({ kind, frames }: MediaProbe): boolean => kind === 'imag
 /** Every rule of the use that the file breaks; empty: it fits. */
 export const violations = (rules: UseRules, probe: MediaProbe): readonly Violation[] => {
   if (isStill(probe)) return rules.image === null ? ['kind'] : imageViolations(rules.image, probe);
-  switch (probe.kind) {
-    case 'video':
-      return rules.video === null ? ['kind'] : videoViolations(rules.video, probe);
-    case 'gif':
-      return rules.gif === null ? ['kind'] : gifViolations(rules.gif, probe);
-    case 'document':
-      return rules.document === null ? ['kind'] : documentViolations(rules.document, probe);
-    case 'image':
-      return [];
-  }
+  if (probe.kind === 'video') return rules.video === null ? ['kind'] : videoViolations(rules.video, probe);
+  if (probe.kind === 'gif') return rules.gif === null ? ['kind'] : gifViolations(rules.gif, probe);
+  return rules.document === null ? ['kind'] : documentViolations(rules.document, probe);
 };
 
 /** Whether a JPEG that was made for another purpose, such as a poster frame, fits the use as it is. */

@@ -55,8 +55,7 @@ const bareName = (name: string) => name.trim().replace(/^@/, '');
 
 function isUserTag(value: unknown): boolean {
   if (typeof value === 'string') return bareName(value) !== '';
-  if (typeof value !== 'object' || value === null) return false;
-  const { username, x, y } = value as Record<string, unknown>;
+  const { username, x, y } = (value ?? {}) as Record<string, unknown>;
   const placed = (at: unknown) => at === undefined || at === null || (typeof at === 'number' && at >= 0 && at <= 1);
   return typeof username === 'string' && bareName(username) !== '' && placed(x) && placed(y);
 }

@@ -15,10 +15,13 @@ export interface PermalinkParts {
 export function permalinkOf(platform: Platform, parts: PermalinkParts): string | null {
   const values: Readonly<Record<string, string | null | undefined>> = { ...parts };
   for (const template of rulesOf(platform).publish.permalinks) {
-    const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
-    if (names.every((name) => typeof values[name] === 'string' && values[name] !== '')) {
-      return template.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
-    }
+    let complete = true;
+    const address = template.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = values[name] ?? '';
+      complete &&= value !== '';
+      return value;
+    });
+    if (complete) return address;
   }
   return null;
 }

@@ -1,5 +1,4 @@
-import type { ImageRules, UseRules } from '#domain/platforms/media-rules.ts';
-import { violations } from '#domain/platforms/media-violations.ts';
+import type { ImageRules } from '#domain/platforms/media-rules.ts';
 import type { MediaNeed, MediaProbe } from '#schemas/media.ts';
 import { type Canvas, canvasOf } from './canvas.ts';
 import { tooSmall, unknownFacts } from './failures.ts';
@@ -7,8 +6,7 @@ import { imageShapes } from './ladder.ts';
 import type { RenditionPlan, Unfitting } from './plan.ts';
 
 /** A still as an image: JPEG, since every network takes it; transparent parts become white. */
-export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
-  if (violations(uses, probe).length === 0) return 'fits';
+export const planImage = (need: MediaNeed, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
   const made = jpegOf(need, rules, probe);
   return 'failure' in made ? made : { spec: { kind: 'image', ...made.jpeg } };
 };

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import type { PlannedNeed } from '#domain/media.ts';
+import type { UseRules } from '#domain/platforms/media-rules.ts';
 import { useOf, useRules } from '#domain/platforms/media-use.ts';
-import { isStill, violations } from '#domain/platforms/media-violations.ts';
+import { isStill, type Violation, violations } from '#domain/platforms/media-violations.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
@@ -21,25 +22,25 @@ const canonical = (value: unknown): string =>
 
 export const renditionIdOf = (spec: RenditionSpec): string => hash('sha256', canonical(spec), 'hex').slice(0, 32);
 
-const planDocument = (need: MediaNeed, probe: MediaProbe): RenditionPlan => {
-  const uses = useRules(need.platform, need.use);
-  const rules = uses?.document ?? null;
-  if (uses === null || rules === null) return { failure: notTaken(need, probe.kind) };
-  const found = violations(uses, probe);
-  if (found.includes('bytes')) return { failure: fileTooHeavy(need, probe.kind, rules.bytes.max, probe.bytes) };
-  return found.length === 0 ? 'fits' : { failure: notTaken(need, probe.kind) };
-};
+const planDocument = (
+  need: MediaNeed,
+  { document }: UseRules,
+  probe: MediaProbe,
+  found: readonly Violation[],
+): RenditionPlan =>
+  document !== null && found.includes('bytes')
+    ? { failure: fileTooHeavy(need, probe.kind, document.bytes.max, probe.bytes) }
+    : { failure: notTaken(need, probe.kind) };
 
 const planOf = (need: MediaNeed, probe: MediaProbe): RenditionPlan => {
-  if (probe.kind === 'document') return planDocument(need, probe);
   const uses = useRules(need.platform, need.use);
   if (uses === null) return { failure: notTaken(need, probe.kind) };
-  const { image, video, gif } = uses;
-  if (isStill(probe)) {
-    return image === null ? { failure: notTaken(need, 'image') } : planImage(need, uses, image, probe);
-  }
-  if (probe.kind === 'gif' && gif !== null && violations(uses, probe).length === 0) return 'fits';
-  if (video !== null) return planVideo(need, uses, video, probe);
+  const found = violations(uses, probe);
+  if (found.length === 0) return 'fits';
+  if (probe.kind === 'document') return planDocument(need, uses, probe, found);
+  const { image, video } = uses;
+  if (isStill(probe)) return image === null ? { failure: notTaken(need, 'image') } : planImage(need, image, probe);
+  if (video !== null) return planVideo(need, video, probe, found);
   // A still of a moving picture is only ever a cover.
   return image !== null && need.use === 'cover'
     ? planFrame(need, image, probe)
@@ -71,10 +72,10 @@ export const initialNeeds = (probe: MediaProbe, platforms: readonly Platform[]):
 const isTaken = (plan: RenditionPlan): boolean =>
   plan === 'fits' || !('failure' in plan) || plan.failure.code !== 'media_kind_not_taken';
 
-/** A still to show the file by: the frame of a video, a small picture of an image; null for a document. */
+/** A still to show the file by: the frame of a video, a small picture of an image; null for what has no sides. */
 export const posterSpec = (probe: MediaProbe): RenditionSpec | null => {
   const { kind, width, height } = probe;
-  if (kind === 'document' || width === null || height === null) return null;
+  if (width === null || height === null) return null;
   const { box, quality, maxBytes } = imageShapes.thumbnail;
   const canvas = canvasOf(noRules, { width, height }, box, 1);
   if (canvas === null) return null;

@@ -1,6 +1,6 @@
 import { minVideoBytes } from '#domain/platforms/media-blocks.ts';
-import type { UseRules, VideoRules } from '#domain/platforms/media-rules.ts';
-import { type Violation, violations, wrapping } from '#domain/platforms/media-violations.ts';
+import type { VideoRules } from '#domain/platforms/media-rules.ts';
+import { type Violation, wrapping } from '#domain/platforms/media-violations.ts';
 import type { MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
 import { tooHeavy, tooLong, tooShort, tooSmall, unknownFacts } from './failures.ts';
@@ -12,18 +12,22 @@ type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
 /**
  * Plans the rendition of a moving picture that a network needs as a video: a video, or a gif shown as one. Its length
  * is never cut.
+ * @param found the rules that the file breaks
  */
-export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, probe: MediaProbe): RenditionPlan => {
+export const planVideo = (
+  need: MediaNeed,
+  rules: VideoRules,
+  probe: MediaProbe,
+  found: readonly Violation[],
+): RenditionPlan => {
   const { kind, width, height, durationMs } = probe;
   if (width === null || height === null || durationMs === null) return { failure: unknownFacts(need, kind) };
   const rounds = kind === 'gif' ? roundsFor(rules, durationMs) : 1;
   const shownMs = rounds * durationMs;
   if (shownMs < rules.durationMs.min) return { failure: tooShort(need, kind, rules.durationMs.min, durationMs) };
   if (durationMs > rules.durationMs.max) return { failure: tooLong(need, kind, rules.durationMs.max, durationMs) };
-  if (kind === 'video') {
-    const found = violations(uses, probe);
-    if (found.length === 0) return 'fits';
-    const spec = found.every((one) => wrapping.has(one) || one === 'sound') ? remuxOf(rules, probe, found) : null;
+  if (kind === 'video' && found.every((one) => wrapping.has(one) || one === 'sound')) {
+    const spec = remuxOf(rules, probe, found);
     if (spec !== null) return { spec };
   }
   return encodeOf(need, rules, { ...probe, width, height, durationMs: shownMs }, rounds);

@@ -1,4 +1,4 @@
-import type { Failure, PlannedTarget, TargetEvent } from '#schemas/target.ts';
+import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
 import { closesAt, isUndoable, managed, type ScheduleModeReason, timeReason } from '../native-window.ts';
 import { undoTooLate } from '../publish-failures.ts';
@@ -22,19 +22,18 @@ import {
  * over again, except by a revision.
  */
 
-type Mode = Pick<PlannedTarget, 'scheduleMode' | 'scheduleModeReason'>;
 type Handed = TargetIn<'handed_to_platform'>;
 
-/** Nothing where the target has that mode already. */
-export const modeChange = (common: TargetCommon, { scheduleMode, scheduleModeReason }: Mode): readonly TargetEvent[] =>
-  common.scheduleMode === scheduleMode && common.scheduleModeReason === scheduleModeReason
-    ? []
-    : [{ type: 'TargetScheduleModeChanged', data: { scheduleMode, scheduleModeReason } }];
+/** Of a target that is native until now. */
+const becomesManaged = (reason: ScheduleModeReason): TargetEvent => ({
+  type: 'TargetScheduleModeChanged',
+  data: managed(reason),
+});
 
 /** A native target stays native at its new time, if the network's scheduler takes a post of that time. */
 export const modeAt = (common: TargetCommon, dueAt: string, now: string): readonly TargetEvent[] => {
   const reason = common.scheduleMode === 'native' ? timeReason(common.platform, dueAt, now) : null;
-  return reason === null ? [] : modeChange(common, managed(reason));
+  return reason === null ? [] : [becomesManaged(reason)];
 };
 
 /** Too little time is left to hand the target over: this service publishes it at its time. */
@@ -55,10 +54,7 @@ const managedAfter = (
 ): readonly TargetEvent[] => {
   const { dueAt } = target.common;
   const retryAt = notBefore > dueAt ? notBefore : dueAt;
-  return [
-    { type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } },
-    ...modeChange(target.common, managed(reason)),
-  ];
+  return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } }, becomesManaged(reason)];
 };
 
 /**
@@ -161,8 +157,7 @@ const nothing: Omit<UndoData, 'then'> = {
 
 const requireUndoable = ({ common }: Handed, now: string): void => {
   if (!isUndoable(common.dueAt, now)) {
-    const detail = 'The network publishes the target too soon to take it back.';
-    throw new TooLate('handed_to_platform', 'canceled', detail);
+    throw new TooLate('handed_to_platform', 'The network publishes the target too soon to take it back.');
   }
 };
 

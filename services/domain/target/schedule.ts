@@ -9,7 +9,7 @@ import {
   type ScheduledTarget,
   skipReasonOf,
   type TargetState,
-  TooLate,
+  tooLateToBe,
 } from './state.ts';
 
 /** Commands that set or change the time or the content of a target, or cancel it. */
@@ -66,7 +66,7 @@ export const cancel = (command: Cancel, state: TargetState): readonly TargetEven
 
 const requireOpen = (target: ScheduledTarget, change: 'rescheduled' | 'canceled'): void => {
   const reason = skipReasonOf(target, openStatuses);
-  if (reason !== null) throw new TooLate(reason, change);
+  if (reason !== null) throw tooLateToBe(change, reason);
 };
 
 /** Carries out a revise of the post. */
@@ -87,7 +87,7 @@ export const revise = (command: Revise, state: TargetState): readonly TargetEven
   const { postRevision, now } = command;
   if (common.appliedRevision >= postRevision) return [];
   const reason = skipReasonOf(target, revisableStatuses);
-  if (reason !== null) throw new TooLate(reason, 'revised');
+  if (reason !== null) throw tooLateToBe('revised', reason);
   const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } = command.time ?? common;
   const time = { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason };
   const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision, ...time } };

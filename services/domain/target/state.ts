@@ -139,12 +139,16 @@ export type SkipReason = TargetStatus | 'segment_published';
 /** Refuses a change for which it is too late. */
 export class TooLate extends Rejection {
   readonly reason: SkipReason;
-  constructor(reason: SkipReason, change: 'rescheduled' | 'canceled' | 'revised', detail?: string) {
-    const which = reason === 'segment_published' ? 'A target of which a segment is out' : `A ${reason} target`;
-    super('target_not_pending', detail ?? `${which} cannot be ${change}.`);
+  constructor(reason: SkipReason, detail: string) {
+    super('target_not_pending', detail);
     this.reason = reason;
   }
 }
+
+export const tooLateToBe = (change: 'rescheduled' | 'canceled' | 'revised', reason: SkipReason): TooLate => {
+  const which = reason === 'segment_published' ? 'A target of which a segment is out' : `A ${reason} target`;
+  return new TooLate(reason, `${which} cannot be ${change}.`);
+};
 
 export const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
 /** A revise reaches a failed target, which is then tried again, and not one whose next attempt the network has set. */

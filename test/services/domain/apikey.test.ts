@@ -61,6 +61,7 @@ suite('apikey', (t) => {
     limited(hundred).then([limit(hundred)]);
     for (const clientIds of [[], [...hundred, 'one more']]) {
       limited(clientIds).refused('validation_failed', '/clientIds must be 1 to 100 clients');
+      limited(clientIds).refused('validation_failed', '/clientIds out_of_range');
     }
     limited([]).refused('validation_failed', 'A key is limited to 1 to 100 clients, or to none.');
   });
@@ -73,6 +74,9 @@ suite('apikey', (t) => {
     }
     given([])
       .when({ ...create, scopes: [] })
+      .refused('validation_failed', '/scopes not_allowed');
+    given([])
+      .when({ ...create, scopes: [] })
       .refused('validation_failed', 'posts.compose, ');
   });
 
@@ -82,6 +86,7 @@ suite('apikey', (t) => {
     const day = 86_400_000;
     const why = '/expiresAt must be after now and at most one year away';
     for (const ms of [0, -1, 366 * day + 1]) until(ms).refused('validation_failed', why);
+    until(0).refused('validation_failed', '/expiresAt out_of_range');
     for (const ms of [1, 365 * day, 366 * day]) {
       const at = new Date(Date.parse(now) + ms).toISOString();
       until(ms).then([{ ...created, data: { ...created.data, expiresAt: at } } as ApiKeyEvent]);

@@ -57,6 +57,7 @@ suite('media of a post', (t) => {
     const covered = { mediaIds: ['v1'], coverMediaId: 'i9' };
     deepEqual(needs(covered, 'youtube'), ['v1 youtube/feed', 'i9 youtube/cover']);
     deepEqual(needs(covered, 'instagram'), ['v1 instagram/reel', 'i9 instagram/cover']);
+    deepEqual(needs({ ...covered, mediaIds: ['g1'] }, 'instagram'), ['g1 instagram/reel', 'i9 instagram/cover']);
     deepEqual(needs(covered, 'x'), ['v1 x/feed']);
     deepEqual(needs(covered, 'tiktok'), ['v1 tiktok/feed']);
     deepEqual(needs({ ...covered, mediaIds: ['i1'] }, 'facebook'), ['i1 facebook/feed']);
@@ -78,5 +79,15 @@ suite('media of a post', (t) => {
     };
     deepEqual(needs({ mediaIds: ['i5'], thread }, 'threads'), ['i1 threads/feed', 'v1 threads/feed']);
     deepEqual(needs({ mediaIds: ['i5'], thread }, 'facebook'), ['i5 facebook/feed']);
+  });
+
+  // A file of a segment that is out may be gone: it must not hold up the rest.
+  t('are no longer those of the segments that are out', () => {
+    const segments = ['i1', 'i2', 'i3'].map((id) => ({ content: '', mediaIds: [id] }));
+    const body = postBody({ thread: { segments } });
+    deepEqual(
+      needsOfTarget(body, 'x', () => 'image', 1).map(({ mediaId }) => mediaId),
+      ['i2', 'i3'],
+    );
   });
 });

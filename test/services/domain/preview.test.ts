@@ -89,6 +89,12 @@ suite('the content of a preview', (t) => {
       shown(platform, body, assets).media.map(({ mediaId, kind, use }) => `${mediaId} ${kind} ${use}`);
     deepEqual(files('youtube', { mediaIds: ['v'], coverMediaId: 'c' }), ['v video feed', 'c image cover']);
     deepEqual(files('x', { mediaIds: ['v'], coverMediaId: 'c' }), ['v video feed']);
+    // The cover goes with the video, also after an image, and may be shown as a picture too.
+    deepEqual(files('telegram', { mediaIds: ['c', 'v'], coverMediaId: 'c' }), [
+      'c image feed',
+      'v video feed',
+      'c image cover',
+    ]);
     deepEqual(files('instagram', { mediaIds: ['v', 'i'], coverMediaId: 'c' }), [
       'v video carousel',
       'i image carousel',
@@ -105,6 +111,8 @@ suite('the content of a preview', (t) => {
     const warned = (body: Partial<PostBody>) => shown('x', body, known({ v: failed })).warnings;
     const expected = (path: string) => [warning(why.code, path, why.message, { willFail: true, mediaId: 'v' })];
     deepEqual(warned({ mediaIds: ['v'] }), expected('/mediaIds/0'));
+    // An error of the text says nothing of the file.
+    deepEqual(warned({ mediaIds: ['v'], content: 'y'.repeat(281) }), expected('/mediaIds/0'));
     const own = [variant('bluesky'), variant('x', { mediaIdsOverride: ['v'] })];
     deepEqual(warned({ variants: own }), expected('/variants/1/mediaIdsOverride/0'));
     const segments = [

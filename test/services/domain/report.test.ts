@@ -1,4 +1,4 @@
-import { deepEqual, equal, throws } from 'node:assert/strict';
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
 import { Rejection } from '#domain/decider.ts';
 import { exportsEndAt, type ReportCommand, report } from '#domain/report.ts';
 import type { ReportDefinition, ReportEvent } from '#schemas/report.ts';
@@ -63,27 +63,52 @@ suite('report', (t) => {
 
   t('an invalid definition is refused with the place of the fault', () => {
     const at = { hour: 6, weekday: null, dayOfMonth: null };
-    const wrong: readonly (readonly [string, Partial<ReportDefinition>])[] = [
-      ['/filters/clientId', { kind: 'client' }],
-      ['/filters/socialAccountId', { kind: 'account', filters: { ...everything, clientId } }],
-      ['/filters/platform', { kind: 'account', filters: { ...everything, socialAccountId, platform: 'x' } }],
-      ['/filters/clientId', { filters: { ...everything, socialAccountId } }],
-      ['/filters/clientId', { kind: 'account', filters: { ...everything, socialAccountId } }],
-      ['/schedule/weekday', { schedule: { ...at, every: 'week' } }],
-      ['/schedule/weekday', { schedule: { ...at, every: 'day', weekday: 1 } }],
-      ['/schedule/dayOfMonth', { schedule: { ...at, every: 'month' } }],
-      ['/schedule/dayOfMonth', { schedule: { ...at, every: 'week', weekday: 1, dayOfMonth: 1 } }],
+    const [required, refused, mismatch] = ['required', 'not_allowed', 'mismatch'] as const;
+    const wrong: readonly (readonly [path: string, code: string, over: Partial<ReportDefinition>])[] = [
+      ['/filters/clientId', required, { kind: 'client' }],
+      ['/filters/socialAccountId', required, { kind: 'account', filters: { ...everything, clientId } }],
+      ['/filters/platform', refused, { kind: 'account', filters: { clientId, socialAccountId, platform: 'x' } }],
+      ['/filters/clientId', required, { filters: { ...everything, socialAccountId } }],
+      ['/filters/clientId', required, { kind: 'account', filters: { ...everything, socialAccountId } }],
+      ['/schedule/weekday', mismatch, { schedule: { ...at, every: 'week' } }],
+      ['/schedule/weekday', mismatch, { schedule: { ...at, every: 'day', weekday: 1 } }],
+      ['/schedule/dayOfMonth', mismatch, { schedule: { ...at, every: 'month' } }],
+      ['/schedule/dayOfMonth', mismatch, { schedule: { ...at, every: 'week', weekday: 1, dayOfMonth: 1 } }],
     ];
-    for (const [path, over] of wrong) {
+    for (const [path, code, over] of wrong) {
       throws(
         () => report.decide({ type: 'Define', definition: { ...definition, ...over } }, report.initial),
-        (error) =>
-          error instanceof Rejection &&
-          error.code === 'validation_failed' &&
-          error.errors[0]?.path === path &&
-          error.message.includes(path),
+        (error) => {
+          ok(error instanceof Rejection);
+          deepEqual([error.code, error.errors[0]?.path, error.errors[0]?.code], ['validation_failed', path, code]);
+          // The caller reads the path, and behind it what must be there.
+          ok(error.message.includes(path));
+          match(error.errors[0]?.message ?? '', /^(must|is required) /);
+          return true;
+        },
         path,
       );
+    }
+  });
+
+  t('a definition names what its kind is about, and the days of its schedule', () => {
+    const at = { hour: 6, weekday: null, dayOfMonth: null };
+    const about = { clientId, socialAccountId, platform: null };
+    const right: readonly Partial<ReportDefinition>[] = [
+      { kind: 'client', filters: { ...everything, clientId } },
+      { kind: 'client', filters: { ...everything, clientId, platform: 'x' } },
+      { kind: 'account', filters: about },
+      { filters: { ...everything, platform: 'x' } },
+      { filters: { ...about, platform: 'x' } },
+      { schedule: { ...at, every: 'day' } },
+      { schedule: { ...at, every: 'week', weekday: 1 } },
+      { schedule: { ...at, every: 'month', dayOfMonth: 31 } },
+    ];
+    for (const over of right) {
+      const one = { ...definition, ...over };
+      given([])
+        .when({ type: 'Define', definition: one })
+        .then([{ type: 'ReportDefined', data: { definition: one } }]);
     }
   });
 

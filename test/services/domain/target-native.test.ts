@@ -1,7 +1,7 @@
-import { deepEqual, equal } from 'node:assert/strict';
+import { deepEqual, equal, throws } from 'node:assert/strict';
 import { closesAt, isUndoable, scheduleModeOf, timeReason, undoClosesMs } from '#domain/native-window.ts';
 import { nativePostLate, undoTooLate } from '#domain/publish-failures.ts';
-import { attemptAt, isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { attemptAt, isOpen, type TargetCommand, type TargetState, TooLate, target } from '#domain/target.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';
@@ -196,6 +196,12 @@ suite('native targets', (t) => {
     };
     const still = state([scheduled, started, deferred(at(49)), kept]);
     equal(still.status === 'pending' && still.retryAt, at(49));
+  });
+
+  t('what the network waits for keeps its instant, whatever its mode becomes', () => {
+    const limited: TargetEvent = { type: 'TargetRateLimited', data: { ...claim, retryAt: at(20), failure } };
+    const waiting = state([scheduled, started, limited, tooLate]);
+    equal(waiting.status === 'rate_limited' && waiting.retryAt, at(20));
   });
 
   t('a hand-over is recorded by the worker that made the call', () => {
@@ -421,6 +427,11 @@ suite('native targets', (t) => {
     given(over)
       .when(move(at(90), at(60)))
       .refused('target_not_pending', 'too soon to take it back');
+    // A cancel of the whole post passes over it, and tells the caller why.
+    throws(
+      () => target.decide(cancel(at(60)), state(over)),
+      (error) => error instanceof TooLate && error.reason === 'handed_to_platform',
+    );
     given(over)
       .when({ type: 'Cancel', reason: 'client_archived', postRevision: 9, now: at(0) })
       .then([

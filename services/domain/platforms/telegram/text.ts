@@ -11,7 +11,7 @@ function withoutMarkdown(text: string, token: RegExp, shownOf: (text: string) =>
   const out: string[] = [];
   let at = 0;
   // Where the next address can end: kept while links begin before it, or each of many `[](` would look for it anew.
-  let end = -1;
+  let end = 0;
   for (;;) {
     token.lastIndex = at;
     const found = token.exec(text);
@@ -31,7 +31,7 @@ function withoutMarkdown(text: string, token: RegExp, shownOf: (text: string) =>
       out.push(shownOf(linked));
       at = end + 1;
     } else {
-      out.push(text[found.index] ?? '');
+      out.push(whole.slice(0, 1));
       at = found.index + 1;
     }
   }

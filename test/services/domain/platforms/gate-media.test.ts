@@ -1,5 +1,14 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { failureCodes, type GateMedia, gate, posterFits, publishCheck, rules, useOf } from '#domain/platforms/index.ts';
+import {
+  failureCodes,
+  type GateMedia,
+  gate,
+  platformsWithUses,
+  posterFits,
+  publishCheck,
+  rules,
+  useOf,
+} from '#domain/platforms/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { MediaKind, MediaProbe } from '#schemas/media.ts';
 import { documentProbe, gifProbe, imageProbe, videoProbe } from '#test/services/domain/renditions/probes.ts';
@@ -297,5 +306,17 @@ suite('use of the media of a target', (t) => {
     for (const [platform, contentType, kinds, use] of rows) {
       equal(useOf(platform, { contentType }, of(kinds)), use, `${platform} ${contentType} ${kinds}`);
     }
+  });
+
+  // Posts of any other network are in its feed, and nobody looks into their files to say so.
+  t('is other than the feed on two networks', () => {
+    equal(platformsWithUses.join(' '), 'instagram facebook');
+    const asked = [undefined, 'reel', 'story'].flatMap((contentType) =>
+      ['image', 'video', 'image video'].map((kinds) => [contentType, of(kinds)] as const),
+    );
+    const others = platforms.filter((platform) =>
+      asked.some(([contentType, kinds]) => useOf(platform, { contentType }, kinds) !== 'feed'),
+    );
+    deepEqual(others, platformsWithUses);
   });
 });

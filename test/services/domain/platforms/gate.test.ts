@@ -5,6 +5,7 @@ import {
   coverOf,
   failureCodes,
   gate,
+  lateErrors,
   publishCheck,
   rules,
   takesCoverFrame,
@@ -198,14 +199,32 @@ suite('gate and publish check', (t) => {
     });
   });
 
+  // A preview leads the caller to this member.
+  t('what fails at publish is named at the member that would mend it', () => {
+    const places = (platform: Platform, content: string, overrides: Overrides = {}) =>
+      lateErrors({ platform, content, overrides, media }).map(({ path }) => path);
+    const long = 'y'.repeat(101);
+    deepEqual(places('youtube', long), ['/content']);
+    deepEqual(places('youtube', long, { title: '' }), ['/content']);
+    deepEqual(places('youtube', long, { title: '<' }), ['/overrides/title']);
+    for (const content of ['', ' \n']) deepEqual(places('youtube', content), ['/overrides/title']);
+    deepEqual(places('tiktok', long), ['/overrides/privacyLevel']);
+    deepEqual(places('youtube', 'a < b', { title: 'Own' }), ['/content']);
+    deepEqual(places('youtube', 'Fine', { title: 'Own', description: 'a < b' }), ['/overrides/description']);
+  });
+
   t('the YouTube title is its override, else the first line, and is never shortened', () => {
     equal(youtubeTitle('One\nTwo', {}), 'One');
     equal(youtubeTitle('\n  One \r\nTwo', { title: '  ' }), 'One');
-    equal(youtubeTitle('One', { title: 'Own' }), 'Own');
+    for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029']) equal(youtubeTitle(`${end}One${end}Two`, {}), 'One');
+    equal(youtubeTitle('One', { title: ' Own ' }), 'Own');
+    equal(youtubeTitle('One', { title: 7 }), 'One');
     equal(youtubeTitle('', {}), null);
+    equal(youtubeTitle(' \n ', { title: '' }), null);
+    equal(youtubeTitle('😀'.repeat(100), {}), '😀'.repeat(100));
     equal(youtubeTitle('a'.repeat(100), {}), 'a'.repeat(100));
     equal(youtubeTitle('a'.repeat(101), {}), null);
-    equal(youtubeTitle('a <b>', {}), null);
+    for (const sign of ['<', '>']) equal(youtubeTitle(`a ${sign} b`, {}), null);
   });
 
   t('the title that each network gets', () => {

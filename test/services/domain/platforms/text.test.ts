@@ -1,11 +1,26 @@
 import { equal, ok } from 'node:assert/strict';
 import { normalizePlatform, rules, textLength } from '#domain/platforms/index.ts';
 import { shownText } from '#domain/platforms/telegram/text.ts';
+import { usedWords } from '#domain/platforms/text-length.ts';
 import { links, weightedLength } from '#domain/platforms/weighted-length.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
 
 const family = '👨‍👩‍👧‍👦';
+
+/** What fills a text of each network: a character, what it weighs there, and the unit that is counted. */
+const fill: Readonly<Record<Platform, readonly [string, number, string]>> = {
+  x: ['日', 2, 'weighted'],
+  instagram: ['😀', 1, 'code_points'],
+  tiktok: ['😀', 2, 'utf16_units'],
+  youtube: ['é', 2, 'utf8_bytes'],
+  facebook: ['e', 1, 'code_points'],
+  linkedin: ['語', 1, 'code_points'],
+  threads: ['😀', 4, 'emoji_bytes'],
+  pinterest: ['a', 1, 'code_points'],
+  bluesky: ['e\u0301', 1, 'graphemes'],
+  telegram: ['😀', 2, 'parsed_utf16_units'],
+};
 
 suite('text of a network', (t) => {
   t('X weighs characters as twitter-text v3 does', () => {
@@ -52,18 +67,6 @@ suite('text of a network', (t) => {
   });
 
   t('each network takes a text at its limit and refuses one more character', () => {
-    const fill: Readonly<Record<Platform, readonly [string, number, string]>> = {
-      x: ['日', 2, 'weighted'],
-      instagram: ['😀', 1, 'code_points'],
-      tiktok: ['😀', 2, 'utf16_units'],
-      youtube: ['é', 2, 'utf8_bytes'],
-      facebook: ['e', 1, 'code_points'],
-      linkedin: ['語', 1, 'code_points'],
-      threads: ['😀', 4, 'emoji_bytes'],
-      pinterest: ['a', 1, 'code_points'],
-      bluesky: ['e\u0301', 1, 'graphemes'],
-      telegram: ['😀', 2, 'parsed_utf16_units'],
-    };
     for (const platform of platforms) {
       const [unit, weight, name] = fill[platform];
       const { limit } = rules[platform].text.limits[0];
@@ -75,6 +78,32 @@ suite('text of a network', (t) => {
       equal(over.used, limit + 1, platform);
       equal(over.limit, limit, platform);
     }
+  });
+
+  // A caller reads how much is too much; the whole of a text of some megabytes is not counted for it.
+  t('a text is counted exactly up to four times the limit, and told as more beyond it', () => {
+    for (const platform of platforms) {
+      const [unit, weight] = fill[platform];
+      const { limit } = rules[platform].text.limits[0];
+      const most = unit.repeat((4 * limit) / weight);
+      const [at] = textLength(platform, most).parts;
+      equal(at?.used, 4 * limit, platform);
+      equal(usedWords({ used: 4 * limit, limit }), String(4 * limit));
+      const used = textLength(platform, `${most}${unit}`).parts[0]?.used ?? 0;
+      equal(usedWords({ used, limit }), `more than ${4 * limit}`, platform);
+    }
+    const links = (count: number) => Array.from({ length: count }, (_, n) => `https://a.com/${n}`).join(' ');
+    equal(textLength('threads', links(20)).parts[1]?.used, 20);
+    equal((textLength('threads', links(21)).parts[1]?.used ?? 0) > 20, true);
+  });
+
+  t('the tightest limit is one that is passed, and the first where none is', () => {
+    const full = textLength('bluesky', family.repeat(120));
+    equal(full.parts[1]?.used, full.parts[1]?.limit);
+    equal(`${full.unit} ${full.used}`, 'graphemes 120');
+    // Both are passed, the bytes by more.
+    equal(textLength('bluesky', family.repeat(301)).unit, 'utf8_bytes');
+    equal(textLength('bluesky', 'a'.repeat(3_001)).unit, 'graphemes');
   });
 
   t('bluesky counts graphemes and bytes', () => {
@@ -90,6 +119,9 @@ suite('text of a network', (t) => {
     equal(textLength('threads', family).used, 25);
     equal(textLength('threads', 'a 😀').used, 6);
     equal(textLength('threads', '1 2 # *').used, 7);
+    // The two signs are letters until a selector makes them emoji.
+    equal(textLength('threads', '©®').used, 2);
+    equal(textLength('threads', '©\ufe0f').used, 5);
     const many = Array.from({ length: 6 }, (_, i) => `https://e${i}.com`).join(' ');
     equal(textLength('threads', many).unit, 'links');
     equal(textLength('threads', 'https://a.com '.repeat(9)).parts[1]?.used, 1);
@@ -112,6 +144,19 @@ suite('text of a network', (t) => {
       ['*b* <b>', undefined, '*b* <b>'],
     ];
     for (const [text, mode, shown] of table) equal(shownText(text, mode), shown);
+    // What Telegram does not read as markup is shown, and counts.
+    const address = (length: number) => `[a](${'x'.repeat(length)})`;
+    const left: readonly [string, string, string][] = [
+      ['&amp;&quot;&nbsp;', 'HTML', '&"&nbsp;'],
+      ['&#0;&#x10ffff;&#x110000;', 'HTML', '&#0;\u{10ffff}&#x110000;'],
+      ['a > b\n> c', 'MarkdownV2', 'a > b\n c'],
+      ['a\\ b\\\nc', 'MarkdownV2', 'a b\nc'],
+      ['[a](b c) ![d]() [e](f', 'MarkdownV2', '[a](b c) ![d]() [e](f'],
+      ['[a](b c) [d](e) [f](g)', 'MarkdownV2', '[a](b c) d f'],
+      [address(2_100), 'MarkdownV2', 'a'],
+      [address(2_101), 'MarkdownV2', address(2_101)],
+    ];
+    for (const [text, mode, shown] of left) equal(shownText(text, mode), shown);
     equal(textLength('telegram', `<b>${'a'.repeat(4096)}</b>`, { parseMode: 'HTML' }).used, 4096);
     equal(textLength('telegram', '<i></i>'.repeat(5000), { parseMode: 'HTML' }).unit, 'utf8_bytes');
   });

@@ -143,6 +143,9 @@ suite('renditions of ten networks', (t) => {
       'Telegram takes videos of at most 50 MB; 10,800 s cannot be made that small and still be seen',
     );
     equal(sentence('x', 'feed', documentProbe()), 'X takes no documents');
+    equal(sentence('telegram', 'feed', documentProbe({ contentType: 'text/plain' })), 'Telegram takes no documents');
+    // A gif of one frame is an image to a network, and to the words.
+    equal(sentence('youtube', 'feed', gifProbe({ frames: 1 })), 'YouTube takes no images');
     equal(sentence('x', 'reel', videoProbe()), 'X takes no videos as a reel');
     equal(
       sentence('instagram', 'feed', imageProbe({ width: 20, height: 20 })),
@@ -214,12 +217,36 @@ suite('renditions of ten networks', (t) => {
     });
   });
 
-  t('a photo of a camera becomes two files for all networks', () =>
-    deepEqual(files(imageProbe({ width: 4032, height: 3024, bytes: 5_400_000 }, { upright: false, located: true })), {
+  t('a photo of a camera becomes two files for all networks', () => {
+    const photo = imageProbe({ width: 4032, height: 3024, bytes: 5_400_000 }, { upright: false, located: true });
+    deepEqual(files(photo), {
       'image 2048x1536 jpeg': 'x facebook linkedin pinterest telegram',
       'image 1440x1080 jpeg': 'instagram tiktok threads bluesky',
-    }),
-  );
+    });
+    const made = planRenditions(photo, initialNeeds(photo, platforms));
+    const ids = made.map((one) => (one.outcome === 'rendition' ? one.id : one.outcome));
+    equal(new Set(ids).size, 2, 'networks whose limits differ share a file');
+  });
+
+  t('a file of unknown sides or length is not planned for', () => {
+    for (const [platform, probe] of [
+      ['x', imageProbe({ width: null })],
+      ['x', imageProbe({ height: null })],
+      ['x', videoProbe({ width: null })],
+      ['x', videoProbe({ height: null })],
+      ['x', videoProbe({ durationMs: null })],
+      ['tiktok', gifProbe({ width: null })],
+      ['tiktok', gifProbe({ height: null })],
+      ['tiktok', gifProbe({ durationMs: null })],
+    ] as const) {
+      const plan = one(platform, 'feed', probe);
+      equal(plan?.outcome === 'failed' && plan.failure.code, 'media_unreadable', JSON.stringify(probe));
+    }
+    equal(
+      sentence('x', 'feed', imageProbe({ width: null })),
+      'X takes images, but the size or length of this one cannot be read',
+    );
+  });
 
   t('a gif becomes a silent video where the network takes no gif', () =>
     deepEqual(files(gifProbe()), {
@@ -284,7 +311,7 @@ suite('renditions of a new file', (t) => {
     equal(one('youtube', 'feed', endless)?.outcome, 'failed');
   });
 
-  t('include a poster, except for documents', () => {
+  t('include a poster, except of what has no sides', () => {
     deepEqual(posterSpec(videoProbe(minute)), {
       kind: 'frame',
       format: 'jpeg',
@@ -306,5 +333,6 @@ suite('renditions of a new file', (t) => {
     });
     equal(posterSpec(gifProbe())?.kind, 'image');
     equal(posterSpec(documentProbe()), null);
+    for (const sides of [{ width: null }, { height: null }]) equal(posterSpec(videoProbe(sides)), null);
   });
 });

@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
 import fc from 'fast-check';
 import { accountFiguresOf, fieldsOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { platforms } from '#schemas/common.ts';
@@ -64,6 +64,14 @@ suite('figures of posts', (t) => {
     ok(account.kind === 'figures' && !('profileViews' in account.figures));
   });
 
+  t('an insight without values leaves the figure absent, and null stays null', () => {
+    const of = (insight: object) =>
+      figuresOf('instagram', 'feed', { insights: { data: [{ name: 'reach', ...insight }] } });
+    ok(!('reach' in of({})));
+    equal(of({ values: null }).reach, undefined);
+    equal(of({ values: [{ value: null }] }).reach, null);
+  });
+
   t(
     'shares that Facebook leaves out are 0 where it reported the post; statistics that LinkedIn leaves out are 0',
     () => {
@@ -92,6 +100,23 @@ suite('figures of accounts', (t) => {
       deepEqual(mapped.demographics, demographics);
     });
   }
+
+  t('demographics have each breakdown that was answered, and leave out the others', () => {
+    const answered = (results: object) => ({
+      data: [{ name: 'follower_demographics', total_value: { breakdowns: [results] } }],
+    });
+    const counted = (label: string, value: number) => answered({ results: [{ dimension_values: [label], value }] });
+    const mapped = accountFiguresOf('instagram', {
+      user: { followers_count: 9 },
+      follower_demographics: {
+        country: counted('DE', 4),
+        city: counted('Berlin', 3),
+        age: { data: null },
+        gender: answered({}),
+      },
+    });
+    deepEqual(mapped.kind === 'figures' && mapped.demographics, { country: { DE: 4 }, city: { Berlin: 3 } });
+  });
 
   t('demographics: absent where they were not requested, null where the network did not or never reports them', () => {
     const of = (...args: Parameters<typeof accountFiguresOf>) => accountFiguresOf(...args);
@@ -159,7 +184,31 @@ suite('invalid answers', (t) => {
   });
 
   t('an answer that is too large to be kept', () => {
-    match(reasonOf('x', 'feed', { data: {}, more: 'a'.repeat(300_000) }), /characters/);
+    const of = (characters: number) => {
+      const empty = { data: { public_metrics: { like_count: 1 } }, more: '' };
+      return { ...empty, more: 'a'.repeat(characters - JSON.stringify(empty).length) };
+    };
+    equal(figuresOf('x', 'feed', of(262_144)).likes, 1);
+    equal(reasonOf('x', 'feed', of(262_145)), 'the answer has more than 262144 characters');
+    equal(accountFiguresOf('x', of(262_145)).kind, 'nonsense');
+  });
+
+  t('what is no object is no answer, of a post or of an account', () => {
+    for (const raw of [undefined, null, 'canary', 7, true, [], [{}]]) {
+      const expected = { kind: 'nonsense', reason: 'the answer is not an object' };
+      deepEqual(postFiguresOf('x', 'feed', raw), expected);
+      deepEqual(accountFiguresOf('x', raw), expected);
+    }
+  });
+
+  t('an error of ours is no fault of the answer', () => {
+    const raw = {
+      toJSON: () => ({}),
+      get data() {
+        throw new RangeError('ours');
+      },
+    };
+    throws(() => postFiguresOf('x', 'feed', raw), RangeError);
   });
 });
 

@@ -1,0 +1,38 @@
+import { equal } from 'node:assert/strict';
+import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from '#domain/zones.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('zones', (t) => {
+  t('a zone is a name of the IANA database, however often it is asked for', () => {
+    for (const name of ['Europe/Berlin', 'America/Argentina/Buenos_Aires', 'UTC', 'Europe/Berlin']) {
+      equal(isTimezone(name), true, name);
+    }
+    for (const name of ['Mars/Olympus', '', 'Europe/Berlin ', `Europe/${'B'.repeat(200)}`, 'Mars/Olympus']) {
+      equal(isTimezone(name), false, name);
+    }
+  });
+
+  // A target that keeps an offset or a text with one would be due at another time once the clocks change.
+  t('an offset is no zone, and neither is a time that names a zone', () => {
+    for (const text of ['+02:00', '-08', '2026-01-01T00:00[Europe/Berlin]', '2026-01-01T00:00:00Z']) {
+      equal(isTimezone(text), false, text);
+    }
+  });
+
+  t('a wall-clock time is a date that exists', () => {
+    for (const local of ['2028-02-29T10:00', '2026-12-31T23:59:59']) equal(isLocalDateTime(local), true, local);
+    for (const local of ['2026-02-31T10:00', '2027-02-29T10:00', '2026-01-01T25:00', 'tomorrow']) {
+      equal(isLocalDateTime(local), false, local);
+    }
+  });
+
+  t('a time that the clocks skip moves on, one that comes twice is the first', () => {
+    equal(instantOf('2027-03-28T02:30', 'Europe/Berlin'), '2027-03-28T01:30:00.000Z');
+    equal(instantOf('2027-10-31T02:30', 'Europe/Berlin'), '2027-10-31T00:30:00.000Z');
+  });
+
+  t('months later is the same day, or the last one of a shorter month', () => {
+    equal(monthsAfter('2026-01-15T12:00:00.000Z', 1), '2026-02-15T12:00:00.000Z');
+    equal(monthsAfter('2026-08-31T12:00:00.000Z', 18), '2028-02-29T12:00:00.000Z');
+  });
+});
