@@ -1,10 +1,8 @@
 import type { Knex } from 'knex';
-import type { Pool } from 'pg';
 import { type Intent, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
 import { openStatuses, revisableStatuses } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
-import { batchesOf } from '#runtime/postgres/batches.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
@@ -13,8 +11,8 @@ import { defineModel, type Handlers, type Row } from './model.ts';
 import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
 import { latestOf } from './post-intents.ts';
 import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
-import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
-import { postTargets, renderTarget, type ShownTarget, shownOfTarget, type TargetRow } from './targets.ts';
+import { type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
+import { renderTarget, type ShownTarget, type TargetRow } from './targets.ts';
 
 /**
  * Posts: the composed content and the state of the whole. The status follows from the post's own events through the
@@ -249,7 +247,7 @@ export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow =>
 };
 
 /** Columns of a post that an answer is rendered from. */
-const shownOfPost = [
+export const shownOfPost = [
   'id',
   'workspace_id',
   'revision',
@@ -268,7 +266,7 @@ const shownOfPost = [
   'publishing_count',
   'scheduled_at',
 ] as const satisfies readonly (keyof PostRow)[];
-type ShownPost = Pick<PostRow, (typeof shownOfPost)[number]>;
+export type ShownPost = Pick<PostRow, (typeof shownOfPost)[number]>;
 
 const shownStatus = (row: ShownPost): PostStatus =>
   row.status === 'scheduled' && row.publishing_count > 0 ? 'publishing' : row.status;
@@ -309,72 +307,6 @@ export const renderPost = (row: ShownPost, all: readonly ShownTarget[]) => {
     targets: targets.map((one) => renderTarget(one, bodyAt(row, one.post_revision))),
   };
 };
-
-export interface PostWithTargets {
-  readonly post: ShownPost;
-  readonly targets: readonly ShownTarget[];
-}
-
-const maxPostsAtOnce = 8;
-
-/**
- * Equal while an answer about post `p` stays the same: the generation of the tables, the revisions of the post and of
- * each target, and the columns that are counted, which change between two revisions of the post.
- */
-const versionOfPost = `concat_ws(' ', (select live from ops.projections where name = 'posts'), p.revision, p.counts,
-  p.publishing_count, extract(epoch from p.scheduled_at),
-  (select string_agg(revision::text, ',' order by id) from read.post_targets where post_id = p.id))`;
-
-interface FoundPost {
-  readonly workspaceId: string;
-  readonly version: string;
-  /** Null where the version is the one that the caller has. */
-  readonly whole: PostWithTargets | null;
-}
-
-const keyOf = (id: string, version: string): string => `${id} ${version}`;
-
-/** One statement: the version of each post and, where the caller has another, its shown columns and its targets. */
-const postsById = batchesOf(async (pool: Pool, keys): Promise<ReadonlyMap<string, FoundPost>> => {
-  const { rows } = await pool.query({
-    name: 'posts-by-id',
-    text: `
-      select p.id, k.known, p.workspace_id as "workspaceId", v.version, case when v.version <> k.known then
-        (select row_to_json(s) from (select ${shownOfPost.map((name) => `p.${name}`).join(', ')},
-          (select json_agg(t) from (select ${shownOfTarget.join(', ')} from read.post_targets where post_id = p.id) t)
-          as targets) s) end as whole
-      from unnest($1::uuid[], $2::text[]) as k (id, known) join read.posts p on p.id = k.id
-      cross join lateral (select ${versionOfPost} as version offset 0) v`,
-    values: [keys.map((key) => key.slice(0, uuidLength)), keys.map((key) => key.slice(uuidLength + 1))],
-  });
-  return new Map(
-    rows.map(({ id, known, workspaceId, version, whole }) => [
-      keyOf(id, known),
-      { workspaceId, version, whole: whole === null ? null : withTypes(whole) },
-    ]),
-  );
-}, maxPostsAtOnce);
-
-const uuidLength = 36;
-
-const withTypes = ({ targets, ...row }: Record<string, unknown>): PostWithTargets => ({
-  post: asRow(posts, row),
-  targets: ((targets ?? []) as Record<string, unknown>[]).map((one) => asRow(postTargets, one)),
-});
-
-/** @param known version of the post that the caller has; empty: none */
-export const getPostUnless = async (
-  pool: Pool,
-  workspaceId: string,
-  id: string,
-  known: string,
-): Promise<FoundPost | null> => {
-  const found = await postsById(pool, keyOf(id, known));
-  return found?.workspaceId === workspaceId ? found : null;
-};
-
-export const getPost = async (pool: Pool, workspaceId: string, id: string): Promise<PostWithTargets | null> =>
-  (await getPostUnless(pool, workspaceId, id, ''))?.whole ?? null;
 
 export interface PostFilters {
   readonly statuses?: readonly PostStatus[];

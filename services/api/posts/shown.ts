@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { getPostUnless, renderPost } from '#projections/posts.ts';
+import { getPostUnless } from '#projections/one-post.ts';
+import { renderPost } from '#projections/posts.ts';
 
 /**
  * Posts as GET shows them. Callers poll a post until it is published: each look asks Postgres whether the post or one of
