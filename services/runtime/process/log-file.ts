@@ -17,8 +17,11 @@ export interface LogLimits {
 
 /** Names of rotated files; they sort by time: `standalone.log.20261122T160000123Z-4711-2`. */
 const aside = /^\d{8}T\d{9}Z-\d+-\d+$/;
+/** Of the last name, as milliseconds. A second name of one millisecond would replace the first file. */
+let named = 0;
 const nameAside = (): string => {
-  const now = new Date().toISOString().replaceAll(/[-:.]/g, '');
+  named = Math.max(Date.now(), named + 1);
+  const now = new Date(named).toISOString().replaceAll(/[-:.]/g, '');
   return `${now}-${process.pid}-${threadId}`;
 };
 

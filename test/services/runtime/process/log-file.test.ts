@@ -13,6 +13,7 @@ import {
   statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -223,6 +224,16 @@ suite('log rotation by size and count', (t) => {
         name,
       );
     }
+  });
+
+  t('a writer that rotates many times within a millisecond loses no line', () => {
+    const file = path.join(dir, 'quick.log');
+    const log = new LogFile(file, { bytes: 1, files: 1_000 });
+    for (let n = 0; n < 500; n += 1) writeSync(log.descriptor(), `${n}\n`);
+    deepEqual(
+      [...logsAside(file), file].flatMap((one) => readFileSync(one, 'utf8').split('\n').filter(Boolean)),
+      Array.from({ length: 500 }, (_, n) => String(n)),
+    );
   });
 
   t('the newest files are kept up to the given number; foreign files stay', async () => {
