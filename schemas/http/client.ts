@@ -14,7 +14,7 @@ import {
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
 import { Timezone } from '#schemas/workspace.ts';
-import { Defaulted, FreeForm, Maybe, paging, Resettable, stamps } from './common.ts';
+import { Defaulted, FreeForm, Maybe, paging, QueryText, Resettable, stamps } from './common.ts';
 
 /** A client of the agency, as callers send it and see it. */
 
@@ -75,7 +75,7 @@ export const ClientUpdate = Named(
 export const ClientQuery = Type.Object({
   ...paging,
   type: Maybe(said(ClientTypeInput, 'Only clients of this type.')),
-  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, ignoring case.' })),
+  search: Maybe(QueryText('Part of the name, ignoring case.')),
   archived: Defaulted(
     Type.Boolean({ description: 'True: only archived clients; false: only those that are not archived.' }),
     false,

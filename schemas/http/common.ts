@@ -64,6 +64,10 @@ export const PlatformInput = shownAs(
   { enum: platforms },
 ) as unknown as TEnum<Platform[]>;
 
+/** Free text of a query: Postgres refuses NUL in every text. */
+export const QueryText = (description: string, maxLength = 200) =>
+  Type.String({ maxLength, pattern: '^[^\\u0000]*$', expects: 'text without NUL', description });
+
 /**
  * An instant as callers write it. Narrower than the format, which allows values that neither Date nor `timestamptz`
  * holds: leap seconds, offsets without minutes, and times outside of the years 1 to 9999 in UTC.
@@ -72,7 +76,7 @@ export const InstantInput = (description: string) =>
   Type.String({
     format: 'date-time',
     pattern:
-      '^(?!000[01]|9999-12-31.*-\\d\\d:\\d\\d$)\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
+      '^(?!0000|0001-01-01.*\\+|9999-12-31.*-\\d\\d:\\d\\d$)\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
     description: `${description} ISO 8601 with Z or an offset, such as 2026-01-31T08:00:00Z.`,
     expects: 'an instant with Z or an offset, such as 2026-01-31T08:00:00Z',
   });

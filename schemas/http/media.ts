@@ -2,13 +2,15 @@ import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { kindWords, MediaFailure, MediaKind, MediaUse, mediaKinds } from '#schemas/media.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
+import { Maybe, PlatformInput, paging, QueryText, stamps, UuidInput } from './common.ts';
 
 /** Assets of the content library, as callers send them and see them. */
 
 const Folder = Type.String({
   minLength: 1,
   maxLength: 200,
+  pattern: '^[^\\u0000]+$',
+  expects: 'text without NUL',
   description: 'A label of your own; a filter matches it exactly.',
   examples: ['Winter'],
 });
@@ -133,7 +135,7 @@ export const MediaQuery = Type.Object({
   kind: Maybe(said(ClosedEnum('MediaKindInput', mediaKinds, kindWords), 'Only files of this kind.')),
   folder: Maybe(said(Folder, 'Only assets with exactly this label.')),
   clientId: Maybe(said(UuidInput, 'Only assets of this client.')),
-  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, ignoring case.' })),
+  search: Maybe(QueryText('Part of the name, ignoring case.')),
 });
 
 const Variant = Named(

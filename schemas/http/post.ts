@@ -18,7 +18,17 @@ import {
 } from '#schemas/post.ts';
 import { byUuid, ClosedEnum, forType, Named, OpenEnum, said } from '#schemas/published.ts';
 import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
-import { type Cleaned, Defaulted, InstantInput, Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
+import {
+  type Cleaned,
+  Defaulted,
+  InstantInput,
+  Maybe,
+  PlatformInput,
+  paging,
+  QueryText,
+  stamps,
+  UuidInput,
+} from './common.ts';
 import { PostTarget } from './post-target.ts';
 
 /** POST /posts and its relatives: the caller's input, and the post as answered. */
@@ -268,10 +278,9 @@ export const PostQuery = Type.Object({
   from: Maybe(InstantInput('Scheduled (a draft: created) at or after.')),
   to: Maybe(InstantInput('Scheduled (a draft: created) before.')),
   search: Maybe(
-    Type.String({
-      maxLength: 200,
-      description: `Part of the content, ignoring case. Only the first ${searchedCharacters.toLocaleString('en')} characters are searched.`,
-    }),
+    QueryText(
+      `Part of the content, ignoring case. Only the first ${searchedCharacters.toLocaleString('en')} characters are searched.`,
+    ),
   ),
 });
 
