@@ -66,7 +66,7 @@ export const PlatformInput = shownAs(
 
 /** Free text of a query: Postgres refuses NUL in every text. */
 export const QueryText = (description: string, maxLength = 200) =>
-  Type.String({ maxLength, pattern: '^[^\\u0000]*$', expects: 'text without NUL', description });
+  Type.String({ maxLength, pattern: '^[^\\u0000]*$', expects: 'text without NUL, such as Winter', description });
 
 /**
  * An instant as callers write it. Narrower than the format, which allows values that neither Date nor `timestamptz`

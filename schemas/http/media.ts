@@ -10,7 +10,7 @@ const Folder = Type.String({
   minLength: 1,
   maxLength: 200,
   pattern: '^[^\\u0000]+$',
-  expects: 'text without NUL',
+  expects: 'text without NUL, such as Winter',
   description: 'A label of your own; a filter matches it exactly.',
   examples: ['Winter'],
 });
