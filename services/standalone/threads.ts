@@ -15,10 +15,11 @@ const layout: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Limit of the young generation of each thread's heap. Without one it grows tenfold while a thread loads its modules,
- * and an idle thread gives nothing back. The api's thread, which makes the most garbage, has no such limit.
+ * Limit of the young generation of a thread's heap. Without one it grows tenfold while a thread loads its modules, and
+ * an idle thread gives nothing back. The api's thread, which makes the most garbage, has no such limit. At 6 MB the
+ * projections spend 29 % of their time on collecting it under load, at 16 MB 19 %, for 15 MB more.
  */
-const youngMb = 6;
+const youngMb = (thread: string): number => (thread === 'projections' ? 16 : 6);
 
 export interface Threads {
   /** Resolves when every process is ready; rejects when one failed. */
@@ -54,7 +55,7 @@ class Thread {
       workerData: { mains: urls },
       env: { ...env },
       name,
-      resourceLimits: { maxYoungGenerationSizeMb: youngMb },
+      resourceLimits: { maxYoungGenerationSizeMb: youngMb(name) },
     });
     const { promise: ready, resolve: isReady, reject: isNot } = Promise.withResolvers<void>();
     const { promise: failed, reject: fail } = Promise.withResolvers<never>();
