@@ -13,7 +13,9 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { capabilities } from '#domain/platforms/index.ts';
 import { openAdapters } from '#infra/adapters.ts';
+import { groupOf as analyticsGroupOf } from '#projections/analytics/live.ts';
 import { groupOf, projections } from '#projections/index.ts';
+import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -21,7 +23,11 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { platforms } from '#schemas/common.ts';
+import { insightsGroup } from '#services/insights/intake.ts';
+import { fillGroup } from '#services/media/fill.ts';
+import { mediaGroup } from '#services/media/intake.ts';
 import { archivesGroup, outcomesGroup } from '#services/outcomes/outcomes.ts';
+import { reportsGroup } from '#services/reports/intake.ts';
 import { TourClient } from '#services/standalone/tour-client.ts';
 import { createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { sharedServer } from '#test/support/postgres.ts';
@@ -69,6 +75,11 @@ export interface Setup {
  * Streams of a kind that no log carries: the store's indexes have their depth, and no consumer has to read them, as in
  * an installation whose consumers have long passed them.
  */
+const groups = [
+  ...projections.map(({ name }) => groupOf(name, 1)),
+  analyticsGroupOf(1),
+  ...[archivesGroup, fillGroup, insightsGroup, mediaGroup, outcomesGroup, reportsGroup, webhooksGroup],
+];
 const preload = async (pool: pg.Pool, count: number): Promise<void> => {
   if (count === 0) return;
   await pool.query(
@@ -81,7 +92,7 @@ const preload = async (pool: pg.Pool, count: number): Promise<void> => {
   await pool.query('vacuum analyze es.event_rows');
   await pool.query(
     `insert into ops.consumer_positions (consumer_group, lane, next_offset, position) select g, '*', $2, $2 from unnest($1::text[]) g`,
-    [[...projections.map(({ name }) => groupOf(name, 1)), outcomesGroup, archivesGroup], count],
+    [groups, count],
   );
   await pool.query('checkpoint');
 };
