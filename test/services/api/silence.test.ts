@@ -101,7 +101,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
       await world.settled();
       const owner = caller(world.testKey.secret);
       const path = `/posts/${post.data.id}`;
-      assert.equal((await owner.get(path)).status, 200);
+      await until('it is served', async () => (await owner.get(path)).status === 200);
       const asked = () => [
         ...Array.from({ length: 200 }, () => owner.get(path)),
         ...keys.map(({ secret }) => caller(secret).get('/agency')),
