@@ -293,6 +293,16 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
       );
       assert.deepEqual(row.overrides, { ...anywhere, ...own, ...sent }, about);
     }
+    // The address of a cover and the asset of one are two settings: neither replaces the other.
+    const both = await sentFor(await schedule('instagram', { coverUrl }, { mediaIds: [clip], coverMediaId: photo }));
+    assert.equal(both.overrides.coverUrl, coverUrl);
+    assert.deepEqual(
+      both.media.map(({ mediaId, use }) => [mediaId, use]),
+      [
+        [clip, 'reel'],
+        [photo, 'cover'],
+      ],
+    );
   });
 
   t('the disclosure of AI is copied to every variant, unless the variant says otherwise', async () => {

@@ -100,7 +100,10 @@ suite('publisher', (t) => {
       states.map((state) => state.status === 'failed' && state.failure.code),
       ['tiktok_privacy_level_required', 'pinterest_board_required'],
     );
-    for (const id of targetIds) assert.deepEqual(await world.sandbox.creates(id), []);
+    const untitled = await world.schedule([await world.connect(clientId, 'youtube')], { text: '\n' });
+    const [film] = await world.all(untitled.targetIds, 'failed');
+    assert.equal(film?.status === 'failed' && film.failure.code, 'youtube_title_required');
+    for (const id of [...targetIds, ...untitled.targetIds]) assert.deepEqual(await world.sandbox.creates(id), []);
     await publisher.stop();
   });
 

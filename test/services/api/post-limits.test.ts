@@ -1,0 +1,68 @@
+/** The largest post that the specification allows, and the delay that a target gets. */
+import assert from 'node:assert/strict';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { readyAsset } from '#test/support/assets.ts';
+import { composedWorld } from '#test/support/composing.ts';
+import { suite } from '#test/support/suite.ts';
+
+interface Target {
+  readonly accountId: string;
+  readonly scheduledAt: string;
+  readonly jitterSeconds: number;
+}
+
+const { world, tester, composed: all } = await composedWorld(['x', 'bluesky', 'linkedin', 'telegram']);
+const at = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 86_400_000).toISOString();
+const spread = (spreadMinutes: number) => ({ type: 'at', scheduledAt: at, spreadMinutes });
+const targetsOf = async (id: string): Promise<readonly Target[]> => {
+  const answer = await tester.get(`/posts/${id}`);
+  return answer.data.targets as readonly Target[];
+};
+
+suite('the limits of a post', (t) => {
+  t('50,000 characters, 20 files and alt texts of 2,000 characters are kept as they were sent', async () => {
+    const files = await Promise.all(
+      Array.from({ length: 20 }, () => readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image')),
+    );
+    await world.settled();
+    const mediaIds = files.map(({ id }) => id);
+    const content = 'x'.repeat(50_000);
+    const mediaAltTexts = Object.fromEntries(mediaIds.map((id) => [id, 'y'.repeat(2_000)]));
+    const made = await tester.post('/posts', all.body({ saveDraft: true, content, mediaIds, mediaAltTexts }));
+    assert.equal(made.status, 200, made.text);
+    const read = await tester.get(`/posts/${made.data.id}`);
+    assert.deepEqual(
+      [read.data.content, read.data.mediaIds, read.data.mediaAltTexts],
+      [content, mediaIds, mediaAltTexts],
+    );
+  });
+
+  t('spreadMinutes delays each target within its minutes, and never makes one early', async () => {
+    for (const minutes of [0, 5, 720]) {
+      const made = await tester.post('/posts', all.body({ schedule: spread(minutes) }));
+      assert.equal(made.status, 200, made.text);
+      const targets = await targetsOf(made.data.id);
+      assert.equal(targets.length, 4);
+      for (const { scheduledAt, jitterSeconds } of targets) {
+        assert.equal(Date.parse(scheduledAt), Date.parse(at) + jitterSeconds * 1_000);
+        assert.ok(jitterSeconds >= 0 && jitterSeconds <= minutes * 60, `${jitterSeconds} s of ${minutes} minutes`);
+      }
+      const delays = new Set(targets.map(({ jitterSeconds }) => jitterSeconds));
+      assert.equal(delays.size, minutes === 0 ? 1 : 4, 'each target has a delay of its own');
+    }
+    assert.equal((await tester.post('/posts', all.body({ schedule: spread(721) }))).status, 422);
+  });
+
+  t('a draft is delayed when it is published and not before', async () => {
+    const draft = await tester.post('/posts', all.body({ saveDraft: true, schedule: spread(720) }));
+    assert.deepEqual(await targetsOf(draft.data.id), []);
+    assert.equal((draft.data.schedule as { readonly spreadMinutes: number }).spreadMinutes, 720);
+    const published = await tester.post(`/posts/${draft.data.id}/publish`);
+    assert.equal(published.status, 200, published.text);
+    const targets = await targetsOf(draft.data.id);
+    assert.ok(
+      targets.every(({ jitterSeconds }) => jitterSeconds > 0 && jitterSeconds <= 43_200),
+      JSON.stringify(targets),
+    );
+  });
+});
