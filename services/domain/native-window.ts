@@ -1,4 +1,5 @@
 import type { Platform } from '#schemas/common.ts';
+import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { rulesOf } from './platforms/registry.ts';
 import type { Overrides } from './platforms/rules.ts';
@@ -45,25 +46,56 @@ export const managed = (scheduleModeReason: ScheduleModeReason | null): Mode => 
   scheduleModeReason,
 });
 
-/** The mode that a target of a new plan or a revision gets. */
-export const scheduleModeOf = (wanted: {
+export interface WantedMode {
   /** The mode that the caller asked for. */
   readonly scheduleMode: PlannedTarget['scheduleMode'];
-  readonly platform: Platform;
   /** What the caller set for the network. */
   readonly overrides: Overrides;
   /** Whether the caller wants it out now: such a post is never handed over. */
   readonly isNow: boolean;
-  readonly dueAt: string;
-  readonly now: string;
-}): Mode => {
+}
+
+export const wantedModeOf = (
+  { scheduleMode, schedule, variants }: Pick<PostBody, 'scheduleMode' | 'schedule' | 'variants'>,
+  platform: Platform,
+): WantedMode => ({
+  scheduleMode,
+  overrides: variants.find((variant) => variant.platform === platform)?.overrides ?? {},
+  isNow: schedule.type === 'now',
+});
+
+const isRefused = (platform: Platform, overrides: Overrides): boolean =>
+  Object.entries(rulesOf(platform).nativeWindow?.refuses ?? {}).some(([key, values]) =>
+    values.includes(String(overrides[key])),
+  );
+
+/** The mode that a target of a new plan or a revision gets. */
+export const scheduleModeOf = (
+  wanted: WantedMode & { readonly platform: Platform; readonly dueAt: string; readonly now: string },
+): Mode => {
   const { scheduleMode, platform, overrides, isNow, dueAt, now } = wanted;
   if (scheduleMode === 'managed') return managed(null);
   const window = rulesOf(platform).nativeWindow;
   if (window === null) return managed('platform_has_no_scheduler');
-  const isRefused = Object.entries(window.refuses).some(([key, values]) => values.includes(String(overrides[key])));
-  if (isRefused) return managed('setting_not_schedulable');
+  if (isRefused(platform, overrides)) return managed('setting_not_schedulable');
   if (isNow) return managed('due_now');
   const reason = timeReason(platform, dueAt, now);
   return reason === null ? native : managed(reason);
+};
+
+/**
+ * The mode of a target that is revised and keeps its time: a setting that the network does not schedule takes it back,
+ * and its end gives it to the network again. Nothing else changes the mode.
+ */
+export const revisedMode = (
+  present: Mode & Pick<PlannedTarget, 'platform' | 'dueAt'>,
+  wanted: WantedMode,
+  now: string,
+): Mode => {
+  const { scheduleMode, scheduleModeReason, platform, dueAt } = present;
+  const refused = isRefused(platform, wanted.overrides);
+  const isDecidedBySetting = scheduleMode === 'native' ? refused : scheduleModeReason === 'setting_not_schedulable';
+  return isDecidedBySetting
+    ? scheduleModeOf({ ...wanted, platform, dueAt, now })
+    : { scheduleMode, scheduleModeReason };
 };

@@ -32,6 +32,8 @@ export type Intent = {
   | {
       readonly kind: 'revise';
       readonly commandId: string;
+      /** As the post goes out on its targets. */
+      readonly body: PostBody;
       /** A failed target whose time has passed by then is due then. */
       readonly decidedAt: string;
       /** One for each of `targetIds`, in their order; null: each target keeps its own time. */
@@ -321,7 +323,7 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
     case 'PostRevised': {
       const { body, targetIds, times } = event.data;
       const { commandId, occurredAt: decidedAt } = fact;
-      const intent: Intent = { ...aimedAt(targetIds, fact), kind: 'revise', commandId, decidedAt, times };
+      const intent: Intent = { ...aimedAt(targetIds, fact), kind: 'revise', commandId, body, decidedAt, times };
       // A failed target is open again from here on: until it is requeued, no outcome of the whole is recorded.
       const reopened = targetIds.flatMap((id): [string, TargetProgress][] => {
         const known = state.targets[id];

@@ -6,7 +6,7 @@ import { maxTargets } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { Rejection } from './decider.ts';
 import { targetIdOf } from './ids.ts';
-import { scheduleModeOf } from './native-window.ts';
+import { scheduleModeOf, wantedModeOf } from './native-window.ts';
 import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from './zones.ts';
 
 /** Turns a selection of accounts and a schedule into a plan: the due time of each target, and the reason for it. */
@@ -152,14 +152,7 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
       scheduledLocal: input.schedule.type === 'at' ? input.schedule.scheduledLocal : null,
       timezone: zoneOf(destination, input.timezone),
       jitterSeconds,
-      ...scheduleModeOf({
-        scheduleMode: input.scheduleMode,
-        platform,
-        overrides: input.variants.find((variant) => variant.platform === platform)?.overrides ?? {},
-        isNow: input.schedule.type === 'now',
-        dueAt,
-        now: input.now,
-      }),
+      ...scheduleModeOf({ ...wantedModeOf(input, platform), platform, dueAt, now: input.now }),
     };
   });
   if (past.length > 0) {

@@ -25,6 +25,7 @@ export { overdueAfterMs } from './target/overdue.ts';
 export {
   attemptAt,
   type FirstComment,
+  isCancelable,
   isOpen,
   type NetworkPost,
   openStatuses,

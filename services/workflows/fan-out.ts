@@ -1,3 +1,4 @@
+import { wantedModeOf } from '#domain/native-window.ts';
 import { type Intent, type LivePost, type PostState, post } from '#domain/post.ts';
 import {
   openStatuses,
@@ -102,10 +103,11 @@ const schedule = (
   );
 
 /** The command that carries out an intent on one of its targets. */
-const commandOf = (intent: Intent, index: number, now: string): TargetCommand => {
+const commandOf = (intent: Intent, index: number, state: TargetState, now: string): TargetCommand => {
   const { revision: postRevision } = intent;
   if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision, now };
-  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: intent.decidedAt };
+  const mode = state.status === 'none' ? {} : { mode: wantedModeOf(intent.body, state.common.platform) };
+  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, ...mode, now: intent.decidedAt };
 };
 
 const statusesOf: Readonly<Record<Intent['kind'], readonly TargetStatus[]>> = {
@@ -134,11 +136,18 @@ const applyIntent = async (
     targets.set(targetId, before);
     if (before.state.status !== 'none' && !lacks(before.state)) return;
     try {
-      const after = await execute(store, target, targetId, commandOf(intent, index, context.now), caused, {
-        partitionKey: postId,
-        loaded: before,
-        ...given,
-      });
+      const after = await execute(
+        store,
+        target,
+        targetId,
+        commandOf(intent, index, before.state, context.now),
+        caused,
+        {
+          partitionKey: postId,
+          loaded: before,
+          ...given,
+        },
+      );
       targets.set(targetId, after);
     } catch (error) {
       if (!(error instanceof TooLate)) throw error;

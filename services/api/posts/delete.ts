@@ -1,5 +1,5 @@
 import { type LivePost, type PostState, post } from '#domain/post.ts';
-import { isOpen, type TargetState } from '#domain/target.ts';
+import { isCancelable, type TargetState } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
@@ -35,7 +35,7 @@ export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
   const left = await call.stream(post).act({
     guard: ownStreamToDelete(call, 'post', isDeleted),
     rule: async ({ state }) => {
-      if (state.status === 'live') requireCanceled(await fanOutOf(call), isOpen);
+      if (state.status === 'live') requireCanceled(await fanOutOf(call), (one) => isCancelable(one, call.now));
     },
     command: () => ({ type: 'Delete' }),
   });

@@ -1,6 +1,6 @@
 import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
-import { timeReason } from '../native-window.ts';
+import { revisedMode, timeReason, type WantedMode } from '../native-window.ts';
 import { modeAt, undoToCancel, undoToReschedule } from './native.ts';
 import {
   openStatuses,
@@ -76,6 +76,8 @@ export interface Revise {
   readonly postRevision: number;
   /** Null: the target keeps its time. */
   readonly time: TargetTime | null;
+  /** What the revised post wants of the network's scheduler; absent: as before. */
+  readonly mode?: WantedMode;
   /** When a failed target is due whose time has passed, or which is handed over to the network's scheduler. */
   readonly now: string;
 }
@@ -88,7 +90,8 @@ export const revise = (command: Revise, state: TargetState): readonly TargetEven
   if (common.appliedRevision >= postRevision) return [];
   const reason = skipReasonOf(target, revisableStatuses);
   if (reason !== null) throw tooLateToBe('revised', reason);
-  const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } = command.time ?? common;
+  const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } =
+    command.time ?? (command.mode === undefined ? common : { ...common, ...revisedMode(common, command.mode, now) });
   const time = { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason };
   const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision, ...time } };
   // One append: a failed target with the new content always has its new attempt too.

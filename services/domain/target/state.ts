@@ -1,5 +1,6 @@
 import type { Failure, PlannedTarget, Segment, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
+import { isUndoable } from '../native-window.ts';
 
 /** A step of an attempt that its worker recorded before the next one. */
 export interface TargetCheckpoint {
@@ -166,6 +167,10 @@ export const skipReasonOf = (
 /** Whether a cancel of many targets may alter this one. */
 export const isOpen = (state: TargetState): boolean =>
   state.status !== 'none' && skipReasonOf(state, openStatuses) === null;
+
+/** Whether a cancel may still be asked for: what a network has, it must delete first. */
+export const isCancelable = (state: TargetState, now: string): boolean =>
+  state.status === 'handed_to_platform' ? isUndoable(state.common.dueAt, now) : isOpen(state);
 
 export const requireScheduled = (state: TargetState): ScheduledTarget => {
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');

@@ -4,6 +4,7 @@ import { undoClosesMs } from '#domain/native-window.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
+import { readyAsset } from '#test/support/assets.ts';
 import { composedWorld, refused } from '#test/support/composing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -111,6 +112,42 @@ suite('native targets over HTTP', (t) => {
     } finally {
       world.clock.shiftMs = 0;
     }
+  });
+
+  t(
+    'a revise to a setting that the network does not schedule takes the target back from it, and returns it',
+    async () => {
+      const picture = await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image');
+      await world.settled();
+      const { postId, facebook } = await made(60, { mediaIds: [picture.id] });
+      const { scheduledAt } = facebook;
+      const revise = async (contentType: string) => {
+        const variants = [{ platform: 'facebook', overrides: { contentType } }];
+        const answer = await tester.post(`/posts/${postId}/revise`, { variants });
+        assert.equal(answer.status, 200, answer.text);
+        const left = await shown(facebook.id);
+        return [left.scheduleMode, left.scheduleModeReason, left.scheduledAt];
+      };
+      assert.deepEqual(await revise('story'), ['managed', 'setting_not_schedulable', scheduledAt]);
+      assert.deepEqual(await revise('feed'), ['native', null, scheduledAt]);
+      // Time alone decides where the setting does not: what was too near stays with this service.
+      const near = await made(5, { mediaIds: [picture.id] });
+      const answer = await tester.post(`/posts/${near.postId}/revise`, { content: 'Other words.' });
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal((await shown(near.facebook.id)).scheduleModeReason, 'outside_native_window');
+    },
+  );
+
+  t('a post of which only the network has targets is deleted there, until it is too late for that', async () => {
+    const only = { targets: { mode: 'selection', accountIds: [one.accounts.facebook] } };
+    const { postId, facebook } = await made(60, only);
+    await handOver(postId, facebook.id);
+    const deleted = await tester.delete(`/posts/${postId}`);
+    assert.equal(deleted.status, 200, deleted.text);
+    assert.equal((await shown(facebook.id)).undo, 'pending');
+    assert.equal((await tester.delete(`/posts/${postId}`)).status, 200);
+    await tell(postId, facebook.id, { type: 'RecordUndone', now: now() });
+    assert.equal((await shown(facebook.id)).status, 'canceled');
   });
 
   t('a reschedule of a handed-over target keeps its old time until then, and is native again or managed', async () => {

@@ -333,6 +333,7 @@ suite('post', (t) => {
         revision: 3,
         eventId: 'event-3',
         commandId: 'one',
+        body: newer,
         decidedAt: when,
         targetIds: ['a', 'b', 'z'],
         skipped: [],

@@ -394,6 +394,53 @@ suite('native targets', (t) => {
       .then([revised(own), requeued(at(200))]);
   });
 
+  t('a revise that keeps the time changes the mode only where the network does not schedule a setting', () => {
+    const revised = (now: string, overrides: object, isNow = false) =>
+      ({
+        type: 'Revise',
+        postRevision: 4,
+        time: null,
+        mode: { scheduleMode: 'native', overrides, isNow },
+        now,
+      }) as Extract<TargetCommand, { type: 'Revise' }>;
+    const place = { scheduledLocal: null, timezone: 'UTC', jitterSeconds: 5 };
+    const become = (scheduleMode: string, scheduleModeReason: string | null) =>
+      ({
+        type: 'TargetRevised',
+        data: { postRevision: 4, dueAt, ...place, scheduleMode, scheduleModeReason },
+      }) as TargetEvent;
+    const story = { contentType: 'story' };
+    given([scheduled])
+      .when(revised(at(0), {}))
+      .then([become('native', null)]);
+    given([scheduled])
+      .when(revised(at(0), story))
+      .then([become('managed', 'setting_not_schedulable')]);
+    const taken = {
+      ...scheduled,
+      data: { ...scheduled.data, scheduleMode: 'managed', scheduleModeReason: 'setting_not_schedulable' },
+    } as TargetEvent;
+    given([taken])
+      .when(revised(at(0), story))
+      .then([become('managed', 'setting_not_schedulable')]);
+    given([taken])
+      .when(revised(at(0), {}))
+      .then([become('native', null)]);
+    given([taken])
+      .when(revised(at(0), {}, true))
+      .then([become('managed', 'due_now')]);
+    given([taken])
+      .when(revised(at(51), {}))
+      .then([become('managed', 'outside_native_window')]);
+    // Another reason stays: what was too near is never handed over later.
+    given([scheduled, tooLate])
+      .when(revised(at(0), {}))
+      .then([become('managed', 'outside_native_window')]);
+    given([scheduled, tooLate])
+      .when(revised(at(0), story))
+      .then([become('managed', 'outside_native_window')]);
+  });
+
   t('a pending target that is moved stays native inside of the window, and a managed one stays managed', () => {
     const moved = (to: string): TargetEvent => ({
       type: 'TargetRescheduled',
