@@ -56,6 +56,26 @@ export const PreviewWarning = Named(
   ),
 );
 
+const PreviewRendition = Named(
+  'PreviewRendition',
+  Type.Object(
+    {
+      contentType: Type.String({ description: 'Its media type.', examples: ['image/jpeg'] }),
+      width: Type.Integer({ minimum: 1, description: 'Its width, pixels.' }),
+      height: Type.Integer({ minimum: 1, description: 'Its height, pixels.' }),
+      fit: said(
+        OpenEnum(
+          'RenditionFit',
+          ['scale', 'pad'],
+          'scale: the picture fills the frame; pad: the whole picture is fitted in and bars fill the rest.',
+        ),
+        'How the picture lies in its frame.',
+      ),
+    },
+    { description: 'A file that is made of an asset for a network.' },
+  ),
+);
+
 const PreviewMedia = Named(
   'PreviewMedia',
   Type.Object(
@@ -74,6 +94,10 @@ const PreviewMedia = Named(
       failure: said(
         Nullable(MediaFailure),
         'Why there is no file that the network takes; null where nothing is wrong.',
+      ),
+      rendition: said(
+        Nullable(PreviewRendition),
+        'The file that is made for this network and use; null: the file itself is published, or there is none, or the file is not examined yet.',
       ),
     },
     { description: 'A file that a target would publish.' },

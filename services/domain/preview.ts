@@ -1,5 +1,5 @@
 import type { Issue } from '#schemas/issues.ts';
-import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
+import type { MediaFailure, MediaKind, MediaNeed, MediaUse, RenditionSpec } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer } from './compose.ts';
@@ -29,6 +29,15 @@ export interface PreviewedFile {
   readonly use: MediaUse;
   readonly status: 'ready' | 'not_needed' | 'preparing' | 'not_requested' | 'failed';
   readonly failure: MediaFailure | null;
+  /** The file that is made for the network; null: the file itself, none, or not known yet. */
+  readonly rendition: PreviewedRendition | null;
+}
+
+export interface PreviewedRendition {
+  readonly contentType: string;
+  readonly width: number;
+  readonly height: number;
+  readonly fit: 'scale' | 'pad';
 }
 
 export interface PreviewedContent {
@@ -47,17 +56,27 @@ export const warning = (
   more: Partial<Pick<PreviewWarning, 'willFail' | 'mediaId' | 'postId'>> = {},
 ): PreviewWarning => ({ code, path, message, willFail: false, mediaId: null, postId: null, ...more });
 
-const ready = { fits: 'not_needed', ready: 'ready', wanted: 'preparing', planned: 'preparing' } as const;
+const ready = { ready: 'ready', wanted: 'preparing', planned: 'preparing' } as const;
 
-const stateOf = (asset: PostAsset, need: MediaNeed): Pick<PreviewedFile, 'status' | 'failure'> => {
+const renditionOf = (spec: RenditionSpec): PreviewedRendition => ({
+  contentType: spec.kind === 'video' ? 'video/mp4' : `image/${spec.format}`,
+  width: spec.width,
+  height: spec.height,
+  fit: spec.fit,
+});
+
+const stateOf = (asset: PostAsset, need: MediaNeed): Pick<PreviewedFile, 'status' | 'failure' | 'rendition'> => {
   const made = asset.needs.get(needKey(need));
-  if (made?.status === 'failed') return { status: 'failed', failure: made.failure };
-  if (made !== undefined) return { status: ready[made.status], failure: null };
-  if (asset.status === 'failed' || asset.status === 'quarantined') return { status: 'failed', failure: null };
-  if (asset.probe === null) return { status: 'preparing', failure: null };
+  const none = { failure: null, rendition: null };
+  if (made?.status === 'fits') return { ...none, status: 'not_needed' };
+  if (made?.status === 'failed') return { ...none, status: 'failed', failure: made.failure };
+  if (asset.status === 'failed' || asset.status === 'quarantined') return { ...none, status: 'failed' };
+  if (asset.probe === null) return { ...none, status: made === undefined ? 'preparing' : ready[made.status] };
   const [plan] = planRenditions(asset.probe, [need]);
-  if (plan?.outcome === 'failed') return { status: 'failed', failure: plan.failure };
-  return { status: plan?.outcome === 'fits' ? 'not_needed' : 'not_requested', failure: null };
+  const rendition = plan?.outcome === 'rendition' ? renditionOf(plan.spec) : null;
+  if (made !== undefined) return { status: ready[made.status], failure: null, rendition };
+  if (plan?.outcome === 'failed') return { ...none, status: 'failed', failure: plan.failure };
+  return { status: plan?.outcome === 'fits' ? 'not_needed' : 'not_requested', failure: null, rendition };
 };
 
 const filesOf = (body: PostBody, { platform }: Destination, assets: PostAssets): readonly PreviewedFile[] => {

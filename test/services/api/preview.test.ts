@@ -107,7 +107,7 @@ suite('the preview of a post', (t) => {
     assert.deepEqual([x.scheduleMode, x.scheduleModeReason], ['managed', 'platform_has_no_scheduler']);
     const youtube = verdictOf(preview, 'youtube');
     assert.deepEqual([youtube.text, youtube.title], ['A word from us.', 'A word from us.']);
-    const file = { mediaId: video, kind: 'video', use: 'feed', status: 'not_needed', failure: null };
+    const file = { mediaId: video, kind: 'video', use: 'feed', status: 'not_needed', failure: null, rendition: null };
     assert.deepEqual(x.media, [file]);
     await world.settled();
     assert.equal(await counted(), rows);
@@ -196,7 +196,9 @@ suite('the preview of a post', (t) => {
     const failed = { type: 'MediaRenditionFailed', data: { ...need[0], rendition: null, failure: why } };
     const id = await more([wanted, failed], []);
     const verdict = await shown(id);
-    assert.deepEqual(verdict.media, [{ mediaId: id, kind: 'image', use: 'feed', status: 'failed', failure: why }]);
+    assert.deepEqual(verdict.media, [
+      { mediaId: id, kind: 'image', use: 'feed', status: 'failed', failure: why, rendition: null },
+    ]);
     assert.deepEqual(
       verdict.warnings.map(({ code, path, willFail, mediaId }) => [code, path, willFail, mediaId]),
       [['media_too_heavy', '/mediaIds/0', true, id]],

@@ -83,6 +83,27 @@ suite('the content of a preview', (t) => {
     deepEqual(refused.warnings, [], 'it is an error already');
   });
 
+  t('shows the file that is made for the network, and none where the asset itself is published', () => {
+    const rendition = (platform: Platform, over: Partial<PostAsset>) =>
+      shown(platform, { mediaIds: ['i'] }, known({ i: asset(over) })).media.map((one) => one.rendition);
+    const tiff = { probe: imageProbe({ width: 1_000, height: 500 }, { format: 'tiff' }) };
+    const jpeg = { contentType: 'image/jpeg', width: 1_000, height: 500, fit: 'scale' };
+    deepEqual(rendition('x', tiff), [jpeg]);
+    deepEqual(rendition('x', { ...tiff, needs: new Map([['x/feed', { status: 'wanted' }]]) }), [jpeg]);
+    deepEqual(rendition('x', { ...tiff, needs: new Map([['x/feed', { status: 'failed', failure: why }]]) }), [null]);
+    deepEqual(rendition('x', {}), [null]);
+    deepEqual(rendition('x', { probe: null, status: 'transcoding', publishable: false }), [null]);
+    deepEqual(rendition('youtube', tiff), [null]);
+    const narrow = { probe: imageProbe({ width: 300, height: 1_000 }, { format: 'tiff' }) };
+    equal(rendition('instagram', narrow)[0]?.fit, 'pad');
+    const film = shown(
+      'instagram',
+      { mediaIds: ['v'] },
+      known({ v: clip({ probe: videoProbe({ width: 1_280, height: 720 }, { codec: 'vp9' }) }) }),
+    ).media[0]?.rendition;
+    deepEqual([film?.contentType, film?.fit], ['video/mp4', 'scale']);
+  });
+
   t('shows the files of the first segment, and the cover of a video after them', () => {
     const assets = known({ v: clip(), i: asset(), c: asset() });
     const files = (platform: Platform, body: Partial<PostBody>) =>
