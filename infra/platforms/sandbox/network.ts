@@ -157,7 +157,7 @@ export class Network {
   async shows(platform: Platform, accountId: string, postId: string): Promise<boolean> {
     const rows = await this.#query(
       `select 1 from sandbox.ledger where platform = $1 and account_id = $2 and post_id = $3 and outcome = 'created'
-         and visible_at <= clock_timestamp() limit 1`,
+         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${networkNow} end limit 1`,
       [platform, accountId, postId],
     );
     return rows.length > 0;

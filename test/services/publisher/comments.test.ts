@@ -217,6 +217,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
       const asking = platform === 'instagram' || platform === 'facebook' || platform === 'youtube';
       const end = await ended(id, asking ? failed : posted);
       assert.equal(end.code, asking ? 'comment_not_permitted' : undefined, platform);
+      if (asking) assert.match(`${end.platformCode} ${end.message}`, /403/, platform);
       assert.equal(await made(id), asking ? 0 : 1);
       assert.deepEqual(await world.story(`account-${account.id}`), ['AccountConnected']);
     }

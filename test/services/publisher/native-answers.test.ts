@@ -112,6 +112,24 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     await publisher.stop();
   });
 
+  t('a first comment follows the post that the network has published, once and not before', async () => {
+    const publisher = start();
+    for (const account of [facebook, youtube]) {
+      const { id, dueAt } = await schedule(account, 30, 'a word', `first on ${account.platform}`);
+      await world.all([id], 'handed_to_platform');
+      assert.deepEqual(await world.sandbox.comments([id]), []);
+      await pass(dueAt - clock.now());
+      await until('its comment', async () => (await story(id)).at(-1) === 'TargetFirstCommentPosted');
+      const comments = await world.sandbox.comments([id]);
+      assert.deepEqual(
+        comments.map(({ content }) => content),
+        [`first on ${account.platform}`],
+      );
+      assert.equal((await world.target(id)).status, 'published');
+    }
+    await publisher.stop();
+  });
+
   t('a question that the network answers after the due time is none from before it', async () => {
     const publisher = start();
     const { id, dueAt } = await schedule(youtube, 30, 'lost [[sandbox:timeout_after once]]');

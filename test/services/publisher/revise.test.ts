@@ -21,14 +21,28 @@ suite('a revision and the publisher', { timeoutMs: 120_000 }, (t) => {
   t.after(() => world.close());
 
   /** What the api does: the intent, then the fan-out. */
-  const revise = async (postId: string, targetIds: readonly string[], content: string): Promise<void> => {
+  const revise = async (postId: string, targetIds: readonly string[], content: string, more = {}): Promise<void> => {
     const { state } = await world.store.load(post, postId);
     assert.ok(state.status === 'live');
     const command = { type: 'Revise', commandId: randomUUID(), changed: ['content'], targetIds, times: null } as const;
-    const body = { ...state.body, content };
+    const body = { ...state.body, content, ...more };
     const loaded = await execute(world.store, post, postId, { ...command, body }, world.context());
     await fanOut(world.store, postId, world.context(), { loaded });
   };
+
+  t('a revised disclosure of AI goes out on every target', async () => {
+    const publisher = world.publisher();
+    const accounts = [await world.connect(clientId, 'x'), await world.connect(clientId, 'linkedin')];
+    const dueAt = Date.now() + 2_000;
+    const { postId, targetIds } = await world.schedule(accounts, { dueAt });
+    await revise(postId, targetIds, 'made by AI', { aiDisclosure: true });
+    await world.all(targetIds, 'published');
+    for (const id of targetIds) {
+      const [create] = await world.sandbox.creates(id);
+      assert.deepEqual([create?.content, create?.overrides.aiGenerated], ['made by AI', true]);
+    }
+    await publisher.stop();
+  });
 
   t('at the due instant: each target goes out once, as a whole, with the content that its stream names', async () => {
     const publisher = world.publisher();
