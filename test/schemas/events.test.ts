@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { account } from '#domain/account.ts';
 import { apikey } from '#domain/apikey.ts';
+import { approval } from '#domain/approval.ts';
 import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
 import { externalref } from '#domain/externalref.ts';
@@ -54,7 +55,10 @@ suite('event catalogue', (t) => {
   t('names each event once, in the past tense', () => {
     equal(new Set(events.map(({ type }) => type)).size, events.length);
     for (const { type } of events)
-      match(type, /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|ToPlatform|OnPlatform)$/);
+      match(
+        type,
+        /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
+      );
   });
 
   t('has a decider for every stream kind', () => {
@@ -69,6 +73,7 @@ suite('event catalogue', (t) => {
       media,
       post,
       target,
+      approval,
       targetmetrics,
       accountmetrics,
       webhook,
