@@ -64,9 +64,11 @@ export const PlatformInput = shownAs(
   { enum: platforms },
 ) as unknown as TEnum<Platform[]>;
 
-/** Free text of a query: Postgres refuses NUL in every text. */
-export const QueryText = (description: string, maxLength = 200) =>
-  Type.String({ maxLength, pattern: '^[^\\u0000]*$', expects: 'text without NUL, such as Winter', description });
+/** Members of the schema of a free text that a query may hold: Postgres refuses NUL in every text. */
+export const withoutNul = { pattern: '^[^\\u0000]*$', expects: 'text without NUL, such as Winter' } as const;
+
+/** Free text to search for. */
+export const QueryText = (description: string) => Type.String({ maxLength: 200, ...withoutNul, description });
 
 /**
  * An instant as callers write it. Narrower than the format, which allows values that neither Date nor `timestamptz`

@@ -2,15 +2,14 @@ import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { kindWords, MediaFailure, MediaKind, MediaUse, mediaKinds } from '#schemas/media.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Maybe, PlatformInput, paging, QueryText, stamps, UuidInput } from './common.ts';
+import { Maybe, PlatformInput, paging, QueryText, stamps, UuidInput, withoutNul } from './common.ts';
 
 /** Assets of the content library, as callers send them and see them. */
 
 const Folder = Type.String({
   minLength: 1,
   maxLength: 200,
-  pattern: '^[^\\u0000]+$',
-  expects: 'text without NUL, such as Winter',
+  ...withoutNul,
   description: 'A label of your own; a filter matches it exactly.',
   examples: ['Winter'],
 });

@@ -97,12 +97,14 @@ const spoiledValues = (shape: Shape): readonly (readonly [IssueCode, unknown])[]
     ['wrong_type', type === 'object' ? [] : { unexpected: 1 }],
     ['wrong_type', type === 'string' ? 1 : 'text'],
   );
-  if (shape.pattern !== undefined || shape.format !== undefined) {
-    const fits = (text: string) => shape.pattern !== undefined && new RegExp(shape.pattern, 'u').test(text);
+  const isFormed = shape.pattern !== undefined || shape.format !== undefined;
+  const fits = (text: string) => shape.pattern !== undefined && new RegExp(shape.pattern, 'u').test(text);
+  if (isFormed) {
     // NUL is refused before any pattern, with a code of its own.
     const spoiled = [' ', '\n'].find((text) => !fits(text));
     if (spoiled !== undefined) found.push(['wrong_format', spoiled]);
-  } else if (minLength > 0) found.push(['too_short', '']);
+  }
+  if (minLength > 0 && (!isFormed || fits(''))) found.push(['too_short', '']);
   if (maxLength !== undefined) found.push(['too_long', 'x'.repeat(maxLength + 1)]);
   if (minItems > 0) found.push(['too_few', []]);
   if (maxItems !== undefined && maxItems < 1_000) {
