@@ -37,7 +37,7 @@ export interface PreviewedRendition {
   readonly contentType: string;
   readonly width: number;
   readonly height: number;
-  readonly fit: 'scale' | 'pad';
+  readonly fit: RenditionSpec['fit'];
 }
 
 export interface PreviewedContent {

@@ -136,18 +136,9 @@ const applyIntent = async (
     targets.set(targetId, before);
     if (before.state.status !== 'none' && !lacks(before.state)) return;
     try {
-      const after = await execute(
-        store,
-        target,
-        targetId,
-        commandOf(intent, index, before.state, context.now),
-        caused,
-        {
-          partitionKey: postId,
-          loaded: before,
-          ...given,
-        },
-      );
+      const command = commandOf(intent, index, before.state, context.now);
+      const options = { partitionKey: postId, loaded: before, ...given };
+      const after = await execute(store, target, targetId, command, caused, options);
       targets.set(targetId, after);
     } catch (error) {
       if (!(error instanceof TooLate)) throw error;

@@ -121,7 +121,6 @@ const benchPost = async (world: Standalone, bare: Bare, timing: Timing): Promise
       cost = await costs(world, world.pid, async () => {
         const { rate, latencies: these } = await closedLoop(world.port, { callers, ms: roundMs, next });
         figures.ours.push(rate);
-        console.error('round', Math.round(rate));
         for (const one of these) latencies.push(one);
         return these.length;
       });

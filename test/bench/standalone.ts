@@ -71,15 +71,17 @@ export interface Setup {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/**
- * Streams of a kind that no log carries: the store's indexes have their depth, and no consumer has to read them, as in
- * an installation whose consumers have long passed them.
- */
+/** All that read the log. */
 const groups = [
   ...projections.map(({ name }) => groupOf(name, 1)),
   analyticsGroupOf(1),
   ...[archivesGroup, fillGroup, insightsGroup, mediaGroup, outcomesGroup, reportsGroup, webhooksGroup],
 ];
+
+/**
+ * Streams of a kind that no log carries: the store's indexes have their depth, and no consumer has to read them, as in
+ * an installation whose consumers have long passed them.
+ */
 const preload = async (pool: pg.Pool, count: number): Promise<void> => {
   if (count === 0) return;
   await pool.query(
