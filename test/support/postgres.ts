@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbedded } from '#infra/postgres/embedded.ts';
 import { engineAnswers } from './container-engine.ts';
@@ -50,12 +51,15 @@ export async function testDatabase(): Promise<TestDatabase> {
   });
   const server = await shared;
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(server.url, `CREATE DATABASE ${name}`);
+  await administer(server.url, (client) => client.query(`CREATE DATABASE ${name}`));
   const url = new URL(server.url);
   url.pathname = `/${name}`;
   let dropped: Promise<void> | undefined;
   const drop = () => {
-    dropped ??= administer(server.url, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    dropped ??= administer(server.url, async (client) => {
+      await left(client, name);
+      await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    });
     return dropped;
   };
   afterFile(drop);
@@ -167,11 +171,24 @@ function guard(dataDir: string): () => Promise<void> {
   };
 }
 
-async function administer(url: string, statement: string): Promise<void> {
+/**
+ * Waits until the connections to a database are gone, a second at most. `end()` of a pool resolves before the server has
+ * read that its clients leave: a server that ends such a connection itself makes it fail with nobody to listen.
+ */
+async function left(client: pg.Client, name: string): Promise<void> {
+  const until = Date.now() + 1_000;
+  while (Date.now() < until) {
+    const { rows } = await client.query('select 1 from pg_stat_activity where datname = $1 limit 1', [name]);
+    if (rows.length === 0) return;
+    await sleep(10);
+  }
+}
+
+async function administer(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    await work(client);
   } finally {
     await client.end();
   }
