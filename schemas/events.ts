@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { accountEvents } from './account.ts';
 import { apikeyEvents, apikeyUpcasts } from './apikey.ts';
+import { campaignEvents } from './campaign.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
 import { externalrefEvents } from './externalref.ts';
 import { apikeyPublic, invitePublic } from './http/webhook-events/access.ts';
@@ -73,7 +74,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   refresh: { topic: 'workspace', events: versioned(refreshEvents), publishes: refreshPublic },
   report: { topic: 'reports', events: versioned(reportEvents), publishes: reportPublic },
   client: { topic: 'workspace', events: versioned(clientEvents), publishes: clientPublic },
-  campaign: { topic: 'posts', events: {}, publishes: campaignPublic },
+  campaign: { topic: 'posts', events: versioned(campaignEvents), publishes: campaignPublic },
   workspace: {
     topic: 'workspace',
     events: versioned(workspaceEvents),

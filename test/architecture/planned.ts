@@ -8,5 +8,4 @@ export const plannedPublicTypes: readonly string[] = [
   ...['target.held', 'target.released'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
-  ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted'],
 ];

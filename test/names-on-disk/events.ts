@@ -170,6 +170,13 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     AnalyticsRefreshRequested: '1: accountIds:[]',
     AnalyticsRefreshed: '1: accountIds:[] failedAccountIds:[]',
   },
+  campaign: {
+    CampaignCreated: '1: clientId:null name color:null startsOn:null endsOn:null description:null',
+    CampaignUpdated: '1: name? color?:null startsOn?:null endsOn?:null description?:null',
+    CampaignShifted: '1: minutes:null days:null targetIds:[] skipped',
+    CampaignShiftCompleted: '1: shiftRevision minutes:null days:null shifted skipped',
+    CampaignDeleted: '1:',
+  },
   report: {
     ReportDefined: '1: definition:ReportDefinition',
     ReportRunRequested: '1: runId from to by:schedule|request formats:[csv|json|pdf]',

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { account } from '#domain/account.ts';
 import { apikey } from '#domain/apikey.ts';
+import { campaign } from '#domain/campaign.ts';
 import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
 import { externalref } from '#domain/externalref.ts';
@@ -69,6 +70,7 @@ suite('event catalogue', (t) => {
       media,
       post,
       target,
+      campaign,
       targetmetrics,
       accountmetrics,
       webhook,

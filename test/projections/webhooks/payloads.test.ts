@@ -10,7 +10,7 @@ import { plannedPublicTypes } from '#test/architecture/planned.ts';
 import { fittingProbe } from '#test/support/assets.ts';
 import { covered, given, histories, maxBytes, personal } from '#test/support/payloads.ts';
 import { type Given, instant } from '#test/support/projecting.ts';
-import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
+import { campaignFields, clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { WebhookWorld } from '#test/support/webhook-world.ts';
 
@@ -543,6 +543,46 @@ suite('published: reports', (t) => {
   });
 });
 
+suite('published: campaigns', (t) => {
+  const [campaignId = '', clientId = '', ...targetIds] = uuids(4);
+  const campaign = on('campaign', campaignId);
+  const created = campaign('CampaignCreated', { clientId, ...campaignFields });
+  const { name, startsOn, endsOn } = campaignFields;
+
+  t('created, updated with the names of what changed, deleted', async () => {
+    const shown = { name, startsOn, endsOn };
+    await given()
+      .when(created)
+      .gives({ 'campaign.created': { campaignId, clientId, ...shown } });
+    await given()
+      .when(campaign('CampaignCreated', { clientId: null, ...campaignFields }))
+      .gives({ 'campaign.created': { campaignId, clientId: null, ...shown } });
+    const updated = campaign('CampaignUpdated', { endsOn: null, color: null });
+    await given(created)
+      .when(updated)
+      .gives({ 'campaign.updated': { campaignId, clientId, changed: ['endsOn', 'color'], ...shown, endsOn: null } });
+    await given(created, updated)
+      .when(campaign('CampaignUpdated', { name: 'Summer' }))
+      .gives({
+        'campaign.updated': { campaignId, clientId, changed: ['name'], name: 'Summer', startsOn, endsOn: null },
+      });
+    await given(created).when(campaign('CampaignDeleted')).gives({ 'campaign.deleted': { campaignId, clientId } });
+  });
+
+  t('shifted, once every target was moved or passed over, with minutes or days', async () => {
+    const shifted = (by: object) => campaign('CampaignShifted', { ...by, targetIds, skipped: 1 });
+    for (const by of [
+      { minutes: -30, days: null },
+      { minutes: null, days: 7 },
+    ]) {
+      await given(created).when(shifted(by)).gives({});
+      await given(created, shifted(by))
+        .when(campaign('CampaignShiftCompleted', { shiftRevision: 1, ...by, shifted: 1, skipped: 2 }))
+        .gives({ 'campaign.shifted': { campaignId, clientId, ...by, shifted: 1, skipped: 2 } });
+    }
+  });
+});
+
 suite('published: media', (t) => {
   const [assetId = '', clientId = '', other = '', postId = ''] = uuids(4);
   const asset = on('media', assetId);
@@ -820,7 +860,7 @@ suite('published: the whole table', (t) => {
         ...['target/TargetFirstCommentScheduled', 'target/TargetFirstCommentStarted', 'target/TargetAbsenceObserved'],
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
         ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
-        ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested'],
+        ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested', 'campaign/CampaignShifted'],
         ...['request/RequestAccepted', 'request/RequestCompleted'],
       ],
       'too many': ['targetmetrics/TargetMetricsObserved', 'accountmetrics/AccountMetricsObserved'],
