@@ -1,6 +1,7 @@
 import type { Topic } from '#schemas/topics.ts';
 import { accounts } from './accounts.ts';
 import { apiKeys } from './apikeys.ts';
+import { campaigns } from './campaigns.ts';
 import { clients } from './clients.ts';
 import { invites } from './invites.ts';
 import { media } from './media.ts';
@@ -40,6 +41,7 @@ export const projections: readonly Projection[] = [
   { name: 'media', shape: 1, topics: ['media'], models: [media], recounts: [] },
   { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
   { name: 'reports', shape: 1, topics: ['reports'], models: [reports], recounts: [] },
+  { name: 'campaigns', shape: 1, topics: ['posts'], models: [campaigns], recounts: [] },
 ];
 
 /** @throws when there is no projection of that name. */

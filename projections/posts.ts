@@ -202,6 +202,11 @@ export const posts = defineModel<Own, PostEvent>({
     { on: `using gin ((${mediaOf})) where ${isOpenWithMedia}` },
     { on: '(workspace_id, external_ref, created_at, id) where external_ref is not null' },
     { on: `using gin ((${mediaOfEarlier})) where ${isOpenWithEarlierMedia}` },
+    // With the condition of the view: the posts of a campaign are counted in the index alone.
+    {
+      on: `(workspace_id, campaign_id, created_at, id)
+        where campaign_id is not null and status <> 'discarded' and revision >= 0`,
+    },
   ],
   on,
 });

@@ -4,9 +4,11 @@ import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
+import { createCampaign } from './operations/createCampaign.ts';
 import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
+import { deleteCampaign } from './operations/deleteCampaign.ts';
 import { deleteMedia } from './operations/deleteMedia.ts';
 import { deletePost } from './operations/deletePost.ts';
 import { deleteWebhook } from './operations/deleteWebhook.ts';
@@ -16,6 +18,7 @@ import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
 import { getAgency } from './operations/getAgency.ts';
 import { getAnalyticsOverview } from './operations/getAnalyticsOverview.ts';
 import { getAsyncapi } from './operations/getAsyncapi.ts';
+import { getCampaign } from './operations/getCampaign.ts';
 import { getClient } from './operations/getClient.ts';
 import { getClientAnalytics } from './operations/getClientAnalytics.ts';
 import { getError } from './operations/getError.ts';
@@ -32,6 +35,7 @@ import { getWebhookReplay } from './operations/getWebhookReplay.ts';
 import { importMedia } from './operations/importMedia.ts';
 import { listAccounts } from './operations/listAccounts.ts';
 import { listBestTimes } from './operations/listBestTimes.ts';
+import { listCampaigns } from './operations/listCampaigns.ts';
 import { listClients } from './operations/listClients.ts';
 import { listErrors } from './operations/listErrors.ts';
 import { listMedia } from './operations/listMedia.ts';
@@ -54,6 +58,7 @@ import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
 import { testWebhook } from './operations/testWebhook.ts';
+import { updateCampaign } from './operations/updateCampaign.ts';
 import { updateClient } from './operations/updateClient.ts';
 import { updatePost } from './operations/updatePost.ts';
 import { updateWebhook } from './operations/updateWebhook.ts';
@@ -85,6 +90,11 @@ export const operations: readonly Operation[] = [
   reschedulePostTarget,
   retryPostTarget,
   cancelPostTarget,
+  listCampaigns,
+  createCampaign,
+  getCampaign,
+  updateCampaign,
+  deleteCampaign,
   refreshAnalytics,
   listMedia,
   presignMedia,

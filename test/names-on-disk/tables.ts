@@ -94,6 +94,7 @@ export const readModels: readonly string[] = [
   'media: read.media of media',
   'webhooks: read.webhooks of webhook',
   'reports: read.reports of report',
+  'campaigns: read.campaigns of campaign',
 ];
 
 export const clickhouseTables: readonly string[] = [

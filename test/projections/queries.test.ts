@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { findKeys } from '#projections/apikeys.ts';
+import { getCampaign, listCampaigns } from '#projections/campaigns.ts';
 import { getClient, listClients } from '#projections/clients.ts';
 import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
@@ -32,6 +33,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   const small = randomUUID();
   const bigClient = randomUUID();
   const bigAccount = randomUUID();
+  const bigCampaign = randomUUID();
 
   t.before(async () => {
     const { url } = await testDatabase();
@@ -76,6 +78,15 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
        from generate_series(1, ${many}) n`,
       [big, bigClient],
     );
+    await pool.query(
+      `insert into read.campaigns_v1 (id, workspace_id, revision, created_at, updated_at, client_id, name)
+       select case when n = 50000 then $3::uuid else gen_random_uuid() end, $1, 0,
+         '2026-01-01'::timestamptz + n * interval '1 second', now(), case when n % 50 = 0 then $2::uuid end, 'c' || n
+       from generate_series(1, ${many}) n`,
+      [big, bigClient, bigCampaign],
+    );
+    await pool.query('update read.posts_v1 set campaign_id = $1 where client_id = $2', [bigCampaign, bigClient]);
+    await pool.query('vacuum read.posts_v1');
     // A tenant with few rows among theirs.
     for (const [table, columns] of [
       ['posts', 'client_id, status, body, counts'],
@@ -124,6 +135,8 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       await indexed('posts', () => listPosts(knex, big, {}, page));
       await indexed('posts of a client', () => listPosts(knex, big, { clientId: bigClient }, page));
       await indexed('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
+      await indexed('campaigns', () => listCampaigns(knex, big, {}, page));
+      await indexed('campaigns of a client', () => listCampaigns(knex, big, { clientId: bigClient }, page));
       await indexed('clients', () => listClients(knex, big, {}, page));
       await indexed('media', () => listMedia(knex, big, {}, page));
       await indexed('media of a client', () => listMedia(knex, big, { clientId: bigClient }, page));
@@ -170,6 +183,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(text, /Seq Scan/);
     const { rows } = await pool.query('select post_id, id from read.post_targets limit 1');
     await indexed('target', () => getTarget(knex, big, rows[0].id));
+    await indexed('campaign with the number of its posts', () => getCampaign(knex, big, bigCampaign));
     const assets = await pool.query('select id from read.media limit 20');
     await indexed('asset', () => getMedia(knex, big, assets.rows[0].id));
     const { text: byIds } = await planOf(() =>

@@ -49,6 +49,7 @@ const filled = [
   ]),
   ...['coverFrameMs', 'coverMediaId', 'mediaAltTexts', 'thread'].map((name) => `revisePost.${name}`),
   ...['thread.segments.content', 'thread.segments.mediaIds', 'variants.overrides'].map((name) => `revisePost.${name}`),
+  ...['color', 'startsOn', 'endsOn', 'description'].map((name) => `updateCampaign.${name}`),
   ...['registerWebhook.description', 'updateWebhook.clientIds', 'updateWebhook.description', 'testWebhook.eventType'],
 ];
 

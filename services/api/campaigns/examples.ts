@@ -1,0 +1,16 @@
+/** Values of the contract's examples of campaigns. */
+
+export const exampleCampaign = {
+  id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000a',
+  object: 'campaign',
+  name: 'Spring',
+  clientId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  color: '#1f6feb',
+  startsOn: '2026-02-01',
+  endsOn: '2026-03-31',
+  description: null,
+  postCount: 0,
+  createdAt: '2026-01-31T08:00:00.000Z',
+  updatedAt: '2026-01-31T08:00:00.000Z',
+  revision: 0,
+};
