@@ -9,6 +9,7 @@ import type { TargetStatus } from '#schemas/target.ts';
 import { ofClientsAlone, threeTimes } from './client-posts.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
 import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
+import { isOfCampaign, shownCampaignOf } from './post-campaigns.ts';
 import { latestOf } from './post-intents.ts';
 import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
 import { type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
@@ -92,8 +93,10 @@ const stateOf = (row: Own | null): PostState => {
   };
 };
 
-/** Events that hold the body of the post. */
-const bodyEvents: readonly PostEvent['type'][] = ['PostDrafted', 'DraftReplaced', 'PostScheduled', 'PostRevised'];
+/** Events that hold the body of the post, or change a member of it. */
+const bodyEvents: readonly PostEvent['type'][] = [
+  ...(['PostDrafted', 'DraftReplaced', 'PostScheduled', 'PostRevised', 'PostCampaignChanged'] as const),
+];
 
 const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | null => {
   const [one] = asFacts<PostEvent>([stored]);
@@ -135,6 +138,7 @@ const on: Handlers<Own, PostEvent> = {
   PostRevised: folded,
   PostTargetsSkipped: folded,
   PostTargetSettled: folded,
+  PostCampaignChanged: folded,
   PostTargetReopened: folded,
   PostExternalRefClaimLapsed: folded,
   PostPublished: folded,
@@ -177,7 +181,7 @@ export const posts = defineModel<Own, PostEvent>({
     earlier: 'jsonb',
   },
   cold: ['body', 'earlier'],
-  warmedBy: ['PostRevised', 'PostTargetsSkipped'],
+  warmedBy: ['PostRevised', 'PostTargetsSkipped', 'PostCampaignChanged'],
   preCreationEvents: ['PostExternalRefClaimLapsed'],
   counted: {
     counts: `'{"total": 0}'`,
@@ -331,7 +335,7 @@ export interface PostFilters {
 /** All columns except those that no row of a list shows. */
 const columnsOfPost = [
   ...['id', 'workspace_id', 'revision', 'created_at', 'updated_at'],
-  ...Object.keys(posts.columns).filter((name) => name !== 'earlier'),
+  ...Object.keys(posts.columns).filter((name) => name !== 'earlier' && name !== 'campaign_id'),
 ];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 
@@ -343,14 +347,14 @@ export const listPosts = async (
   page: PageOf<NewestFirst>,
 ): Promise<Page<PostRow>> => {
   const query = knex('read.posts').select(columnsOfPost).where({ workspace_id: workspaceId });
-  query.whereNot({ status: 'discarded' });
+  query.select(knex.raw(`${shownCampaignOf('posts')} as campaign_id`)).whereRaw(`status <> 'discarded'`);
   const { statuses, platforms } = filters;
   if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
   else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
   if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone('posts'), threeTimes(filters.clientIds));
   if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
-  if (filters.campaignId !== undefined) query.where({ campaign_id: filters.campaignId });
+  if (filters.campaignId !== undefined) query.whereRaw(isOfCampaign('posts'), [filters.campaignId]);
   if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });
   if (filters.from !== undefined) query.whereRaw(`${at} >= ?::timestamptz`, [filters.from]);
   if (filters.to !== undefined) query.whereRaw(`${at} < ?::timestamptz`, [filters.to]);

@@ -184,6 +184,8 @@ export const postEvents = {
     outcome: Type.Enum(['published', 'failed', 'canceled']),
     publishedAt: Nullable(Instant),
   }),
+  /** The post belongs to another campaign, or to none, from here on. */
+  PostCampaignChanged: Type.Object({ campaignId: Nullable(Uuid), previousCampaignId: Nullable(Uuid) }),
   PostTargetReopened: Type.Object({ targetId: Uuid, targetRevision: Type.Integer({ minimum: 0 }) }),
   /**
    * Another post took over a reference that this one had claimed and does not have; the pending write fails at this

@@ -71,13 +71,6 @@ const selectionIssues = ({ targetSelection }: PostBody, clientId: string): reado
   return [];
 };
 
-/**
- * Members that the service does not support yet. A publication with one of them is refused, because the post would go out
- * without what its caller asked for. Drafts may hold them.
- */
-export const unsupportedIssues = (body: PostBody): readonly Issue[] =>
-  body.campaignId === null ? [] : [{ path: '/campaignId', code: 'not_supported_yet', message: 'is not supported yet' }];
-
 const isEmpty = ({ content, mediaIds }: ContentSegment): boolean => content.trim() === '' && mediaIds.length === 0;
 
 export interface EmptyIssues {

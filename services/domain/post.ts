@@ -1,6 +1,7 @@
 import type { Plan, PostBody, PostEvent, PostStatus } from '#schemas/post.ts';
 import type { TargetTime } from '#schemas/target.ts';
 import { type Decider, type Fact, Rejection } from './decider.ts';
+import { type CampaignChange, changeCampaign } from './post-campaign.ts';
 
 /**
  * A post: its content, its plan and its outcome. Its law: only a draft is replaced or discarded; partial and canceled
@@ -100,6 +101,7 @@ export type PostCommand =
       readonly publishedAt: string | null;
     }
   | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number }
+  | CampaignChange
   /** Another post takes a reference that this post claimed and does not have. */
   | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string };
 
@@ -256,6 +258,10 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       const { targetId, targetRevision } = command;
       return [{ type: 'PostTargetReopened', data: { targetId, targetRevision } }];
     }
+    case 'JoinCampaign':
+    case 'LeaveCampaign':
+      if (state.status === 'none' || state.status === 'discarded') throw unknown();
+      return changeCampaign(command, state.body.campaignId);
     case 'LapseExternalRefClaim':
       return [{ type: 'PostExternalRefClaimLapsed', data: { externalRef: command.externalRef } }];
   }
@@ -306,6 +312,8 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
         saidCanceled: false,
       };
     }
+    case 'PostCampaignChanged':
+      return state.status === 'none' ? state : { ...state, body: { ...state.body, campaignId: event.data.campaignId } };
     default:
       return state.status === 'live' ? evolveLive(state, event, fact) : state;
   }

@@ -82,6 +82,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
+    PostCampaignChanged: '1: campaignId:null previousCampaignId:null',
     PostTargetReopened: '1: targetId targetRevision',
     PostExternalRefClaimLapsed: '1: externalRef',
     PostPublished: '1: publishedAt',

@@ -37,6 +37,21 @@ suite('read models: posts', (t) => {
       ]);
   });
 
+  t('posts: another campaign, and none, without a change of the rest', async () => {
+    const { id, plan } = scheduled();
+    const { campaignId } = ids('campaignId');
+    const post = on('post', id);
+    const joined = post('PostCampaignChanged', { campaignId, previousCampaignId: null });
+    const body = postBody({ externalRef: 'CMS-1' });
+    const first = { ...plan, data: { ...(plan.data as object), body } };
+    await given(first, joined)
+      .project(pool, posts)
+      .sees([{ id, campaign_id: campaignId, external_ref: 'CMS-1', body: { ...body, campaignId } }]);
+    await given(first, joined, post('PostCampaignChanged', { campaignId: null, previousCampaignId: campaignId }))
+      .project(pool, posts)
+      .sees([{ id, campaign_id: null, external_ref: 'CMS-1', body }]);
+  });
+
   t('posts: a reference taken, kept by the plan and left; a fence before the creation makes no row', async () => {
     const { id, plan } = scheduled();
     const post = on('post', id);

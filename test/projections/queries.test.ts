@@ -134,6 +134,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       const page = { after, limit: 25 };
       await indexed('posts', () => listPosts(knex, big, {}, page));
       await indexed('posts of a client', () => listPosts(knex, big, { clientId: bigClient }, page));
+      await indexed('posts of a campaign', () => listPosts(knex, big, { campaignId: bigCampaign }, page));
       await indexed('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
       await indexed('campaigns', () => listCampaigns(knex, big, {}, page));
       await indexed('campaigns of a client', () => listCampaigns(knex, big, { clientId: bigClient }, page));

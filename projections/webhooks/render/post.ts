@@ -143,6 +143,17 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     PostTargetsChanged: 'an intent: each changed target publishes its own event',
     PostTargetsSkipped: 'an intent that came too late for a target changes nothing',
     PostTargetSettled: 'the target has published its own event',
+    PostCampaignChanged: [
+      {
+        type: 'post.campaign_changed',
+        ofStream: ({ id, data: { campaignId, previousCampaignId } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          campaignId,
+          previousCampaignId,
+        }),
+      },
+    ],
     PostTargetReopened: 'the target has published its own event',
     PostExternalRefClaimLapsed: 'a step of claiming a reference; events of the post that has it show it',
     PostPublished: [
@@ -197,6 +208,8 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     switch (event.type) {
       case 'DraftReplaced':
         return { ...subject, ...labelsOf(event.data.body) };
+      case 'PostCampaignChanged':
+        return { ...subject, campaignId: event.data.campaignId };
       case 'PostRevised':
         return event.data.targetIds.reduce(reopened, subject);
       case 'PostTargetSettled':

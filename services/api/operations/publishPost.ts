@@ -1,5 +1,6 @@
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostPublish } from '#schemas/http/post.ts';
+import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { postExample } from '../posts/examples.ts';
@@ -41,6 +42,7 @@ export const publishPost = operation({
   handle: async (call) => {
     const { state, events, revision, replayed } = await publishDraft(call);
     const { id } = call.params;
-    return { data: answerPost(id, state, events), revision, replayed, warnings: postWarnings(id, state) };
+    const data = await withLiveCampaign(call, answerPost(id, state, events));
+    return { data, revision, replayed, warnings: postWarnings(id, state) };
   },
 });

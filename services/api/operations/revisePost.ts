@@ -1,5 +1,6 @@
 import { IdParams } from '#schemas/http/common.ts';
 import { PostRevise, RevisedPost } from '#schemas/http/post-revise.ts';
+import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerWithTargets } from '../posts/answers.ts';
 import { postDataExample } from '../posts/examples.ts';
@@ -50,6 +51,7 @@ export const revisePost = operation({
   handle: async (call) => {
     if (Object.keys(call.body).length === 0) throw invalid('', 'required', 'at least one member must be sent');
     const { events, targetEvents, revision, replayed, changed, skipped } = await revise(call);
-    return { data: { ...answerWithTargets(events, targetEvents), revise: { changed, skipped } }, revision, replayed };
+    const shown = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
+    return { data: { ...shown, revise: { changed, skipped } }, revision, replayed };
   },
 });

@@ -11,7 +11,7 @@ export const updateCampaign = operation({
   path: '/campaigns/{id}',
   tag: 'campaigns',
   summary: 'Change a campaign',
-  description: 'Only the members that are sent change; null clears a member. The client never changes.',
+  description: 'Only the members that are sent change. Null clears a member. The client never changes.',
   scope: 'campaigns.manage',
   idempotent: 'none',
   cost: 1,

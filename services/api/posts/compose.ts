@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { bodyIssues, emptyIssues, gateIssues, type PostAssets, unsupportedIssues } from '#domain/compose.ts';
+import { bodyIssues, emptyIssues, gateIssues, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import { considerPlan, type Destination, scheduleIssues } from '#domain/scheduling.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
+import { checkCampaign } from '../campaigns/check.ts';
 import type { Call } from '../operation.ts';
 import { checkOwnClient, type Selected, select } from './destinations.ts';
 import { draftMediaRefusals, mediaRefusals } from './media.ts';
@@ -50,6 +51,7 @@ const networkIssues = async (
 export interface ComposedPost {
   readonly id: string;
   readonly clientId: string;
+  /** With the campaign, where the caller names one: that of a stored post was checked when it was named. */
   readonly body: PostBody;
   readonly planNumber: number;
   /** The targets of the plan. Default: the accounts that the body selects. */
@@ -65,6 +67,7 @@ export async function* checksOfDraft(reads: Reads, clientId: string, body: PostB
   if (tooLarge.length > 0) return;
   yield* invalid(bodyIssues(body, clientId));
   yield* checkOwnClient(reads, clientId);
+  yield* checkCampaign(reads, clientId, body);
   yield* draftMediaRefusals(body, clientId, await reads.assets(body));
 }
 
@@ -116,6 +119,7 @@ export async function* checksOf(
   const asked = reads.assets(body);
   asked.catch(() => undefined);
   const selected = yield* choose(reads, clientId, body);
+  yield* checkCampaign(reads, clientId, body);
   const { clients, destinations } = selected;
   const { schedule, timezone, scheduleMode } = body;
   const isTimed = scheduleIssues(schedule, timezone).length === 0;
@@ -143,7 +147,7 @@ export async function* checksOf(
   const gated = await networkIssues(body, destinations, assets, bytes);
   yield* invalid(gated);
   const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
-  const errors = [...unsupportedIssues(body), ...(isHeld ? [needsApproval] : [])];
+  const errors = isHeld ? [needsApproval] : [];
   if (errors.length > 0) {
     const detail = 'The post uses a part of the specification that is not supported yet.';
     yield new Rejection('not_supported_yet', detail, { errors });

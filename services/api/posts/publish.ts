@@ -57,7 +57,10 @@ const accept = async (call: Publishing, { state, revision }: LoadedPost): Promis
   const sent = call.body.schedule;
   const schedule = sent === undefined ? body.schedule : scheduleOf(sent);
   const { id } = call.params;
-  const plan = await planPost(call, { id, clientId, body: { ...body, schedule }, planNumber: plans + 1 });
+  const plan = await planPost(call, {
+    ...{ id, clientId, planNumber: plans + 1 },
+    body: { ...body, schedule, campaignId: null },
+  });
   return { revision, schedule, plan };
 };
 

@@ -7,6 +7,7 @@ import { accountsByIds, groupOf } from '#projections/accounts.ts';
 import { getClient } from '#projections/clients.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
+import { type LiveCampaign, liveCampaign } from '../campaigns/check.ts';
 import type { Call } from '../operation.ts';
 import { assetsByIds } from './media.ts';
 
@@ -101,6 +102,7 @@ export class Reads {
   /** Every account of a client that is not disconnected. */
   readonly group: (clientId: string) => Promise<readonly SelectedAccount[]>;
   readonly accounts: (ids: readonly string[]) => Promise<readonly (SelectedAccount | null)[]>;
+  readonly campaign: (id: string) => Promise<LiveCampaign | null>;
   readonly #assets: (ids: readonly string[]) => Promise<readonly (PostAsset | null)[]>;
 
   constructor(call: Asking & Pick<Call, 'behind'>) {
@@ -118,6 +120,7 @@ export class Reads {
       await ownWrites();
       return accountsById(call, ids);
     });
+    this.campaign = single((id) => liveCampaign(call, id));
     this.#assets = once((ids) => assetsByIds(call, ids));
   }
 

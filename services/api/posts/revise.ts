@@ -126,7 +126,7 @@ const accept = async (call: Revising): Promise<Accepted> => {
     id,
     clientId: state.clientId,
     // Targets that keep their times are checked without them: the schedule of the post may be long past.
-    body: isTimed ? body : { ...body, schedule: atOnce },
+    body: { ...body, campaignId: null, ...(isTimed ? {} : { schedule: atOnce }) },
     planNumber: state.plan.number,
     choose,
   };

@@ -347,6 +347,20 @@ suite('published: posts', (t) => {
       });
   });
 
+  t('another campaign, with the one before; later events name the new one', async () => {
+    const [next = ''] = uuids(1);
+    const joined = post('PostCampaignChanged', { campaignId: next, previousCampaignId: campaignId });
+    await given(drafted)
+      .when(joined)
+      .gives({ 'post.campaign_changed': { ...ids, campaignId: next, previousCampaignId: campaignId } });
+    await given(drafted, joined)
+      .when(post('PostCampaignChanged', { campaignId: null, previousCampaignId: next }))
+      .gives({ 'post.campaign_changed': { ...ids, campaignId: null, previousCampaignId: next } });
+    await given(drafted, joined)
+      .when(post('PostDiscarded'))
+      .gives({ 'post.discarded': { ...ids, campaignId: next, externalRef } });
+  });
+
   t('a draft that is deleted: discarded', async () => {
     await given(drafted)
       .when(post('PostDiscarded'))

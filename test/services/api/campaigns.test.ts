@@ -120,3 +120,110 @@ suite('campaigns over HTTP', (t) => {
     assert.equal((await caller.post('/campaigns', { name: 'New', clientId: mine.clientId })).status, 200);
   });
 });
+
+suite('posts in campaigns', (t) => {
+  const create = async (more: object = {}) =>
+    (await tester.post('/campaigns', { name: 'Autumn', ...more })).data.id as string;
+  const shown = async (id: string) => (await tester.get(`/posts/${id}`)).data.campaignId;
+  const inCampaign = async (campaignId: string) =>
+    (await tester.get(`/posts?campaignId=${campaignId}&limit=100`)).rows.map(({ id }) => id);
+  const count = async (id: string) => (await tester.get(`/campaigns/${id}`)).data.postCount;
+
+  t('a post is composed into one, as a draft, in bulk and at once; the list and the count have it', async () => {
+    const campaignId = await create({ clientId: mine.clientId });
+    const body = mine.body({ campaignId });
+    const preview = await tester.post('/posts/preview', body);
+    assert.equal(preview.data.valid, true, preview.text);
+    const post = await tester.post('/posts', body);
+    assert.deepEqual([post.status, post.data.campaignId], [200, campaignId], post.text);
+    const draft = await tester.post('/posts', { ...body, saveDraft: true });
+    const bulk = await tester.post('/posts/bulk', { posts: [body, mine.body()] });
+    const [first] = bulk.data.results as readonly { readonly post: { readonly id: string } }[];
+    const ids = [first?.post.id, draft.data.id, post.data.id];
+    assert.deepEqual((await inCampaign(campaignId)).sort(), [...ids].sort());
+    assert.equal(await count(campaignId), 3);
+    for (const id of ids) assert.equal(await shown(id ?? ''), campaignId);
+    // A discarded draft no longer counts.
+    await tester.delete(`/posts/${draft.data.id}`);
+    assert.deepEqual([await count(campaignId), (await inCampaign(campaignId)).length], [2, 2]);
+  });
+
+  t('a draft takes one, keeps it when it is published, and leaves it when it is replaced without', async () => {
+    const campaignId = await create();
+    const { clientId: _client, ...draft } = mine.body();
+    const made = await tester.post('/posts', mine.body({ saveDraft: true }));
+    const path = `/posts/${made.data.id}`;
+    assert.equal((await tester.patch(path, { ...draft, campaignId })).data.campaignId, campaignId);
+    assert.equal((await tester.patch(path, draft)).data.campaignId, null);
+    assert.equal((await tester.patch(path, { ...draft, campaignId })).data.campaignId, campaignId);
+    const published = await tester.post(`${path}/publish`, {});
+    assert.deepEqual([published.data.status, published.data.campaignId], ['scheduled', campaignId], published.text);
+    assert.equal((await tester.post(`${path}/revise`, { content: 'Newer.' })).data.campaignId, campaignId);
+  });
+
+  t('an unknown, foreign, deleted or strange one is refused everywhere, and stores nothing', async () => {
+    const other = await composer(world, ['x']);
+    const gone = await create();
+    await tester.delete(`/campaigns/${gone}`);
+    const foreign = (await world.owner.post('/campaigns', { name: 'Live' })).data.id;
+    const { clientId: _client, ...replacement } = mine.body();
+    const made = await tester.post('/posts', mine.body({ saveDraft: true }));
+    await world.settled();
+    const before = await world.head();
+    const cases = [
+      ...[nowhere, gone, foreign].map((id) => [id, 'unknown_id'] as const),
+      [await create({ clientId: other.clientId }), 'mismatch'] as const,
+    ];
+    const after = await world.head();
+    assert.equal(after - before, 1n);
+    for (const [campaignId, code] of cases) {
+      const answers = [
+        await tester.post('/posts', mine.body({ campaignId })),
+        await tester.post('/posts', mine.body({ campaignId, saveDraft: true })),
+        await tester.patch(`/posts/${made.data.id}`, { ...replacement, campaignId }),
+      ];
+      for (const answer of answers) {
+        refused(answer, 422, 'validation_failed', ['/campaignId']);
+        assert.equal(answer.body.errors?.[0]?.code, code);
+      }
+      const { data } = await tester.post('/posts/preview', mine.body({ campaignId }));
+      const [problem] = data.problems as readonly { readonly errors: readonly { readonly code: string }[] }[];
+      assert.deepEqual([data.valid, problem?.errors[0]?.code], [false, code]);
+    }
+    assert.equal(await world.head(), after);
+  });
+
+  t('after the deletion of one its posts have none, and can be published and revised', async () => {
+    const campaignId = await create();
+    const body = mine.body({ campaignId });
+    const post = (await tester.post('/posts', body)).data.id;
+    const draft = (await tester.post('/posts', { ...body, saveDraft: true })).data.id;
+    assert.equal(await shown(post), campaignId);
+    await tester.delete(`/campaigns/${campaignId}`);
+    for (const id of [post, draft]) assert.equal(await shown(id), null);
+    assert.deepEqual(await inCampaign(campaignId), []);
+    const listed = (await tester.get('/posts?limit=100')).rows.filter(({ id }) => id === post || id === draft);
+    assert.deepEqual(
+      listed.map((row) => row.campaignId),
+      [null, null],
+    );
+    const published = await tester.post(`/posts/${draft}/publish`, {});
+    assert.deepEqual([published.status, published.data.campaignId], [200, null], published.text);
+    assert.equal((await tester.post(`/posts/${post}/revise`, { content: 'Newer.' })).data.campaignId, null);
+    assert.equal((await tester.delete(`/posts/${post}`)).data.campaignId, null);
+  });
+
+  t('a key limited to clients cannot name a campaign of another client, or of none', async () => {
+    const other = await composer(world, ['x']);
+    const clientIds = [mine.clientId];
+    const { caller } = await world.keyOf(world.workspaceId, world.memberId, { mode: 'test', clientIds });
+    for (const campaignId of [await create({ clientId: other.clientId }), await create()]) {
+      const answer = await caller.post('/posts', mine.body({ campaignId }));
+      refused(answer, 422, 'validation_failed', ['/campaignId']);
+      assert.equal(answer.body.errors?.[0]?.code, 'unknown_id');
+      assert.deepEqual((await caller.get(`/posts?campaignId=${campaignId}`)).rows, []);
+    }
+    const own = await create({ clientId: mine.clientId });
+    assert.equal((await caller.post('/posts', mine.body({ campaignId: own }))).status, 200);
+  });
+});

@@ -131,9 +131,9 @@ suite('the preview of a post', (t) => {
       ['create', 'validation_failed', ['/timezone', '/variants/1/platform']],
       ['create', 'validation_failed', ['/targets/accountIds/2']],
       ['create', 'account_not_in_client', ['/targets/accountIds/3']],
+      ['create', 'validation_failed', ['/campaignId']],
       ['create', 'validation_failed', ['/mediaIds/0']],
       ['create', 'validation_failed', ['/content', '/variants/0/overrides/privacyLevel', '/content']],
-      ['create', 'not_supported_yet', ['/campaignId']],
     ]);
     const answer = await tester.post('/posts', body);
     assert.equal(answer.status, 422);

@@ -64,6 +64,7 @@ export const postArrows: Readonly<Record<PostEvent['type'], readonly PostArrow[]
   PostRevised: live,
   PostTargetsSkipped: live,
   PostTargetSettled: live,
+  PostCampaignChanged: ['draft → draft', 'live → live'],
   PostTargetReopened: live,
   PostExternalRefClaimLapsed: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],
   PostPublished: live,

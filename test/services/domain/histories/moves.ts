@@ -77,6 +77,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [12, fc.record({ move: always('hold'), index })],
   [2, composed('draft', 'replace', 'lapse')],
   [2, composed('schedule', 'delete')],
+  [2, composed('join', 'leave')],
   [
     3,
     fc.record({
@@ -100,6 +101,7 @@ const begin = fc.oneof(
     [compose('draft'), compose('replace'), ...scheduled],
     [compose('lapse'), compose('draft'), compose('lapse'), compose('delete'), compose('lapse')],
     [compose('draft')],
+    [compose('draft'), compose('join'), compose('leave'), compose('schedule'), compose('join'), compose('leave')],
     [],
   ),
 );

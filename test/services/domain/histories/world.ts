@@ -124,7 +124,7 @@ export class World {
 
   // The post's own commands.
 
-  compose(command: 'draft' | 'replace' | 'schedule' | 'delete' | 'lapse'): void {
+  compose(command: 'draft' | 'replace' | 'schedule' | 'delete' | 'lapse' | 'join' | 'leave'): void {
     this.#calls += 1;
     const commandId = `call-${this.#calls}`;
     const body = { ...postBody(), content: `text ${this.#calls}` };
@@ -137,6 +137,8 @@ export class World {
         plan: { number, targets: this.accounts.map((_, n) => this.#planned(n)) },
       },
       delete: { type: 'Delete' },
+      join: { type: 'JoinCampaign', campaignId: clientId },
+      leave: { type: 'LeaveCampaign', campaignId: clientId },
       lapse: { type: 'LapseExternalRefClaim', externalRef: 'r1' },
     };
     this.sendToPost(made[command]);
