@@ -53,6 +53,8 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   getCampaign: 'ids',
   updateCampaign: 'ids',
   deleteCampaign: 'ids',
+  assignCampaignPosts: 'ids',
+  unassignCampaignPosts: 'ids',
   refreshAnalytics: 'refused',
   listMedia: 'filtered',
   presignMedia: 'owned',

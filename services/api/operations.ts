@@ -1,5 +1,6 @@
 import type { Operation } from './operation.ts';
 import { archiveClient } from './operations/archiveClient.ts';
+import { assignCampaignPosts } from './operations/assignCampaignPosts.ts';
 import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
@@ -58,6 +59,7 @@ import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
 import { testWebhook } from './operations/testWebhook.ts';
+import { unassignCampaignPosts } from './operations/unassignCampaignPosts.ts';
 import { updateCampaign } from './operations/updateCampaign.ts';
 import { updateClient } from './operations/updateClient.ts';
 import { updatePost } from './operations/updatePost.ts';
@@ -95,6 +97,8 @@ export const operations: readonly Operation[] = [
   getCampaign,
   updateCampaign,
   deleteCampaign,
+  assignCampaignPosts,
+  unassignCampaignPosts,
   refreshAnalytics,
   listMedia,
   presignMedia,

@@ -14,3 +14,15 @@ export const exampleCampaign = {
   updatedAt: '2026-01-31T08:00:00.000Z',
   revision: 0,
 };
+
+const examplePost = '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0006';
+
+export const assignExample = {
+  body: { postIds: [examplePost] },
+  data: {
+    object: 'campaign_posts_result',
+    campaignId: exampleCampaign.id,
+    revision: 0,
+    results: [{ postId: examplePost, ok: true, revision: 1 }],
+  },
+};

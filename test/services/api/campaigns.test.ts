@@ -227,3 +227,122 @@ suite('posts in campaigns', (t) => {
     assert.equal((await caller.post('/posts', mine.body({ campaignId: own }))).status, 200);
   });
 });
+
+suite('assigning posts to campaigns', (t) => {
+  const create = async (more: object = {}) =>
+    (await tester.post('/campaigns', { name: 'Winter', ...more })).data.id as string;
+  const compose = async (more: Record<string, unknown> = {}) => (await tester.post('/posts', mine.body(more))).data.id;
+  const shown = async (id: string) => (await tester.get(`/posts/${id}`)).data.campaignId;
+  interface Result {
+    readonly postId: string;
+    readonly ok: boolean;
+    readonly revision?: number;
+    readonly error?: { readonly code: string; readonly errors?: readonly { path: string; code: string }[] };
+  }
+  const results = ({ data }: { readonly data: Record<string, unknown> }) => data.results as readonly Result[];
+  const ofPost = async (id: string) =>
+    (await world.store.readStream(`post-${id}`)).filter(({ type }) => type === 'PostCampaignChanged');
+
+  t('posts join, move and leave, each with a result; a second time nothing changes', async () => {
+    const [first, second] = [await create(), await create()];
+    const [draft, post] = [await compose({ saveDraft: true }), await compose()];
+    const joined = await tester.post(`/campaigns/${first}/assign`, { postIds: [draft, post, draft] });
+    assert.equal(joined.status, 200, joined.text);
+    assert.equal(joined.headers.get('etag'), '"0"');
+    assert.deepEqual(results(joined), [
+      { postId: draft, ok: true, revision: 1 },
+      { postId: post, ok: true, revision: 1 },
+    ]);
+    assert.deepEqual([await shown(draft), await shown(post)], [first, first]);
+    assert.equal((await tester.get(`/campaigns/${first}`)).data.postCount, 2);
+    assert.deepEqual(
+      results(await tester.post(`/campaigns/${first}/assign`, { postIds: [post] })).map(({ ok }) => ok),
+      [true],
+    );
+    await tester.post(`/campaigns/${second}/assign`, { postIds: [post] });
+    assert.equal(await shown(post), second);
+    // It does not belong to the first one any more.
+    assert.ok(results(await tester.post(`/campaigns/${first}/unassign`, { postIds: [post] }))[0]?.ok);
+    assert.equal(await shown(post), second);
+    await tester.post(`/campaigns/${second}/unassign`, { postIds: [post] });
+    assert.equal(await shown(post), null);
+    assert.deepEqual(
+      (await ofPost(post)).map(({ data }) => [data.previousCampaignId, data.campaignId]),
+      [
+        [null, first],
+        [first, second],
+        [second, null],
+      ],
+    );
+  });
+
+  t('one that is refused stops no other: unknown, foreign, discarded, of another client', async () => {
+    const other = await composer(world, ['x']);
+    const campaignId = await create({ clientId: mine.clientId });
+    const [good, gone] = [await compose(), await compose({ saveDraft: true })];
+    await tester.delete(`/posts/${gone}`);
+    const strange = (await tester.post('/posts', other.body())).data.id;
+    const postIds = [nowhere, gone, strange, good];
+    const answer = results(await tester.post(`/campaigns/${campaignId}/assign`, { postIds }));
+    assert.deepEqual(
+      answer.map(({ ok, error }) => [ok, error?.code, error?.errors?.[0]?.path, error?.errors?.[0]?.code]),
+      [
+        [false, 'not_found', undefined, undefined],
+        [false, 'not_found', undefined, undefined],
+        [false, 'validation_failed', '/postIds/2', 'mismatch'],
+        [true, undefined, undefined, undefined],
+      ],
+    );
+    assert.deepEqual([await shown(strange), await shown(good)], [null, campaignId]);
+    const stranger = await world.agency('Southern Cross');
+    const theirs = (await stranger.tester.post('/campaigns', { name: 'Theirs' })).data.id;
+    const foreign = results(await stranger.tester.post(`/campaigns/${theirs}/assign`, { postIds: [good] }));
+    assert.equal(foreign[0]?.error?.code, 'not_found');
+  });
+
+  t('of a campaign that is unknown or deleted, or has another revision, it is refused as a whole', async () => {
+    const campaignId = await create();
+    const postIds = [await compose()];
+    for (const action of ['assign', 'unassign']) {
+      refused(await tester.post(`/campaigns/${nowhere}/${action}`, { postIds }), 404, 'not_found');
+      const headers = { 'if-match': '"3"' };
+      const stale = await tester.post(`/campaigns/${campaignId}/${action}`, { postIds }, { headers });
+      refused(stale, 412, 'revision_mismatch');
+      refused(await tester.post(`/campaigns/${campaignId}/${action}`, { postIds: [] }), 422, 'validation_failed');
+    }
+    await tester.delete(`/campaigns/${campaignId}`);
+    refused(await tester.post(`/campaigns/${campaignId}/assign`, { postIds }), 404, 'not_found');
+  });
+
+  t('a repeat under the key answers the same, and moves nothing back', async () => {
+    const [first, second] = [await create(), await create()];
+    const post = await compose();
+    const key = randomUUID();
+    const assign = () => tester.post(`/campaigns/${first}/assign`, { postIds: [post, nowhere] }, { key });
+    const answer = await assign();
+    await tester.post(`/campaigns/${second}/assign`, { postIds: [post] });
+    const again = await assign();
+    assert.deepEqual(again.data, answer.data);
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    assert.equal(await shown(post), second);
+  });
+
+  t('a key limited to clients assigns its own posts to its own campaigns', async () => {
+    const other = await composer(world, ['x']);
+    const clientIds = [mine.clientId];
+    const { caller } = await world.keyOf(world.workspaceId, world.memberId, { mode: 'test', clientIds });
+    const strange = (await tester.post('/posts', other.body())).data.id;
+    const [own, open] = [await create({ clientId: mine.clientId }), await create()];
+    const post = await compose();
+    await world.settled();
+    refused(await caller.post(`/campaigns/${open}/assign`, { postIds: [post] }), 404, 'not_found');
+    const answer = results(await caller.post(`/campaigns/${own}/assign`, { postIds: [strange, post] }));
+    assert.deepEqual(
+      answer.map(({ postId, ok, error }) => [postId, ok, error?.code]),
+      [
+        [strange, false, 'not_found'],
+        [post, true, undefined],
+      ],
+    );
+  });
+});
