@@ -37,6 +37,21 @@ export const maxShifted = 5_000;
 export const maxShiftMinutes = 525_600;
 export const maxShiftDays = 365;
 
+/** Why a shift passes over a target. */
+export const shiftSkipReasons = [
+  'publishing',
+  'published',
+  'canceled',
+  'rate_limited',
+  'outcome_unknown',
+  'handed_to_platform',
+  'failed',
+  'awaiting_approval',
+  'segment_published',
+  'schedule_in_past',
+  'schedule_too_far',
+] as const;
+
 /** Exactly one of the two has a value. */
 const by = {
   minutes: Nullable(Type.Integer({ minimum: -maxShiftMinutes, maximum: maxShiftMinutes })),
@@ -64,6 +79,13 @@ export const campaignEvents = {
     shifted: Type.Integer({ minimum: 0 }),
     /** With those that CampaignShifted skipped. */
     skipped: Type.Integer({ minimum: 0 }),
+    /** Targets of CampaignShifted that stay, by the reason: a code as `shiftSkipReasons` has them. */
+    passedOver: Type.Array(
+      Type.Object({
+        reason: Type.String({ maxLength: 50 }),
+        targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxShifted }),
+      }),
+    ),
   }),
   CampaignDeleted: Type.Object({}),
 } as const;

@@ -55,6 +55,7 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   deleteCampaign: 'ids',
   assignCampaignPosts: 'ids',
   unassignCampaignPosts: 'ids',
+  shiftCampaign: 'ids',
   refreshAnalytics: 'refused',
   listMedia: 'filtered',
   presignMedia: 'owned',

@@ -58,6 +58,7 @@ import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
+import { shiftCampaign } from './operations/shiftCampaign.ts';
 import { testWebhook } from './operations/testWebhook.ts';
 import { unassignCampaignPosts } from './operations/unassignCampaignPosts.ts';
 import { updateCampaign } from './operations/updateCampaign.ts';
@@ -99,6 +100,7 @@ export const operations: readonly Operation[] = [
   deleteCampaign,
   assignCampaignPosts,
   unassignCampaignPosts,
+  shiftCampaign,
   refreshAnalytics,
   listMedia,
   presignMedia,

@@ -48,9 +48,8 @@ export type CampaignCommand =
   | {
       readonly type: 'CompleteShift';
       readonly shiftRevision: number;
-      readonly shifted: number;
       /** Targets of the shift that were passed over. */
-      readonly late: number;
+      readonly late: readonly { readonly targetId: string; readonly reason: string }[];
     }
   | { readonly type: 'Delete' };
 
@@ -87,11 +86,16 @@ const decide = (command: CampaignCommand, state: CampaignState): readonly Campai
   }
   if (state.status === 'none') throw unknown();
   if (command.type === 'CompleteShift') {
-    const { shiftRevision, shifted, late } = command;
+    const { shiftRevision, late } = command;
     const open = state.shifts.find(({ revision }) => revision === shiftRevision);
     if (open === undefined) return [];
-    const { minutes, days } = open;
-    const data = { shiftRevision, minutes, days, shifted, skipped: open.skipped + late };
+    const { minutes, days, targetIds } = open;
+    const passedOver = [...Map.groupBy(late, ({ reason }) => reason)].map(([reason, some]) => ({
+      reason,
+      targetIds: some.map(({ targetId }) => targetId),
+    }));
+    const counts = { shifted: targetIds.length - late.length, skipped: open.skipped + late.length };
+    const data = { shiftRevision, minutes, days, ...counts, passedOver };
     return [{ type: 'CampaignShiftCompleted', data }];
   }
   if (command.type === 'Delete') return state.status === 'deleted' ? [] : [{ type: 'CampaignDeleted', data: {} }];

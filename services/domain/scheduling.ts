@@ -81,14 +81,21 @@ const inPast = (instant: string) => ({ code: 'schedule_in_past', message: `${ins
 const tooFar = (instant: string) =>
   ({ code: 'schedule_too_far', message: `${instant} is more than ${horizonMonths} months ahead` }) as const;
 
+/** Why a target cannot be due then; null: it can. */
+export const dueFault = (dueAt: string, now: string): 'schedule_in_past' | 'schedule_too_far' | null => {
+  if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) return 'schedule_in_past';
+  return dueAt > monthsAfter(now, horizonMonths) ? 'schedule_too_far' : null;
+};
+
 /** Checks the new time of a single target. @throws Rejection `schedule_in_past`, `schedule_too_far` */
 export const checkDue = (dueAt: string, now: string, path: string): void => {
-  if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) {
+  const fault = dueFault(dueAt, now);
+  if (fault === 'schedule_in_past') {
     throw new Rejection('schedule_in_past', 'The target would be due in the past.', {
       errors: [{ path, ...inPast(dueAt) }],
     });
   }
-  if (dueAt > monthsAfter(now, horizonMonths)) {
+  if (fault === 'schedule_too_far') {
     throw new Rejection('schedule_too_far', 'The target would be due too far ahead.', {
       errors: [{ path, ...tooFar(dueAt) }],
     });

@@ -9,6 +9,7 @@ import * as overdue from './target/overdue.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
 import { type Settle, settle } from './target/settle.ts';
+import * as shift from './target/shift.ts';
 import { initial, type TargetState } from './target/state.ts';
 
 /**
@@ -22,6 +23,7 @@ export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
 export type { Unwanted } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export { overdueAfterMs } from './target/overdue.ts';
+export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
   type FirstComment,
@@ -42,6 +44,7 @@ export {
 export type TargetCommand =
   | schedule.ScheduleTarget
   | schedule.Reschedule
+  | shift.Shift
   | schedule.Cancel
   | schedule.Revise
   | schedule.Retry
@@ -76,6 +79,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return schedule.schedule(command, state);
     case 'Reschedule':
       return schedule.reschedule(command, state);
+    case 'Shift':
+      return shift.shift(command, state);
     case 'Cancel':
       return schedule.cancel(command, state);
     case 'Revise':

@@ -25,6 +25,14 @@ export const instantOf = (local: string, timezone: string): string =>
     Temporal.PlainDateTime.from(local).toZonedDateTime(timezone, { disambiguation: 'compatible' }).epochMilliseconds,
   ).toISOString();
 
+/** The same wall-clock time so many days later, as `instantOf` resolves it. ISO 8601. */
+export const daysLater = (instant: string, timezone: string, days: number): string =>
+  new Date(Temporal.Instant.from(instant).toZonedDateTimeISO(timezone).add({ days }).epochMilliseconds).toISOString();
+
+/** The same wall-clock time so many days later, to the minute. */
+export const localDaysLater = (local: string, days: number): string =>
+  Temporal.PlainDateTime.from(local).add({ days }).toString({ smallestUnit: 'minute' });
+
 /** The same calendar day so many months later, UTC. */
 export const monthsAfter = (instant: string, months: number): string => {
   const at = new Date(instant);

@@ -9,10 +9,11 @@ import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
 import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
+import { finishShifts } from './shifts.ts';
 
 /**
- * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack, and
- * cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
+ * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack,
+ * completes shifts of campaigns, and cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
  * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
  */
 
@@ -54,6 +55,7 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
     }
     after = posts.at(-1);
   }
+  await finishShifts(deps, (id, work) => alone(each, 'campaign', id, work), signal);
   const since = new Date(now() - raceMs);
   const archived = await archivedWithOpen(pool, since);
   for (const { id, workspaceId } of archived) {

@@ -36,7 +36,8 @@ export interface FannedOut {
   readonly targets: ReadonlyMap<string, Loaded<TargetState>>;
 }
 
-const inGroups = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
+/** The next group begins when every item of the one before has ended. */
+export const inGroups = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   for (let at = 0; at < items.length; at += width) await Promise.all(items.slice(at, at + width).map(work));
 };
 
@@ -77,7 +78,8 @@ export const fanOut = async (
   return { post: left, targets };
 };
 
-const contextOf = ({ metadata }: DecodedEvent): CommandContext => {
+/** The context of a decision, for events that follow from it: whichever process appends them, they are the same. */
+export const contextOf = ({ metadata }: DecodedEvent): CommandContext => {
   const { workspaceId, actor, $correlationId: correlationId, $causationId: causationId, commandId } = metadata;
   return { workspaceId, actor, correlationId, causationId, commandId, now: metadata.occurredAt };
 };

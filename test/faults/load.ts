@@ -54,6 +54,7 @@ export const actionNames = [
   'move',
   'bulk',
   'shift',
+  'campaign',
   'revise',
   'mend',
   'withdraw',
@@ -87,6 +88,7 @@ const sinceBefore: readonly ActionName[] = [
   'commented',
   'bulk',
   'shift',
+  'campaign',
   'native',
   'revise',
   'mend',
@@ -332,6 +334,18 @@ export class Load {
       const results = (done?.results ?? []) as readonly { readonly ok: boolean }[];
       if (done !== null && results.filter(({ ok }) => ok).length !== targetIds.length)
         this.#wrong(`of ${targetIds.length} targets not all were moved: ${JSON.stringify(results)}`);
+    },
+    campaign: async () => {
+      const posts = [await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3))];
+      posts.push(await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(2)));
+      const made = await this.#keyed('/campaigns', { name: 'Chaos' });
+      const postIds = posts.flatMap((one) => one?.id ?? []);
+      if (made === null || postIds.length === 0) return;
+      await this.#keyed(`/campaigns/${made.id}/assign`, { postIds });
+      const count = posts.flatMap((one) => this.#targetsOf(one)).length;
+      const done = await this.#keyed(`/campaigns/${made.id}/shift`, { minutes: -60 });
+      if (done !== null && done.shifted !== count)
+        this.#wrong(`of ${count} targets of a campaign not all were moved: ${JSON.stringify(done)}`);
     },
     // Right before the post is due: its targets go out as they were, or as revised.
     revise: async () => {

@@ -175,7 +175,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     CampaignCreated: '1: clientId:null name color:null startsOn:null endsOn:null description:null',
     CampaignUpdated: '1: name? color?:null startsOn?:null endsOn?:null description?:null',
     CampaignShifted: '1: minutes:null days:null targetIds:[] skipped',
-    CampaignShiftCompleted: '1: shiftRevision minutes:null days:null shifted skipped',
+    CampaignShiftCompleted:
+      '1: shiftRevision minutes:null days:null shifted skipped passedOver:[{reason targetIds:[]}]',
     CampaignDeleted: '1:',
   },
   report: {

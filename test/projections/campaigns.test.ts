@@ -14,7 +14,7 @@ suite('read models: campaigns', (t) => {
     const by = { minutes: 30, days: null };
     const shifted = campaign('CampaignShifted', { ...by, targetIds: [target], skipped: 0 });
     const completed = (shiftRevision: number) =>
-      campaign('CampaignShiftCompleted', { shiftRevision, ...by, shifted: 1, skipped: 0 });
+      campaign('CampaignShiftCompleted', { shiftRevision, ...by, shifted: 1, skipped: 0, passedOver: [] });
     const written = {
       ...{ id, client_id: clientId, name: 'Spring', color: '#1f6feb', starts_on: '2026-03-01' },
       ...{ ends_on: '2026-03-31', description: 'Everything green.', deleted_at: null },

@@ -26,3 +26,17 @@ export const assignExample = {
     results: [{ postId: examplePost, ok: true, revision: 1 }],
   },
 };
+
+export const shiftExample = {
+  body: { days: 1 },
+  data: {
+    object: 'campaign_shift',
+    campaignId: exampleCampaign.id,
+    revision: 2,
+    minutes: null,
+    days: 1,
+    shifted: 12,
+    skippedCount: 1,
+    skipped: [{ targetId: '2c9e1b7a-5d44-5f6e-9a3b-7c8d9e0f0007', reason: 'handed_to_platform' }],
+  },
+};

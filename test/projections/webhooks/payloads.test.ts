@@ -591,7 +591,7 @@ suite('published: campaigns', (t) => {
     ]) {
       await given(created).when(shifted(by)).gives({});
       await given(created, shifted(by))
-        .when(campaign('CampaignShiftCompleted', { shiftRevision: 1, ...by, shifted: 1, skipped: 2 }))
+        .when(campaign('CampaignShiftCompleted', { shiftRevision: 1, ...by, shifted: 1, skipped: 2, passedOver: [] }))
         .gives({ 'campaign.shifted': { campaignId, clientId, ...by, shifted: 1, skipped: 2 } });
     }
   });

@@ -346,3 +346,134 @@ suite('assigning posts to campaigns', (t) => {
     );
   });
 });
+
+suite('shifting campaigns', (t) => {
+  interface Target {
+    readonly id: string;
+    readonly scheduledAt: string;
+    readonly scheduledLocal: string | null;
+    readonly status: string;
+    readonly platform: string;
+  }
+  const create = async () => (await tester.post('/campaigns', { name: 'Shifted' })).data.id;
+  const compose = async (campaignId: string, more: Record<string, unknown> = {}) =>
+    (await tester.post('/posts', mine.body({ campaignId, ...more }))).data.id;
+  const targetsOf = async (postId: string) =>
+    (await tester.get(`/posts/${postId}`)).data.targets as unknown as readonly Target[];
+  const shift = (campaignId: string, by: object, ask = {}) => tester.post(`/campaigns/${campaignId}/shift`, by, ask);
+  const at = (ms: number) => ({ schedule: { type: 'at', scheduledAt: new Date(ms).toISOString() } });
+  const hour = 3_600_000;
+
+  t('moves the pending targets of its posts, and of no others, once; webhooks learn both members', async () => {
+    const campaignId = await create();
+    const due = Date.now() + 24 * hour;
+    const [first, second] = [await compose(campaignId, at(due)), await compose(campaignId, at(due))];
+    const beside = (await tester.post('/posts', mine.body(at(due)))).data.id;
+    await compose(campaignId, { saveDraft: true });
+    const [stopped] = await targetsOf(second);
+    await tester.post(`/post-targets/${stopped?.id}/cancel`, {});
+    const key = randomUUID();
+    const answer = await shift(campaignId, { minutes: 90 }, { key });
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(answer.data, {
+      ...{ object: 'campaign_shift', campaignId, revision: 2, minutes: 90, days: null, shifted: 3, skippedCount: 1 },
+      skipped: [{ targetId: stopped?.id, reason: 'canceled' }],
+    });
+    const times = async (postId: string) =>
+      (await targetsOf(postId)).map(({ status, scheduledAt }) => [status, Date.parse(scheduledAt) - due]);
+    assert.deepEqual(await times(first), [
+      ['pending', 90 * 60_000],
+      ['pending', 90 * 60_000],
+    ]);
+    assert.deepEqual((await times(second)).sort(), [
+      ['canceled', 0],
+      ['pending', 90 * 60_000],
+    ]);
+    assert.deepEqual(
+      (await times(beside)).map(([, moved]) => moved),
+      [0, 0],
+    );
+    const again = await shift(campaignId, { minutes: 90 }, { key });
+    assert.deepEqual(again.data, answer.data);
+    assert.deepEqual((await times(first))[0], ['pending', 90 * 60_000]);
+    const stored = await world.store.readStream(`campaign-${campaignId}`);
+    assert.deepEqual(
+      stored.map(({ type }) => type),
+      ['CampaignCreated', 'CampaignShifted', 'CampaignShiftCompleted'],
+    );
+    assert.deepEqual([stored[1]?.data.minutes, stored[1]?.data.days], [90, null]);
+    // An earlier time is as good.
+    assert.equal((await shift(campaignId, { minutes: -60 })).data.shifted, 3);
+    assert.deepEqual((await times(first))[0], ['pending', 30 * 60_000]);
+  });
+
+  t('days keep the wall-clock time of each target in its own zone, over a change of the clocks', async () => {
+    const zones = { x: 'Europe/Berlin', bluesky: 'America/New_York' };
+    const clocks = await composer(world, ['x', 'bluesky'], { zones });
+    const campaignId = await create();
+    // Berlin changes its clocks on the last Sunday of March and of October, New York on other days.
+    const year = new Date().getUTCFullYear() + 1;
+    const sunday = (month: number) => {
+      const last = new Date(Date.UTC(year, month, 31));
+      return last.getUTCDate() - last.getUTCDay();
+    };
+    const eve = `${year}-03-${sunday(2) - 1}T09:00`;
+    const local = { schedule: { type: 'at', scheduledLocal: eve } };
+    const instant = { schedule: { type: 'at', scheduledAt: `${year}-03-${sunday(2) - 1}T08:00:00.000Z` } };
+    const made = async (schedule: object) =>
+      (await tester.post('/posts', clocks.body({ campaignId, ...schedule }))).data.id;
+    const [named, fixed] = [await made(local), await made(instant)];
+    const of = async (postId: string, platform: string) =>
+      (await targetsOf(postId)).find((one) => one.platform === platform);
+    const before = await of(named, 'bluesky');
+    const answer = await shift(campaignId, { days: 1 });
+    assert.deepEqual([answer.data.shifted, answer.data.days, answer.data.minutes], [4, 1, null], answer.text);
+    const berlin = await of(named, 'x');
+    assert.deepEqual(
+      [berlin?.scheduledAt, berlin?.scheduledLocal],
+      [`${year}-03-${sunday(2)}T07:00:00.000Z`, `${year}-03-${sunday(2)}T09:00`],
+    );
+    const york = await of(named, 'bluesky');
+    assert.equal(Date.parse(york?.scheduledAt ?? '') - Date.parse(before?.scheduledAt ?? ''), 24 * hour);
+    // A time that was sent as an instant has a wall-clock time too.
+    assert.equal((await of(fixed, 'x'))?.scheduledAt, `${year}-03-${sunday(2)}T07:00:00.000Z`);
+    assert.equal((await of(fixed, 'bluesky'))?.scheduledAt, `${year}-03-${sunday(2)}T08:00:00.000Z`);
+    await shift(campaignId, { days: -1 });
+    assert.equal((await of(fixed, 'x'))?.scheduledAt, `${year}-03-${sunday(2) - 1}T08:00:00.000Z`);
+    assert.equal((await of(named, 'x'))?.scheduledLocal, eve);
+  });
+
+  t('a new time in the past or too far ahead is skipped, and the rest moves', async () => {
+    const campaignId = await create();
+    const soon = await compose(campaignId, at(Date.now() + hour));
+    const later = await compose(campaignId, at(Date.now() + 72 * hour));
+    const past = await shift(campaignId, { days: -1 });
+    assert.deepEqual([past.data.shifted, past.data.skippedCount], [2, 2]);
+    const reasons = past.data.skipped as readonly { readonly targetId: string; readonly reason: string }[];
+    assert.deepEqual(
+      reasons.map(({ targetId, reason }) => [targetId, reason]).sort(),
+      (await targetsOf(soon)).map(({ id }) => [id, 'schedule_in_past']).sort(),
+    );
+    await tester.post('/posts', mine.body({ campaignId, ...at(Date.now() + 400 * 24 * hour) }));
+    const far = await shift(campaignId, { days: 365 });
+    assert.deepEqual([far.data.shifted, far.data.skippedCount], [4, 2]);
+    assert.ok((far.data.skipped as readonly { reason: string }[]).every(({ reason }) => reason === 'schedule_too_far'));
+    assert.ok(
+      (await targetsOf(later)).every(({ scheduledAt }) => Date.parse(scheduledAt) > Date.now() + 360 * 24 * hour),
+    );
+  });
+
+  t('exactly one of minutes and days; an unknown or deleted campaign is 404; If-Match guards', async () => {
+    const campaignId = await create();
+    for (const by of [{}, { minutes: 1, days: 1 }, { minutes: null, days: null }]) {
+      refused(await shift(campaignId, by), 422, 'validation_failed', ['']);
+    }
+    refused(await shift(campaignId, { days: 366 }), 422, 'validation_failed', ['/days']);
+    refused(await shift(nowhere, { days: 1 }), 404, 'not_found');
+    refused(await shift(campaignId, { days: 1 }, { headers: { 'if-match': '"4"' } }), 412, 'revision_mismatch');
+    const empty = await shift(campaignId, { days: 1 });
+    assert.deepEqual([empty.data.shifted, empty.data.skipped, empty.data.revision], [0, [], 0]);
+    await tester.delete(`/campaigns/${campaignId}`);
+    refused(await shift(campaignId, { days: 1 }), 404, 'not_found');
+  });
+});

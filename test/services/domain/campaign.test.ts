@@ -15,10 +15,13 @@ const byDay = { minutes: null, days: 1 };
 const shifted: CampaignEvent = { type: 'CampaignShifted', data: { ...byDay, targetIds, skipped: 2 } };
 const completed = (shiftRevision: number): CampaignEvent => ({
   type: 'CampaignShiftCompleted',
-  data: { shiftRevision, ...byDay, shifted: 2, skipped: 3 },
+  data: {
+    ...{ shiftRevision, ...byDay, shifted: 2, skipped: 3 },
+    passedOver: [{ reason: 'publishing', targetIds: ['t2'] }],
+  },
 });
 const shift = { type: 'Shift', commandId: 'shift', ...byDay, targetIds, skipped: 2 } as const;
-const complete = { type: 'CompleteShift', shiftRevision: 1, shifted: 2, late: 1 } as const;
+const complete = { type: 'CompleteShift', shiftRevision: 1, late: [{ targetId: 't2', reason: 'publishing' }] } as const;
 
 suite('campaign', (t) => {
   t('is created once, with a client or without one', () => {

@@ -1,0 +1,66 @@
+import { campaign } from '#domain/campaign.ts';
+import { NotShifted, type ShiftSkipReason, target } from '#domain/target.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { CommandContext, DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { CampaignEvent } from '#schemas/campaign.ts';
+import { contextOf, inGroups } from '../fan-out.ts';
+
+/**
+ * Carries out a shift of a campaign: moves each of its targets, and then completes the shift. Any process may run this
+ * any number of times, at the same time too: actor, time and ids of its events follow from CampaignShifted, and a target
+ * that the shift has moved already yields no event. If we die after CampaignShifted, between two targets or before the
+ * completion, the shift is open in the campaign's row and the sweeper runs this again. A completed shift is never run
+ * again: it would move a target that it passed over, and that a person retries later.
+ */
+
+export type ShiftData = Extract<CampaignEvent, { type: 'CampaignShifted' }>['data'];
+export type CompletedShift = Extract<CampaignEvent, { type: 'CampaignShiftCompleted' }>['data'];
+
+const completionOf = (events: readonly DecodedEvent[], { revision }: DecodedEvent): DecodedEvent | undefined =>
+  events.find(({ type, data }) => type === 'CampaignShiftCompleted' && data.shiftRevision === revision);
+
+/**
+ * @param events of the campaign, with the shift among them
+ * @returns the event that completes the shift, of this run or of another
+ */
+export const carryOutShift = async (
+  store: DomainStore,
+  campaignId: string,
+  { decided, events }: { readonly decided: DecodedEvent; readonly events: readonly DecodedEvent[] },
+  options: { readonly positions?: Positions; readonly giveUpAt?: number } = {},
+): Promise<DecodedEvent | undefined> => {
+  const done = completionOf(events, decided);
+  if (done !== undefined) return done;
+  const { minutes, days, targetIds } = decided.data as ShiftData;
+  const { positions, giveUpAt } = options;
+  const given = positions === undefined ? {} : { positions };
+  const context: CommandContext = {
+    ...contextOf(decided),
+    ...{ causeEventId: decided.id, causationId: decided.id },
+    ...(giveUpAt === undefined ? {} : { giveUpAt }),
+  };
+  const { commandId, now } = context;
+  const passedOver = new Map<string, ShiftSkipReason>();
+  await inGroups(targetIds, async (targetId) => {
+    const loaded = await store.load(target, targetId);
+    const partitionKey = loaded.state.status === 'none' ? '' : loaded.state.common.postId;
+    const command = { type: 'Shift', commandId, now, minutes, days } as const;
+    try {
+      await execute(store, target, targetId, command, context, { partitionKey, loaded, ...given });
+    } catch (error) {
+      if (!(error instanceof NotShifted)) throw error;
+      passedOver.set(targetId, error.reason);
+    }
+    faultPoint('campaign:between-targets');
+  });
+  faultPoint('campaign:before-completion');
+  const late = targetIds.flatMap((targetId) => {
+    const reason = passedOver.get(targetId);
+    return reason === undefined ? [] : [{ targetId, reason }];
+  });
+  const complete = { type: 'CompleteShift', shiftRevision: decided.revision, late } as const;
+  const after = await execute(store, campaign, campaignId, complete, context, given);
+  return completionOf(after.events, decided);
+};
