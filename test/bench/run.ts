@@ -19,6 +19,7 @@ const names = [
   'projections',
   'api',
   'composing',
+  'campaigns',
   'lists',
   'publisher',
   'publisher-shares',

@@ -3,6 +3,13 @@ import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { findKeys } from '#projections/apikeys.ts';
+import {
+  beforeAllCampaigns,
+  postsBehindOf,
+  shiftingBefore,
+  targetsIn,
+  targetsNotIn,
+} from '#projections/campaign-targets.ts';
 import { getCampaign, listCampaigns } from '#projections/campaigns.ts';
 import { getClient, listClients } from '#projections/clients.ts';
 import { projectionOf } from '#projections/index.ts';
@@ -206,6 +213,25 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     // The generation of the tables stands in a table of one page.
     assert.doesNotMatch(post.text, /Seq Scan"[^}]*"Relation Name":"post/);
     assert.ok(post.buffers < 30, `${post.buffers} blocks for a post`);
+  });
+
+  t('a shift of a campaign reads only its own posts and targets, and the sweep only open shifts', async () => {
+    const noting: Pool = Object.assign(Object.create(pool), {
+      query: (sql: string, bindings: unknown[]) => {
+        statements.push({ sql, bindings });
+        return pool.query(sql, bindings);
+      },
+    });
+    const found = await targetsIn(noting, big, bigCampaign, ['pending'], 5_001);
+    assert.ok(found.length > 1_000, `${found.length} targets`);
+    for (const run of [
+      () => targetsIn(noting, big, bigCampaign, ['pending'], 5_001),
+      () => targetsNotIn(noting, big, bigCampaign, ['pending'], 1_000),
+      () => postsBehindOf(noting, big, bigCampaign, 101),
+      () => shiftingBefore(noting, new Date(), beforeAllCampaigns),
+    ]) {
+      assert.doesNotMatch((await planOf(run, readSettings)).text, /Seq Scan"[^}]*"Relation Name":"(?:posts|campaigns)/);
+    }
   });
 
   t('the same text is searched among few targets of each account, by index', async () => {
