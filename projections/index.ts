@@ -1,6 +1,7 @@
 import type { Topic } from '#schemas/topics.ts';
 import { accounts } from './accounts.ts';
 import { apiKeys } from './apikeys.ts';
+import { approvals } from './approvals.ts';
 import { campaigns } from './campaigns.ts';
 import { clients } from './clients.ts';
 import { invites } from './invites.ts';
@@ -38,6 +39,7 @@ export const projections: readonly Projection[] = [
     recounts: [clientAccounts],
   },
   { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  { name: 'approvals', shape: 1, topics: ['posts'], models: [approvals], recounts: [] },
   { name: 'media', shape: 1, topics: ['media'], models: [media], recounts: [] },
   { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
   { name: 'reports', shape: 1, topics: ['reports'], models: [reports], recounts: [] },

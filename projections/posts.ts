@@ -1,5 +1,14 @@
 import type { Knex } from 'knex';
-import { type Intent, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
+import {
+  type Intent,
+  type LivePost,
+  type PostState,
+  post,
+  publishedAtOf,
+  statusOf,
+  type TargetOutcome,
+} from '#domain/post.ts';
+import type { PostApproval } from '#domain/post-approval.ts';
 import { openStatuses, revisableStatuses } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
@@ -51,6 +60,8 @@ interface Own {
   readonly campaign_id: string | null;
   /** The caller's own reference; null: none. */
   readonly external_ref: string | null;
+  /** The newest request for approval, also of a draft that was sent back; null: none. */
+  readonly approval: PostApproval | null;
   // Counted from the targets of the plan in force:
   readonly counts: Counts;
   readonly publishing_count: number;
@@ -77,20 +88,26 @@ const uncounted = {
 const stateOf = (row: Own | null): PostState => {
   if (row === null) return { status: 'none' };
   const { client_id: clientId, created_by: createdBy, body, plans, plan_revision: planRevision, intents } = row;
-  const written = { clientId, createdBy, body, plans };
-  if (planRevision === null) return { status: row.status === 'discarded' ? 'discarded' : 'draft', ...written };
-  return {
-    status: 'live',
+  const { approval } = row;
+  const written = { clientId, createdBy, body, plans, requests: approval?.request ?? 0 };
+  const live: LivePost = {
     ...written,
+    status: 'live',
     plan: { number: plans, targets: [] },
-    planRevision,
+    planRevision: planRevision ?? -1,
     planEventId: '',
     plannedBy: '',
+    planHeld: false,
     intents,
     targets: row.standings,
+    approval,
     saidPartial: false,
     saidCanceled: false,
   };
+  if (planRevision !== null) return live;
+  // The intents that cancel the targets of a plan that an approver sent back.
+  const returned = intents.length === 0 ? null : live;
+  return { status: row.status === 'discarded' ? 'discarded' : 'draft', ...written, returned };
 };
 
 /** Events that hold the body of the post, or change a member of it. */
@@ -106,6 +123,7 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
   if (state.status === 'none' || status === null) return row;
   const live = state.status === 'live' ? state : null;
   const written = bodyEvents.includes(one.event.type);
+  const returned = state.status === 'draft' ? state.returned : null;
   const planned = one.event.type === 'PostScheduled' ? one.event.data.plan.targets.length : (row?.planned ?? 0);
   return {
     ...(row ?? uncounted),
@@ -117,12 +135,13 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
     created_by: state.createdBy,
     plan_revision: live?.planRevision ?? null,
     plans: state.plans,
-    planned,
-    intents: live === null ? [] : latestOf(live.intents),
+    planned: live === null ? 0 : planned,
+    intents: latestOf((live ?? returned)?.intents ?? []),
     standings: live?.targets ?? {},
     published_at: publishedAtOf(state),
     campaign_id: written ? state.body.campaignId : (row?.campaign_id ?? null),
     external_ref: written ? (state.body.externalRef ?? null) : (row?.external_ref ?? null),
+    approval: live === null ? (row?.approval ?? null) : live.approval,
   };
 };
 
@@ -134,6 +153,9 @@ const on: Handlers<Own, PostEvent> = {
   DraftReplaced: folded,
   PostDiscarded: folded,
   PostScheduled: folded,
+  PostSubmittedForApproval: folded,
+  PostReleased: folded,
+  PostReturnedToDraft: folded,
   PostTargetsChanged: folded,
   PostRevised: folded,
   PostTargetsSkipped: folded,
@@ -171,6 +193,7 @@ export const posts = defineModel<Own, PostEvent>({
     published_at: 'timestamptz',
     campaign_id: 'uuid',
     external_ref: 'text',
+    approval: 'jsonb',
     counts: 'jsonb',
     publishing_count: 'int4',
     scheduled_at: 'timestamptz',
@@ -211,6 +234,7 @@ export const posts = defineModel<Own, PostEvent>({
       on: `(workspace_id, campaign_id, created_at, id)
         where campaign_id is not null and status <> 'discarded' and revision >= 0`,
     },
+    { on: `(id) where approval ->> 'status' = 'pending'` },
   ],
   on,
 });
@@ -219,6 +243,7 @@ export const posts = defineModel<Own, PostEvent>({
 const reachable: Readonly<Record<PostRow['intents'][number]['kind'], readonly TargetStatus[]>> = {
   cancel: [...openStatuses, 'handed_to_platform'],
   revise: revisableStatuses,
+  release: ['awaiting_approval'],
 };
 
 /** A partly published thread is skipped. */
@@ -251,7 +276,7 @@ export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow =>
     scheduled_at: scheduledAt,
     platforms: [...new Set(targets.map((one) => one.platform))].sort(),
     target_count: targets.length,
-    fan_out_behind: targets.length < row.planned || lacks(row, targets),
+    fan_out_behind: targets.length < row.planned || lacks(row, plan === null ? all : targets),
   };
 };
 
@@ -271,6 +296,7 @@ export const shownOfPost = [
   'plan_revision',
   'published_at',
   'campaign_id',
+  'approval',
   'counts',
   'publishing_count',
   'scheduled_at',
@@ -294,7 +320,7 @@ export const renderPostRow = (row: ShownPost) => {
     scheduledAt: row.scheduled_at,
     publishedAt: row.published_at,
     createdBy: row.created_by,
-    approvalId: null,
+    approvalId: row.approval?.id ?? null,
     recycledFrom: null,
     counts: row.counts,
     createdAt: row.created_at,

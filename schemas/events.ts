@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { accountEvents } from './account.ts';
 import { apikeyEvents, apikeyUpcasts } from './apikey.ts';
+import { approvalEvents } from './approval.ts';
 import { campaignEvents } from './campaign.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
 import { externalrefEvents } from './externalref.ts';
@@ -70,7 +71,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   target: { topic: 'posts', events: versioned(targetEvents, targetUpcasts), publishes: targetPublic },
   media: { topic: 'media', events: versioned(mediaEvents), publishes: mediaPublic },
   account: { topic: 'workspace', events: versioned(accountEvents), publishes: accountPublic },
-  approval: { topic: 'posts', events: {}, publishes: approvalPublic },
+  approval: { topic: 'posts', events: versioned(approvalEvents), publishes: approvalPublic },
   refresh: { topic: 'workspace', events: versioned(refreshEvents), publishes: refreshPublic },
   report: { topic: 'reports', events: versioned(reportEvents), publishes: reportPublic },
   client: { topic: 'workspace', events: versioned(clientEvents), publishes: clientPublic },

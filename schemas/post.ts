@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
+import { ContentHash } from './approval.ts';
+import { Actor, type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode, TargetTime } from './target.ts';
@@ -153,12 +154,34 @@ export const postEvents = {
   /**
    * The whole plan, so that the fan-out needs nothing else. First event of a post, or of the publication of a draft.
    */
-  PostScheduled: Type.Object({ clientId: Uuid, createdBy: Creator, body: PostBody, plan: Plan }),
+  PostScheduled: Type.Object({
+    clientId: Uuid,
+    createdBy: Creator,
+    body: PostBody,
+    plan: Plan,
+    /** The targets begin held: PostSubmittedForApproval follows in the same append. Absent: no approval is required. */
+    held: Type.Optional(Type.Literal(true)),
+  }),
+  /**
+   * These targets are held until the request is approved. In the append of the plan or of the revise that it follows.
+   */
+  PostSubmittedForApproval: Type.Object({
+    approvalId: Uuid,
+    /** 1 for the first request of the post. */
+    request: Type.Integer({ minimum: 1 }),
+    hash: ContentHash,
+    submittedBy: Actor,
+    targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
+  }),
+  /** An intent: the held targets go out at their times, with exactly the content of this hash. */
+  PostReleased: Type.Object({ approvalId: Uuid, hash: ContentHash }),
+  /** An intent as well: every target of the plan is canceled, and the post is a draft again. */
+  PostReturnedToDraft: Type.Object({ approvalId: Uuid }),
   /** An intent for many targets, decided here and then carried out on each. */
   PostTargetsChanged: Type.Object({
     change: Type.Object({
       kind: Type.Literal('cancel'),
-      reason: Type.Enum(['client_archived', 'account_disconnected', 'post_canceled']),
+      reason: Type.Enum(['client_archived', 'account_disconnected', 'post_canceled', 'approval_rejected']),
     }),
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
   }),
@@ -201,10 +224,14 @@ export const postEvents = {
 } as const;
 export type PostEvent = EventOf<typeof postEvents>;
 
+const reasonOf = (change: unknown): unknown => (change as { readonly reason?: unknown }).reason;
+
 export const postUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has the reason `account_disconnected`. */
   PostTargetsChanged: [
-    grown(({ change }) => (change as { readonly reason?: unknown }).reason === 'account_disconnected'),
+    grown(({ change }) => reasonOf(change) === 'account_disconnected' || reasonOf(change) === 'approval_rejected'),
+    /** Version 3 has the reason `approval_rejected`. */
+    grown(({ change }) => reasonOf(change) === 'approval_rejected'),
   ],
   /** Version 2 has the reason `account_disconnected`. */
   PostCanceled: [grown(({ reason }) => reason === 'account_disconnected')],

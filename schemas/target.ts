@@ -126,6 +126,7 @@ const CancelReason = Type.Enum([
   'approval_rejected',
   'post_canceled',
   'account_disconnected',
+  'changes_requested',
 ]);
 
 const claim = { attempt: Type.Integer({ minimum: 1 }), takeover: Type.Integer({ minimum: 0 }) };
@@ -244,7 +245,13 @@ export type TargetEvent = EventOf<typeof targetEvents>;
 
 export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has the reason `account_disconnected`. */
-  TargetCanceled: [grown(({ reason }) => reason === 'account_disconnected')],
+  TargetCanceled: [
+    grown(({ reason }) => reason === 'account_disconnected' || reason === 'changes_requested'),
+    /** Version 3 has the reason `changes_requested`. */
+    grown(({ reason }) => reason === 'changes_requested'),
+  ],
+  /** Version 2 has the reason `changes_requested`. */
+  TargetUndoRequested: [grown(({ reason }) => reason === 'changes_requested')],
   /** Version 2 has `by: policy`. */
   TargetOutcomeSettled: [grown(({ by }) => by === 'policy')],
   /** Version 2 has `by: revise`. */

@@ -142,6 +142,18 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'The body has another length than POST /media/presign was given, or it ended early. The service kept nothing.',
   },
+  approval_not_pending: {
+    status: 409,
+    title: 'The request for approval is not pending',
+    about:
+      'It was decided or withdrawn before; `status` says how it stands, and `decidedBy` and `decidedAt` who decided and when. Of two people who decide at the same time, one decides and the other gets this answer.',
+  },
+  approval_superseded: {
+    status: 409,
+    title: 'The approval is superseded',
+    about:
+      'The post was changed or canceled after the approval was asked for, so the decision has no effect and the request is withdrawn. Read the post: `approvalId` names the newest request.',
+  },
   post_not_draft: {
     status: 409,
     title: 'The post is not a draft',

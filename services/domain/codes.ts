@@ -25,6 +25,8 @@ export type ErrorCode =
   | 'malformed_request'
   | 'request_timeout'
   | 'upload_mismatch'
+  | 'approval_not_pending'
+  | 'approval_superseded'
   | 'post_not_draft'
   | 'post_not_scheduled'
   | 'target_not_pending'

@@ -17,6 +17,9 @@ const joined = (...parts: readonly string[]): string => parts.join('\n');
 
 export const targetIdOf = (postId: string, accountId: string, plan: number): string =>
   uuidv5(postId, joined(accountId, String(plan)));
+/** @param request number of the request, from 1 */
+export const approvalIdOf = (postId: string, request: number): string =>
+  uuidv5(postId, joined('approval', String(request)));
 export const accountIdOf = (clientId: string, platform: string, externalId: string): string =>
   uuidv5(clientId, joined(platform, externalId));
 /** The id of the stream that a call with an Idempotency-Key creates; also the id of its request stream. */

@@ -47,6 +47,7 @@ export type TargetCommand =
   | shift.Shift
   | schedule.Cancel
   | schedule.Revise
+  | schedule.Release
   | schedule.Retry
   | schedule.Requeue
   | publish.Start
@@ -85,6 +86,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return schedule.cancel(command, state);
     case 'Revise':
       return schedule.revise(command, state);
+    case 'Release':
+      return schedule.release(command, state);
     case 'Retry':
       return schedule.retry(command, state);
     case 'Requeue':

@@ -27,6 +27,7 @@ export const outcomeTypes: readonly TargetEvent['type'][] = [
   'TargetCanceled',
   'TargetOutcomeSettled',
   'TargetRequeued',
+  'TargetHeld',
 ];
 
 export const outcomeOf = (event: DecodedEvent): Outcome | null => {
@@ -50,6 +51,9 @@ export const outcomeOf = (event: DecodedEvent): Outcome | null => {
     case 'TargetRequeued':
       // The schedule requeues only targets that were not settled.
       return data.by === 'schedule' ? null : { cause: event, command: { type: 'ReopenTarget', ...about } };
+    case 'TargetHeld':
+      // A target that failed before the revise reached it is held, not requeued.
+      return { cause: event, command: { type: 'ReopenTarget', ...about } };
     default:
       return null;
   }

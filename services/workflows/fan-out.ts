@@ -53,12 +53,12 @@ export const fanOut = async (
 ): Promise<FannedOut> => {
   const loaded = options.loaded ?? (await store.load(post, postId));
   const targets = new Map<string, Loaded<TargetState>>();
-  if (loaded.state.status !== 'live') return { post: loaded, targets };
-  const live = loaded.state;
+  const live = planOf(loaded.state);
+  if (live === null) return { post: loaded, targets };
   const given = options.positions === undefined ? {} : { positions: options.positions };
   // For a fresh plan the append expects no stream and reads nothing first. If the target exists after all, its first
   // event gives the state that the caller sees.
-  const fresh = options.loaded !== undefined && loaded.revision === live.planRevision;
+  const fresh = options.loaded !== undefined && loaded.revision === live.planRevision + (live.planHeld ? 1 : 0);
   const plan = loaded.events.find(({ id }) => id === live.planEventId);
   const caused = { causeEventId: live.planEventId, causationId: live.planEventId };
   // A caller who waits for the fan-out waits no longer than for the post.
@@ -76,6 +76,12 @@ export const fanOut = async (
     left = (await applyIntent(store, postId, intent, decided, targets, given)) ?? left;
   }
   return { post: left, targets };
+};
+
+/** A draft that an approver sent back still has the plan whose targets are to be canceled. */
+const planOf = (state: PostState): LivePost | null => {
+  if (state.status === 'none') return null;
+  return state.status === 'live' ? state : state.returned;
 };
 
 /** The context of a decision, for events that follow from it: whichever process appends them, they are the same. */
@@ -99,7 +105,7 @@ const schedule = (
     store,
     target,
     planned.targetId,
-    { type: 'Schedule', planned, postId, postRevision: live.planRevision },
+    { type: 'Schedule', planned, postId, postRevision: live.planRevision, held: live.planHeld },
     context,
     { partitionKey: postId, ...given, ...(fresh ? { loaded: preCreationEvents } : {}) },
   );
@@ -108,13 +114,16 @@ const schedule = (
 const commandOf = (intent: Intent, index: number, state: TargetState, now: string): TargetCommand => {
   const { revision: postRevision } = intent;
   if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision, now };
+  if (intent.kind === 'release') return { type: 'Release', postRevision, now: intent.decidedAt };
+  const { held = false, decidedAt } = intent;
   const mode = state.status === 'none' ? {} : { mode: wantedModeOf(intent.body, state.common.platform) };
-  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, ...mode, now: intent.decidedAt };
+  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, ...mode, now: decidedAt, held };
 };
 
 const statusesOf: Readonly<Record<Intent['kind'], readonly TargetStatus[]>> = {
   cancel: openStatuses,
   revise: revisableStatuses,
+  release: ['awaiting_approval'],
 };
 
 /** @returns the post with the skips that were recorded; null where the intent came too late for no further target */

@@ -76,9 +76,13 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostDrafted: '1: clientId createdBy:{type id} body:PostBody',
     DraftReplaced: '1: body:PostBody',
     PostDiscarded: '1:',
-    PostScheduled: '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]}',
+    PostScheduled: '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]} held?:true',
+    PostSubmittedForApproval:
+      '1: approvalId request hash submittedBy:{type:member|apikey|service|guest|admin id} targetIds:[]',
+    PostReleased: '1: approvalId hash',
+    PostReturnedToDraft: '1: approvalId',
     PostTargetsChanged:
-      '2: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled} targetIds:[]',
+      '3: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected} targetIds:[]',
     PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
@@ -90,6 +94,14 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostFailed: '1:',
     PostCanceled: '2: reason:targets_canceled|client_archived|approval_rejected|account_disconnected',
   },
+  approval: {
+    ApprovalRequested:
+      '1: postId clientId request postRevision contentHash requestedBy:{type:member|apikey|service|guest|admin id} scheduledAt',
+    ApprovalApproved: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
+    ApprovalRejected: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',
+    ApprovalChangesRequested: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',
+    ApprovalWithdrawn: '1: reason:post_changed|post_canceled',
+  },
   target: {
     TargetScheduled:
       '1: targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null postId postRevision',
@@ -99,14 +111,14 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetRevised:
       '1: postRevision dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null',
     TargetCanceled:
-      '2: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected postRevision:null',
+      '3: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested postRevision:null',
     TargetPublishStarted: '1: attempt takeover',
     TargetPublishCheckpointed: '1: attempt takeover step data deadline:null segment?:Segment',
     TargetSegmentPublished: '1: attempt takeover segment:Segment externalId permalink:null publishedAt',
     TargetPublishTakenOver: '1: attempt takeover',
     TargetHandedToPlatform: '1: attempt takeover nativeId dueAt',
     TargetUndoRequested:
-      '1: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
+      '2: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
     TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
     TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',

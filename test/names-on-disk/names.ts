@@ -16,6 +16,7 @@ export const topicOfKind: Readonly<Record<string, string | null>> = {
   account: 'workspace',
   post: 'posts',
   target: 'posts',
+  approval: 'posts',
   campaign: 'posts',
   media: 'media',
   webhook: 'webhooks',

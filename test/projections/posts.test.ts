@@ -8,6 +8,12 @@ import { suite } from '#test/support/suite.ts';
 
 const pool = await readModelsPool();
 
+const scheduledHeld = () => {
+  const { id, plan, fanOut } = scheduled();
+  return { id, plan: { ...plan, data: { ...(plan.data as object), held: true } }, targets: fanOut };
+};
+const heldOf = (stream: string) => ({ stream, type: 'TargetHeld', data: { postRevision: 0 } });
+
 suite('read models: posts', (t) => {
   t('posts: a draft, replaced', async () => {
     const { id, clientId, campaignId } = ids('id', 'clientId', 'campaignId');
@@ -50,6 +56,36 @@ suite('read models: posts', (t) => {
     await given(first, joined, post('PostCampaignChanged', { campaignId: null, previousCampaignId: campaignId }))
       .project(pool, posts)
       .sees([{ id, campaign_id: null, external_ref: 'CMS-1', body }]);
+  });
+
+  t('posts: held, released, returned as a draft whose targets are still to be canceled', async () => {
+    const { id, plan, targets } = scheduledHeld();
+    const post = on('post', id);
+    const [approvalId = ''] = Object.values(ids('approvalId'));
+    const hash = 'a'.repeat(64);
+    const targetIds = targets.map(({ stream }) => stream.slice('target-'.length));
+    const submittedBy = { type: 'apikey', id: 'k1' };
+    const submitted = post('PostSubmittedForApproval', { approvalId, request: 1, hash, submittedBy, targetIds });
+    const asked = [plan, submitted, ...targets, ...targets.map(({ stream }) => heldOf(stream))];
+    const approval = { id: approvalId, request: 1, hash, status: 'pending', targetIds, isWhole: true };
+    await given(...asked)
+      .project(pool, posts)
+      .sees([{ id, status: 'pending_approval', approval, fan_out_behind: false }]);
+    await given(...asked, post('PostReleased', { approvalId, hash }))
+      .project(pool, posts)
+      .sees([{ id, status: 'scheduled', approval: { ...approval, status: 'released' }, fan_out_behind: true }]);
+    const returned = post('PostReturnedToDraft', { approvalId });
+    const draft = { id, status: 'draft', plan_revision: null, planned: 0, approval };
+    await given(...asked, returned)
+      .project(pool, posts)
+      .sees([{ ...draft, fan_out_behind: true }]);
+    const canceled = targets.map(({ stream }) => ({
+      ...{ stream, type: 'TargetCanceled' },
+      data: { reason: 'changes_requested', postRevision: 2 },
+    }));
+    await given(...asked, returned, ...canceled)
+      .project(pool, posts)
+      .sees([{ ...draft, fan_out_behind: false }]);
   });
 
   t('posts: a reference taken, kept by the plan and left; a fence before the creation makes no row', async () => {

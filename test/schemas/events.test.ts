@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { account } from '#domain/account.ts';
 import { apikey } from '#domain/apikey.ts';
+import { approval } from '#domain/approval.ts';
 import { campaign } from '#domain/campaign.ts';
 import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
@@ -55,7 +56,10 @@ suite('event catalogue', (t) => {
   t('names each event once, in the past tense', () => {
     equal(new Set(events.map(({ type }) => type)).size, events.length);
     for (const { type } of events)
-      match(type, /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|ToPlatform|OnPlatform)$/);
+      match(
+        type,
+        /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
+      );
   });
 
   t('has a decider for every stream kind', () => {
@@ -70,6 +74,7 @@ suite('event catalogue', (t) => {
       media,
       post,
       target,
+      approval,
       campaign,
       targetmetrics,
       accountmetrics,

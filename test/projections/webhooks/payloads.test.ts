@@ -393,6 +393,45 @@ suite('published: posts', (t) => {
       });
   });
 
+  t('a post that needs an approval: created, submitted, released or returned', async () => {
+    const held = (number: number, count: number): Given => {
+      const plan = { number, targets: targets(count) };
+      return post('PostScheduled', { clientId, createdBy, body, plan, held: true });
+    };
+    const [approvalId = ''] = uuids(1);
+    const submittedBy = { type: 'apikey', id: 'k1' };
+    const hash = 'a'.repeat(64);
+    const named = rest.slice(0, 2);
+    const submitted = post('PostSubmittedForApproval', { approvalId, request: 1, hash, submittedBy, targetIds: named });
+    await given(drafted)
+      .when(held(3, 2))
+      .gives({
+        'post.scheduled': {
+          ...{ ...ids, plan: 3, campaignId, externalRef, scheduledAt: at(20), lastScheduledAt: at(40) },
+          ...{ platforms: ['bluesky', 'x'], targetCount: 2 },
+        },
+      });
+    await given(held(3, 2))
+      .when(submitted)
+      .gives({ 'post.submitted': { ...ids, approvalId, plan: 3, submittedBy, targetCount: 2 } });
+    const released = { ...post('PostReleased', { approvalId, hash }), at: at(5) };
+    await given(held(3, 2), submitted)
+      .when(released)
+      .gives({ 'post.released': { ...ids, approvalId, scheduledAt: at(20), targetCount: 2 } });
+    const { timezone, scheduledLocal, jitterSeconds, scheduleMode, scheduleModeReason } = planned({
+      ...{ targetId: '', accountId: '', clientId },
+    });
+    const time = { timezone, scheduledLocal, jitterSeconds, scheduleMode, scheduleModeReason };
+    const times = [at(40), at(50)].map((dueAt) => ({ ...time, dueAt }));
+    const revised = post('PostRevised', { body, changed: ['schedule'], targetIds: named, times });
+    await given(held(3, 2), submitted, revised, submitted)
+      .when({ ...released, at: at(45) })
+      .gives({ 'post.released': { ...ids, approvalId, scheduledAt: at(45), targetCount: 2 } });
+    await given(held(3, 2), submitted)
+      .when(post('PostReturnedToDraft', { approvalId }))
+      .gives({ 'post.returned_to_draft': { ...ids, approvalId } });
+  });
+
   t('a text is cut after whole characters', async () => {
     const excerptOf = async (over: object, excerpt: string) =>
       given(drafted)
@@ -704,6 +743,33 @@ suite('published: the agency', (t) => {
     await given(created)
       .when(client('ClientErased'))
       .gives({ 'client.erased': { clientId: id } });
+  });
+
+  t('requests for approval: made, decided, withdrawn', async () => {
+    const [id = '', postId = '', clientId = ''] = uuids(3);
+    const approval = on('approval', id);
+    const ids = { approvalId: id, postId, clientId };
+    const requestedBy = { type: 'apikey', id: 'k1' };
+    const about = { postId, clientId, request: 1, postRevision: 1, contentHash: 'a'.repeat(64), requestedBy };
+    const requested = approval('ApprovalRequested', { ...about, scheduledAt: at(20) });
+    await given()
+      .when(requested)
+      .gives({
+        'approval.requested': { ...ids, requestedBy, contentHash: 'a'.repeat(64), scheduledAt: at(20) },
+      });
+    const decided = { decidedBy: { type: 'member', id: 'm1' }, comment: 'Off brand.' };
+    for (const [type, told] of [
+      ['ApprovalApproved', 'approval.approved'],
+      ['ApprovalRejected', 'approval.rejected'],
+      ['ApprovalChangesRequested', 'approval.changes_requested'],
+    ] as const) {
+      await given(requested)
+        .when(approval(type, decided))
+        .gives({ [told]: { ...ids, ...decided } });
+    }
+    await given(requested)
+      .when(approval('ApprovalWithdrawn', { reason: 'post_canceled' }))
+      .gives({ 'approval.withdrawn': { ...ids, reason: 'post_canceled' } });
   });
 
   t('accounts: no personal member', async () => {

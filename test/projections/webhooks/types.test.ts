@@ -41,6 +41,9 @@ import { suite } from '#test/support/suite.ts';
 const given = [
   ...['post.created', 'post.updated', 'post.scheduled', 'post.published', 'post.partially_published'],
   ...['post.failed', 'post.canceled', 'post.revised', 'post.discarded'],
+  ...['post.submitted', 'post.released', 'post.returned_to_draft'],
+  ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
+  'approval.withdrawn',
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
   ...['target.publishing', 'target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
   ...['target.schedule_mode_changed', 'target.published', 'target.failed'],
@@ -458,7 +461,9 @@ suite('webhooks and state agree', (t) => {
       { seed: seeded('post payloads').seed, numRuns: 1_000 },
     );
     const ofDrafts = ['post.updated', 'post.discarded'];
-    deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && !ofDrafts.includes(type)).sort());
+    const ofApprovals = ['post.submitted', 'post.released', 'post.returned_to_draft'];
+    const unseen = [...ofDrafts, ...ofApprovals];
+    deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && !unseen.includes(type)).sort());
   });
 
   t('a fold never changes an earlier subject in place', () => {

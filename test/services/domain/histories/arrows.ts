@@ -11,7 +11,8 @@ const stays = (...places: readonly TargetStatus[]): readonly TargetArrow[] =>
 
 export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetArrow[]>> = {
   TargetScheduled: ['none → pending'],
-  TargetHeld: ['pending → awaiting_approval'],
+  // A held target that is revised is held once more; a failed one waits before it is tried again.
+  TargetHeld: ['pending → awaiting_approval', 'failed → awaiting_approval', ...stays('awaiting_approval')],
   TargetReleased: ['awaiting_approval → pending'],
   TargetRescheduled: [
     ...stays('pending', 'awaiting_approval'),
@@ -60,6 +61,9 @@ export const postArrows: Readonly<Record<PostEvent['type'], readonly PostArrow[]
   DraftReplaced: ['draft → draft'],
   PostDiscarded: ['draft → discarded'],
   PostScheduled: ['none → live', 'draft → live'],
+  PostSubmittedForApproval: live,
+  PostReleased: live,
+  PostReturnedToDraft: ['live → draft'],
   PostTargetsChanged: live,
   PostRevised: live,
   PostTargetsSkipped: live,
@@ -78,7 +82,10 @@ export const wholeOf = (targets: readonly TargetPlace[]): string => {
   const count = (...places: readonly TargetPlace[]): number => targets.filter((one) => places.includes(one)).length;
   const out = count('published');
   const failed = count('failed');
-  if (count('published', 'failed', 'canceled') < targets.length) return out + failed > 0 ? 'publishing' : 'scheduled';
+  if (count('published', 'failed', 'canceled') < targets.length) {
+    if (out + failed > 0) return 'publishing';
+    return count('awaiting_approval') > 0 ? 'pending_approval' : 'scheduled';
+  }
   if (out + failed === 0) return 'canceled';
   if (out === 0) return 'failed';
   return failed === 0 ? 'published' : 'partially_published';

@@ -27,6 +27,7 @@ export const checkCounts = (world: World): void => {
   }
   const live = world.post.state;
   if (live.status !== 'live') {
+    if (live.status !== 'none' && live.returned !== null) return;
     assert.equal(rowsOf(world).length, 0, 'a post that is not scheduled has targets');
     return;
   }
@@ -60,6 +61,10 @@ export const checkWholes = ({ post: { events } }: World): void => {
 /** Once the fan-out has run and every outcome is recorded, nothing is left open that no process comes back to. */
 export const checkQuiet = (world: World): void => {
   const { state, row, events } = world.post;
+  if (state.status !== 'none' && state.status !== 'live' && state.returned !== null) {
+    for (const one of world.targets) assert.equal(one.state.status, 'canceled', 'a target of a returned post');
+    assert.equal(withTargets(row as PostRow, rowsOf(world)).fan_out_behind, false, 'the return is behind');
+  }
   if (state.status !== 'live') return;
   const states = world.targets.map((one) => one.state as ScheduledTarget);
   const whole = wholeOf(states.map(({ status }) => status));

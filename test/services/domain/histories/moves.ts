@@ -6,6 +6,7 @@ import type { Account, World } from './world.ts';
 /** What may happen next to a post, and the course of it that ends well. */
 
 type Composed = Parameters<World['compose']>[0];
+type Decision = Parameters<World['decide']>[0];
 export type Move =
   | { readonly move: 'wait'; readonly minutes: number }
   | { readonly move: 'wait for'; readonly index: number }
@@ -22,14 +23,17 @@ export type Move =
       readonly behind: number;
       readonly aheadMinutes: number;
     }
-  | { readonly move: 'hold'; readonly index: number }
+  /** A person decides about a request, the newest one or an older. */
+  | { readonly move: 'decide'; readonly decision: Decision; readonly back: number }
+  /** A process carries the newest decisions out on the post. */
+  | { readonly move: 'carry out' }
   | { readonly move: 'compose'; readonly command: Composed }
   | {
       readonly move: 'cancel';
       readonly indexes: readonly number[];
       readonly reason: 'client_archived' | 'account_disconnected';
     }
-  | { readonly move: 'accept revise'; readonly isTimed: boolean }
+  | { readonly move: 'accept revise'; readonly isTimed: boolean; readonly asks: boolean }
   | { readonly move: 'append revise' }
   | { readonly move: 'fan out'; readonly steps: number }
   | { readonly move: 'record'; readonly count: number; readonly again: number };
@@ -74,9 +78,16 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [24, fc.record({ move: always('wait for'), index })],
   [12, fc.record({ move: always('draw near'), index })],
   [10, fc.record({ move: always('neglect'), index })],
-  [12, fc.record({ move: always('hold'), index })],
+  [
+    8,
+    fc.record({
+      ...{ move: always('decide'), back: fc.constantFrom(0, 0, 0, 1) },
+      decision: fc.constantFrom('Release', 'Release', 'Release', 'Reject', 'ReturnToDraft'),
+    }),
+  ],
+  [12, always({ move: 'carry out' })],
   [2, composed('draft', 'replace', 'lapse')],
-  [2, composed('schedule', 'delete')],
+  [2, composed('schedule', 'submit', 'delete')],
   [2, composed('join', 'leave')],
   [
     3,
@@ -85,7 +96,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
       reason: fc.constantFrom('client_archived', 'account_disconnected'),
     }),
   ],
-  [12, fc.record({ move: always('accept revise'), isTimed: fc.boolean() })],
+  [12, fc.record({ move: always('accept revise'), isTimed: fc.boolean(), asks: fc.boolean() })],
   [14, always({ move: 'append revise' })],
   [30, fc.record({ move: always('fan out'), steps: fc.constantFrom(0, 1, 2, 3, 99) })],
   [30, fc.record({ move: always('record'), count: fc.nat(6), again: fc.nat(4) })],
@@ -95,7 +106,9 @@ const move = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitr
 const compose = (command: Composed): Move => ({ move: 'compose', command });
 const scheduled: readonly Move[] = [compose('schedule'), { move: 'fan out', steps: 99 }];
 const begin = fc.oneof(
-  { weight: 6, arbitrary: fc.constant(scheduled) },
+  { weight: 5, arbitrary: fc.constant(scheduled) },
+  { weight: 2, arbitrary: fc.constant<readonly Move[]>([compose('submit'), { move: 'fan out', steps: 99 }]) },
+  fc.constant<readonly Move[]>([compose('draft'), compose('submit')]),
   fc.constantFrom<readonly Move[]>(
     [compose('schedule')],
     [compose('draft'), compose('replace'), ...scheduled],
@@ -149,8 +162,11 @@ export const play = (world: World, one: Move): void => {
       // A revise of one target follows from a revise of its post.
       if (one.name !== 'revise') tell(world, at, one.name, one);
       break;
-    case 'hold':
-      world.hold(at);
+    case 'decide':
+      world.decide(one.decision, one.back);
+      break;
+    case 'carry out':
+      world.carryOut();
       break;
     case 'compose':
       world.compose(one.command);
@@ -159,7 +175,7 @@ export const play = (world: World, one: Move): void => {
       world.cancel(one.indexes, one.reason);
       break;
     case 'accept revise':
-      world.acceptRevise(one.isTimed);
+      world.acceptRevise(one.isTimed, one.asks);
       break;
     case 'append revise':
       world.appendRevise();
@@ -190,7 +206,7 @@ export const finish = (world: World): void => {
     for (const n of open) {
       world.waitFor(n);
       const state = world.targets[n]?.state;
-      if (state?.status === 'awaiting_approval') world.hold(n);
+      if (state?.status === 'awaiting_approval') world.approve();
       if (state?.status === 'published') world.now += minuteMs;
       for (const name of workOn(state ?? { status: 'none' }, world.now).slice(0, state?.status === 'pending' ? 2 : 1)) {
         if (world.targets[n]?.state.status === state?.status) world.tell(n, name);

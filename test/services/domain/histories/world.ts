@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
 import { type Intent, type LivePost, type PostCommand, type PostState, post } from '#domain/post.ts';
+import type { DecidePost, Submission } from '#domain/post-approval.ts';
 import {
   attemptAt,
   openStatuses,
@@ -19,7 +21,7 @@ import { postTargets } from '#projections/targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
-import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
+import type { PlannedTarget, TargetEvent, TargetStatus, TargetTime } from '#schemas/target.ts';
 import { outcomeOf } from '#services/outcomes/record-outcomes.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { postArrows, targetArrows } from './arrows.ts';
@@ -58,6 +60,7 @@ export class World {
   readonly #log: DecodedEvent[] = [];
   #recorded = 0;
   #calls = 0;
+  readonly #decisions = new Map<string, DecidePost['type']>();
   #revising: { readonly revision: number; readonly command: PostCommand } | null = null;
 
   constructor(accounts: readonly Account[], walked: Set<string>) {
@@ -100,19 +103,40 @@ export class World {
     return sent;
   }
 
-  /** An approval is asked for or given; no decider decides about it yet. */
-  hold(index: number): void {
-    const stream = this.targets[index];
-    const state = stream?.state;
-    if (stream === undefined || state === undefined || this.post.state.status !== 'live') return;
-    const { planRevision: postRevision } = this.post.state;
-    const by = { commandId: 'approval', now: this.#at };
-    if (state.status === 'pending' && state.common.publishedSegments.length === 0) {
-      stream.append({ type: 'TargetHeld', data: { postRevision } }, by);
-    } else if (state.status === 'awaiting_approval') {
-      const dueAt = instantOf(Math.max(this.now, Date.parse(state.common.dueAt)));
-      stream.append({ type: 'TargetReleased', data: { postRevision, dueAt } }, by);
+  // What people decide about requests, and when a process carries it out.
+
+  get #requests(): readonly DecodedEvent[] {
+    return this.post.events.filter(({ type }) => type === 'PostSubmittedForApproval').reverse();
+  }
+
+  decide(decision: DecidePost['type'], back: number): void {
+    const id = this.#requests[back]?.data.approvalId as string | undefined;
+    if (id !== undefined && !this.#decisions.has(id)) this.#decisions.set(id, decision);
+  }
+
+  carryOut(): void {
+    // A process that slept carries an older decision out first.
+    for (const { data } of this.#requests.slice(0, 2).reverse()) {
+      const approvalId = data.approvalId as string;
+      const type = this.#decisions.get(approvalId);
+      if (type === 'ReturnToDraft') this.fanOut();
+      if (type !== undefined) this.sendToPost({ type, approvalId, hash: data.hash as string });
     }
+  }
+
+  /** Whatever the newest request is waiting for is approved in the end. */
+  approve(): void {
+    this.fanOut();
+    this.carryOut();
+    const [newest] = this.#requests;
+    if (this.#decisions.has(newest?.data.approvalId as string)) {
+      this.acceptRevise(false, true);
+      this.appendRevise();
+      this.fanOut();
+    }
+    this.decide('Release', 0);
+    this.carryOut();
+    this.fanOut();
   }
 
   waitFor(index: number): void {
@@ -124,18 +148,20 @@ export class World {
 
   // The post's own commands.
 
-  compose(command: 'draft' | 'replace' | 'schedule' | 'delete' | 'lapse' | 'join' | 'leave'): void {
+  compose(command: 'draft' | 'replace' | 'schedule' | 'submit' | 'delete' | 'lapse' | 'join' | 'leave'): void {
     this.#calls += 1;
     const commandId = `call-${this.#calls}`;
     const body = { ...postBody(), content: `text ${this.#calls}` };
+    // The targets of a second plan would be other streams.
+    if (this.post.state.status === 'draft' && this.post.state.plans > 0 && command !== 'replace') return;
     const number = this.post.state.status === 'draft' ? this.post.state.plans + 1 : 1;
+    const schedule = { type: 'Schedule', commandId, clientId, createdBy, body } as const;
+    const plan = { number, targets: this.accounts.map((_, n) => this.#planned(n)) };
     const made: Readonly<Record<typeof command, PostCommand>> = {
       draft: { type: 'Draft', clientId, createdBy, body },
       replace: { type: 'ReplaceDraft', body },
-      schedule: {
-        ...{ type: 'Schedule', commandId, clientId, createdBy, body },
-        plan: { number, targets: this.accounts.map((_, n) => this.#planned(n)) },
-      },
+      schedule: { ...schedule, plan },
+      submit: { ...schedule, plan, submission: submissionOf(body, plan.targets) },
       delete: { type: 'Delete' },
       join: { type: 'JoinCampaign', campaignId: clientId },
       leave: { type: 'LeaveCampaign', campaignId: clientId },
@@ -150,7 +176,7 @@ export class World {
   }
 
   /** A caller's revise is accepted for the targets that it can reach, and appended later at that revision or nowhere. */
-  acceptRevise(isTimed: boolean): void {
+  acceptRevise(isTimed: boolean, asks: boolean): void {
     this.fanOut();
     this.#calls += 1;
     const reached = this.plan.filter((_, n) => {
@@ -159,9 +185,14 @@ export class World {
     });
     const targetIds = reached.map(({ targetId }) => targetId);
     const times = isTimed ? reached.map((one) => this.#timeOf(this.plan.indexOf(one))) : null;
-    const body: PostBody = { ...postBody(), content: `revised ${this.#calls}` };
+    const known = this.post.state.status === 'live' ? this.post.state : null;
+    // Some revises change times alone.
+    const content = this.#calls % 3 === 0 ? (known?.body.content ?? '') : `revised ${this.#calls}`;
+    const body: PostBody = { ...postBody(), content };
+    const isAsked = asks || (known !== null && known.approval !== null);
+    const submission = isAsked ? { submission: submissionOf(body, this.plan) } : {};
     const command = { type: 'Revise', commandId: `call-${this.#calls}`, changed: ['content'] } as const;
-    this.#revising = { revision: this.post.revision, command: { ...command, body, targetIds, times } };
+    this.#revising = { revision: this.post.revision, command: { ...command, body, targetIds, times, ...submission } };
   }
 
   appendRevise(): void {
@@ -198,8 +229,10 @@ export class World {
 
   /** @param steps appends after which the process dies */
   fanOut(steps = Number.POSITIVE_INFINITY): void {
-    const live = this.post.state;
-    if (live.status !== 'live') return;
+    const { state } = this.post;
+    if (state.status === 'none') return;
+    const live = state.status === 'live' ? state : state.returned;
+    if (live === null) return;
     let left = steps;
     const dies = (): boolean => {
       left -= 1;
@@ -210,7 +243,13 @@ export class World {
       if (stream.state.status !== 'none') continue;
       if (dies()) return;
       const postId = uuid(2, 1);
-      this.sendTo(stream, { type: 'Schedule', planned: one, postId, postRevision: live.planRevision });
+      this.sendTo(stream, {
+        type: 'Schedule',
+        planned: one,
+        postId,
+        postRevision: live.planRevision,
+        held: live.planHeld,
+      });
     }
     for (const intent of live.intents) {
       const late: { targetId: string; reason: string }[] = [];
@@ -222,7 +261,7 @@ export class World {
         const sent = this.sendTo(stream, commandOf(intent, index, this.#at));
         if (sent instanceof Rejection) assert.ok(sent instanceof TooLate, `${intent.kind} was refused: ${sent.code}`);
         if (!lacks(stream.state, intent)) continue;
-        const statuses = intent.kind === 'cancel' ? openStatuses : revisableStatuses;
+        const statuses = reachable[intent.kind];
         const why = sent instanceof TooLate ? sent.reason : skipReasonOf(stream.state as ScheduledTarget, statuses);
         if (why !== null) late.push({ targetId, reason: why });
       }
@@ -248,7 +287,21 @@ export class World {
     this.#recorded = until;
   }
 
+  /** What goes out is what a person approved, wherever it was asked for. */
+  #checkApproved({ postRevision }: ScheduledTarget['common']): void {
+    const { events } = this.post;
+    const isAsked = events.some(
+      ({ type, revision }) => type === 'PostSubmittedForApproval' && revision <= postRevision + 1,
+    );
+    if (!isAsked) return;
+    const hash = contentHashOf(events[postRevision]?.data.body as PostBody, this.plan, () => null);
+    const released = events.filter(({ type, data }) => type === 'PostReleased' && data.hash === hash);
+    const isApproved = released.some(({ data }) => this.#decisions.get(data.approvalId as string) === 'Release');
+    assert.ok(isApproved, 'a content goes out that nobody approved');
+  }
+
   #checkStart(stream: TargetStream, from: ScheduledTarget): void {
+    this.#checkApproved(from.common);
     const types = stream.events.map(({ type }) => type);
     assert.ok(!types.includes('TargetCanceled'), 'an attempt after the cancel');
     const asked = stream.events.findLastIndex(
@@ -259,14 +312,27 @@ export class World {
   }
 }
 
+const reachable: Readonly<Record<Intent['kind'], readonly TargetStatus[]>> = {
+  cancel: openStatuses,
+  revise: revisableStatuses,
+  release: ['awaiting_approval'],
+};
+
+const submissionOf = (body: PostBody, targets: Plan): Submission => ({
+  postId: uuid(2, 1),
+  hash: contentHashOf(body, targets, () => null),
+  submittedBy: { type: 'member', id: 'm1' },
+});
+
 const lacks = (state: TargetState, { revision }: Intent): boolean =>
   state.status !== 'none' && state.common.appliedRevision < revision;
 
 const commandOf = (intent: Intent, index: number, now: string): TargetCommand => {
   const { revision: postRevision } = intent;
-  return intent.kind === 'cancel'
-    ? { type: 'Cancel', reason: intent.reason, postRevision, now }
-    : { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: intent.decidedAt };
+  if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision, now };
+  if (intent.kind === 'release') return { type: 'Release', postRevision, now: intent.decidedAt };
+  const { held = false, decidedAt } = intent;
+  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: decidedAt, held };
 };
 
 /** At most one call is made in an attempt for one post of the network. */

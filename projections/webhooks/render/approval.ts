@@ -1,0 +1,47 @@
+import type { ApprovalEvent } from '#schemas/approval.ts';
+import type { approvalPublic } from '#schemas/http/webhook-events/approval.ts';
+import type { Publisher } from './rule.ts';
+
+/** Requests for approval and what people decided about them. Links for guests are not made yet. */
+
+type Payloads = Omit<typeof approvalPublic, 'approval.link_created' | 'approval.link_revoked'>;
+
+/** The post of the request, and its client. */
+interface Subject {
+  readonly postId: string;
+  readonly clientId: string;
+}
+
+export const approval: Publisher<Payloads, ApprovalEvent, Subject> = {
+  rules: {
+    ApprovalRequested: [
+      {
+        type: 'approval.requested',
+        ofEvent: ({ id, data: { postId, clientId, requestedBy, contentHash, scheduledAt } }) => ({
+          approvalId: id,
+          ...{ postId, clientId, requestedBy, contentHash, scheduledAt },
+        }),
+      },
+    ],
+    ApprovalApproved: [
+      { type: 'approval.approved', ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }) },
+    ],
+    ApprovalRejected: [
+      { type: 'approval.rejected', ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }) },
+    ],
+    ApprovalChangesRequested: [
+      {
+        type: 'approval.changes_requested',
+        ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }),
+      },
+    ],
+    ApprovalWithdrawn: [
+      { type: 'approval.withdrawn', ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }) },
+    ],
+  },
+  evolve: (subject, event) => {
+    if (event.type !== 'ApprovalRequested') return subject;
+    const { postId, clientId } = event.data;
+    return { postId, clientId };
+  },
+};
