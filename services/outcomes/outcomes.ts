@@ -9,6 +9,7 @@ import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { approvalTypes, tendAll } from './approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
 import { type OverdueDeps, runOverdue } from './overdue.ts';
@@ -16,7 +17,8 @@ import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
- * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, ends the posts
+ * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
+ * about posts out, ends the posts
  * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, and tells
  * of overdue targets. Its effects are appends, so its groups are
  * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
@@ -72,10 +74,11 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     ...shared,
     group: outcomesGroup,
     topics: ['posts'],
-    kinds: ['target'],
-    types: outcomeTypes,
+    kinds: ['target', 'post', 'approval'],
+    types: [...outcomeTypes, ...approvalTypes],
     apply: async (_tx, events) => {
       await recordOutcomes(store, events, now);
+      await tendAll(store, events);
       return null;
     },
   });

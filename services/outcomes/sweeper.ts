@@ -1,10 +1,12 @@
 import { post } from '#domain/post.ts';
+import { untendedPosts } from '#projections/approvals.ts';
 import { archivedWithOpen } from '#projections/archived-clients.ts';
 import { disconnectedWithOpen } from '#projections/disconnected-accounts.ts';
 import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/posts-behind.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
 import { Resting } from './resting.ts';
@@ -56,6 +58,14 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
     after = posts.at(-1);
   }
   await finishShifts(deps, (id, work) => alone(each, 'campaign', id, work), signal);
+  for (let after: string | undefined = beforeAllPosts.id; after !== undefined; ) {
+    const ids: readonly string[] = await untendedPosts(pool, after);
+    for (const id of ids) {
+      if (signal.aborted) return swept;
+      await alone(each, 'post', id, () => tendApprovals(store, id));
+    }
+    after = ids.at(-1);
+  }
   const since = new Date(now() - raceMs);
   const archived = await archivedWithOpen(pool, since);
   for (const { id, workspaceId } of archived) {
