@@ -14,6 +14,8 @@ interface Own {
   readonly status: ApprovalStatus;
   readonly post_revision: number;
   readonly content_hash: string;
+  /** When the first of its targets was due as the approval was asked for. */
+  readonly scheduled_at: string;
   readonly requested_by: Actor;
   readonly decided_by: Actor | null;
   readonly decided_at: string | null;
@@ -42,6 +44,7 @@ export const approvals = defineModel<Own, ApprovalEvent>({
     status: 'text',
     post_revision: 'int4',
     content_hash: 'text',
+    scheduled_at: 'timestamptz',
     requested_by: 'jsonb',
     decided_by: 'jsonb',
     decided_at: 'timestamptz',
@@ -57,12 +60,13 @@ export const approvals = defineModel<Own, ApprovalEvent>({
     { on: `(id) where status = 'pending'` },
   ],
   on: {
-    ApprovalRequested: (_row, { postId, clientId, postRevision, contentHash, requestedBy }) => ({
+    ApprovalRequested: (_row, { postId, clientId, postRevision, contentHash, requestedBy, scheduledAt }) => ({
       post_id: postId,
       client_id: clientId,
       status: 'pending',
       post_revision: postRevision,
       content_hash: contentHash,
+      scheduled_at: scheduledAt,
       requested_by: requestedBy,
       decided_by: null,
       decided_at: null,

@@ -54,7 +54,6 @@ export const issueCodes = {
   unknown_timezone: 'The IANA time zone database has no zone of this name.',
   unknown_id: 'The workspace has nothing with this id. An id of another workspace gets the same code.',
   unknown_event_type: 'There is no such event type, or the filter matches none.',
-  not_supported_yet: 'The specification takes this member, and the service does not support it yet.',
   schedule_in_past: 'The target would be due more than 60 seconds ago.',
   schedule_too_far: 'The target would be due more than 18 months ahead.',
   account_not_in_client: 'The account belongs to another client than the post.',

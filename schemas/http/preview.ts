@@ -207,6 +207,9 @@ export const PostPreview = Named(
         description:
           'Every reason for which the body would be refused, in the order of the checks: the refusal of the call would be the first. Empty: it would be accepted, and could be published.',
       }),
+      approvalRequired: Type.Boolean({
+        description: 'Whether its targets would be held until a person has approved the post.',
+      }),
       warnings: Type.Array(PreviewWarning, { description: 'What the author should know of the body as a whole.' }),
       verdicts: Type.Array(PreviewVerdict, {
         description: 'One for each account that the body selects and that is known, at most 500.',

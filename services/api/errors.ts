@@ -146,7 +146,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 409,
     title: 'The request for approval is not pending',
     about:
-      'It was decided or withdrawn before; `status` says how it stands, and `decidedBy` and `decidedAt` who decided and when. Of two people who decide at the same time, one decides and the other gets this answer.',
+      'It was decided or withdrawn before; `approvalStatus` says how it stands, and `decidedBy` and `decidedAt` who decided and when. Of two people who decide at the same time, one decides and the other gets this answer.',
   },
   approval_superseded: {
     status: 409,
@@ -307,12 +307,6 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 422,
     title: 'The network has no threads',
     about: 'Some targets are on networks without threads: give those targets content or media of their own.',
-  },
-  not_supported_yet: {
-    status: 422,
-    title: 'The service does not support this yet',
-    about:
-      'The specification takes the members that `errors` names, and the service cannot carry them out yet: it refuses the post, because the post would go out without what you asked for. Nothing else is wrong with it: other mistakes are answered first. Leave the members out, or save the post as a draft, which may hold them.',
   },
   rate_limited: {
     status: 429,

@@ -1,4 +1,5 @@
 import type { Operation } from './operation.ts';
+import { approveApproval } from './operations/approveApproval.ts';
 import { archiveClient } from './operations/archiveClient.ts';
 import { assignCampaignPosts } from './operations/assignCampaignPosts.ts';
 import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
@@ -18,6 +19,7 @@ import { getAccount } from './operations/getAccount.ts';
 import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
 import { getAgency } from './operations/getAgency.ts';
 import { getAnalyticsOverview } from './operations/getAnalyticsOverview.ts';
+import { getApproval } from './operations/getApproval.ts';
 import { getAsyncapi } from './operations/getAsyncapi.ts';
 import { getCampaign } from './operations/getCampaign.ts';
 import { getClient } from './operations/getClient.ts';
@@ -35,6 +37,7 @@ import { getWebhookDelivery } from './operations/getWebhookDelivery.ts';
 import { getWebhookReplay } from './operations/getWebhookReplay.ts';
 import { importMedia } from './operations/importMedia.ts';
 import { listAccounts } from './operations/listAccounts.ts';
+import { listApprovals } from './operations/listApprovals.ts';
 import { listBestTimes } from './operations/listBestTimes.ts';
 import { listCampaigns } from './operations/listCampaigns.ts';
 import { listClients } from './operations/listClients.ts';
@@ -52,7 +55,9 @@ import { publishPost } from './operations/publishPost.ts';
 import { refreshAnalytics } from './operations/refreshAnalytics.ts';
 import { registerMedia } from './operations/registerMedia.ts';
 import { registerWebhook } from './operations/registerWebhook.ts';
+import { rejectApproval } from './operations/rejectApproval.ts';
 import { replayWebhook } from './operations/replayWebhook.ts';
+import { requestApprovalChanges } from './operations/requestApprovalChanges.ts';
 import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
 import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
@@ -93,6 +98,11 @@ export const operations: readonly Operation[] = [
   reschedulePostTarget,
   retryPostTarget,
   cancelPostTarget,
+  listApprovals,
+  getApproval,
+  approveApproval,
+  rejectApproval,
+  requestApprovalChanges,
   listCampaigns,
   createCampaign,
   getCampaign,

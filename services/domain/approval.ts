@@ -41,7 +41,7 @@ const decide = (command: ApprovalCommand, state: ApprovalState): readonly Approv
       if (state.status !== 'pending') {
         const { decided } = state;
         throw new Rejection('approval_not_pending', `The request for approval is ${state.status}.`, {
-          extra: { status: state.status, decidedBy: decided?.by ?? null, decidedAt: decided?.at ?? null },
+          extra: { approvalStatus: state.status, decidedBy: decided?.by ?? null, decidedAt: decided?.at ?? null },
         });
       }
       return [decisionEvent(command)];

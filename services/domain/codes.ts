@@ -55,7 +55,6 @@ export type ErrorCode =
   | 'url_not_allowed'
   | 'unknown_event_type'
   | 'thread_not_supported'
-  | 'not_supported_yet'
   | 'platform_not_available'
   | 'rate_limited'
   | 'internal'

@@ -30,6 +30,8 @@ export interface PostAsset {
   readonly publishable: boolean;
   readonly probe: MediaProbe | null;
   readonly altText: string | null;
+  /** Of its bytes, in hex; null: they are not known yet. */
+  readonly sha256: string | null;
   /** By `needKey`: the renditions that were requested. */
   readonly needs: ReadonlyMap<string, PostRendition>;
 }

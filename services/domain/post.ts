@@ -1,7 +1,6 @@
 import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
 import type { TargetTime } from '#schemas/target.ts';
 import { type Decider, type Fact, Rejection } from './decider.ts';
-import { type CampaignChange, changeCampaign } from './post-campaign.ts';
 import {
   type DecidePost,
   decidePost,
@@ -11,6 +10,7 @@ import {
   submitted,
   withoutLate,
 } from './post-approval.ts';
+import { type CampaignChange, changeCampaign } from './post-campaign.ts';
 import type {
   CancelReason,
   Intent,

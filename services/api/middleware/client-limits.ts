@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Middleware } from 'koa';
 import { account } from '#domain/account.ts';
+import { approval } from '#domain/approval.ts';
 import { campaign } from '#domain/campaign.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { media } from '#domain/media.ts';
@@ -26,7 +27,7 @@ import { type CallState, operationOf, stateOf } from '../state.ts';
  * another credential's call is another call.
  */
 
-type Kind = 'client' | 'account' | 'media' | 'post' | 'target' | 'campaign';
+type Kind = 'client' | 'account' | 'media' | 'post' | 'target' | 'approval' | 'campaign';
 
 /** The member that would name the resource of the path in a body. */
 const memberOfNoun: Readonly<Record<string, string>> = {
@@ -35,6 +36,7 @@ const memberOfNoun: Readonly<Record<string, string>> = {
   media: 'assetId',
   post: 'postId',
   'post target': 'targetId',
+  approval: 'approvalId',
   campaign: 'campaignId',
 };
 
@@ -52,6 +54,7 @@ const kindOfMember: Readonly<Record<string, Kind>> = {
   postIds: 'post',
   targetId: 'target',
   targetIds: 'target',
+  approvalId: 'approval',
   campaignId: 'campaign',
 };
 
@@ -116,6 +119,14 @@ const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => 
       return known === undefined ? isTargetSeen(looking, id) : sees(known.clientId) && sees(known.postClientId);
     });
   },
+
+  // It shows its post.
+  approval: (looking, ids) =>
+    filtered(looking, ids, async (id) => {
+      const { state } = await looking.deps.store.load(approval, id);
+      if (state.status === 'none') return false;
+      return isPostSeen(looking, (await looking.deps.store.load(post, state.about.postId)).state);
+    }),
 
   // One of no client may hold posts of any.
   campaign: (looking, ids) =>

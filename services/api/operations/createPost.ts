@@ -26,7 +26,7 @@ export const createPost = operation({
     '**What is checked.** The call is refused as a whole if one target cannot go out: text over the limit of its network, media that it does not take, a known override of a wrong type or value; `errors` names each account. Unknown override keys are kept and ignored. A required override that is missing is not refused here: that target fails when it is published. With `saveDraft`, none of this is checked, and the post has no targets yet.',
     '**What is retried.** The service tries a target again by itself where the network limited the rate or failed before it could have published. It never repeats a call whose outcome is unknown: the target becomes `outcome_unknown`, and the network is asked instead. A target that `failed` is tried again only by a retry.',
     '**After the publication.** A `firstComment` follows the post from the same account, on the networks that take one. It is best-effort: the service tries it again only after a refusal that may pass, three times in all, and never repeats a call whose outcome is unknown. If it fails, the target stays published, and its `firstCommentIssue` says why.',
-    'Posts that need approval are refused with `not_supported_yet`, unless as drafts.',
+    '**Approval.** A post needs approval where its author is a creator, or where a client of its targets has `approvalRequired`, whether or not `requestApproval` is sent. Its targets are then held (`awaiting_approval`), and `approvalId` names the request that a person decides about: exactly this content goes out, or nothing. A target whose time passes meanwhile goes out once it is approved.',
   ].join('\n\n'),
   scope: 'posts.compose',
   idempotent: 'required',
@@ -47,7 +47,6 @@ export const createPost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
-    'not_supported_yet',
   ],
   example: postExample,
   handle: async (call) => {

@@ -36,7 +36,6 @@ export const publishPost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
-    'not_supported_yet',
   ],
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {

@@ -37,7 +37,6 @@ export const revisePost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
-    'not_supported_yet',
     'stream_full',
   ],
   example: {

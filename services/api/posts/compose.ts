@@ -1,6 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { bodyIssues, emptyIssues, gateIssues, type PostAssets } from '#domain/compose.ts';
+import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
+import type { LivePost } from '#domain/post.ts';
+import type { Submission } from '#domain/post-approval.ts';
 import { considerPlan, type Destination, scheduleIssues } from '#domain/scheduling.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Issue } from '#schemas/issues.ts';
@@ -54,6 +57,8 @@ export interface ComposedPost {
   /** With the campaign, where the caller names one: that of a stored post was checked when it was named. */
   readonly body: PostBody;
   readonly planNumber: number;
+  /** The post that is revised. One that a person was asked about needs an approval again, whoever revises it. */
+  readonly revised?: Pick<LivePost, 'approval' | 'plan'>;
   /** The targets of the plan. Default: the accounts that the body selects. */
   readonly choose?: typeof select;
 }
@@ -81,12 +86,6 @@ export const checkDraft = async (
   for await (const refusal of checksOfDraft(reads, clientId, body)) throw refusal;
 };
 
-const needsApproval: Issue = {
-  path: '/requestApproval',
-  code: 'not_supported_yet',
-  message: 'this post needs approval, which is not supported yet: save it as a draft',
-};
-
 /** What the checks of a post that is to be published found out. */
 export interface Checked extends Selected {
   readonly plan: Plan;
@@ -101,8 +100,7 @@ export interface Checked extends Selected {
 
 /**
  * Every check of a post that is to be published; all or nothing. Media are checked before the rules of the networks,
- * which need to know them. `not_supported_yet` comes last: it says that nothing else is wrong. Null where the body is
- * too large for the checks.
+ * which need to know them. Null where the body is too large for the checks.
  */
 export async function* checksOf(
   call: Pick<Asking, 'principal' | 'now'>,
@@ -147,18 +145,29 @@ export async function* checksOf(
   const gated = await networkIssues(body, destinations, assets, bytes);
   yield* invalid(gated);
   const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
-  const errors = isHeld ? [needsApproval] : [];
-  if (errors.length > 0) {
-    const detail = 'The post uses a part of the specification that is not supported yet.';
-    yield new Rejection('not_supported_yet', detail, { errors });
-  }
   return { ...selected, plan, assets, isHeld, bytes, gated };
 }
 
+export interface PlannedPost {
+  readonly plan: Plan;
+  /** Absent: no approval is required. */
+  readonly submission?: Submission;
+}
+
 /** @throws Rejection the first of `checksOf` */
-export const planPost = async (call: Asking, post: ComposedPost, reads: Reads = new Reads(call)): Promise<Plan> => {
+export const planPost = async (
+  call: Asking,
+  post: ComposedPost,
+  reads: Reads = new Reads(call),
+): Promise<PlannedPost> => {
   const { done, value } = await checksOf(call, reads, post).next();
   if (done !== true) throw value;
   if (value === null) throw new BrokenInvariant('a post that no check refuses has a plan');
-  return value.plan;
+  const { plan, assets, isHeld } = value;
+  const { revised } = post;
+  if (!isHeld && (revised?.approval ?? null) === null) return { plan };
+  // Of all accounts of the post, also those that a revise cannot reach any more: other times alone leave the hash.
+  const { targets } = revised?.plan ?? plan;
+  const hash = contentHashOf(post.body, targets, (id) => assets.get(id)?.sha256 ?? null);
+  return { plan, submission: { postId: post.id, hash, submittedBy: call.principal.actor } };
 };

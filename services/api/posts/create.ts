@@ -21,6 +21,6 @@ export const composed = async (
     await checkDraft(call, clientId, body, reads);
     return { type: 'Draft', clientId, createdBy, body };
   }
-  const plan = await planPost(call, { id, clientId, body, planNumber: 1 }, reads);
-  return { type: 'Schedule', commandId, clientId, createdBy, body, plan };
+  const planned = await planPost(call, { id, clientId, body, planNumber: 1 }, reads);
+  return { type: 'Schedule', commandId, clientId, createdBy, body, ...planned };
 };

@@ -151,6 +151,7 @@ export const previewExample = {
     object: 'post_preview',
     valid: true,
     problems: [],
+    approvalRequired: false,
     warnings: [],
     verdicts: [
       {

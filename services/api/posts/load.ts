@@ -5,6 +5,7 @@ import { postPlanning } from '#projections/posts-behind.ts';
 import type { TargetWithContent } from '#projections/target-queries.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 import { plannedTarget } from './answers.ts';
@@ -80,15 +81,34 @@ export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' 
   return state;
 };
 
+type Leaving = Pick<Call, 'deps' | 'positions' | 'correlationId'>;
+
+/** Makes the request for approval that a post asks for. One that cannot be made here is left to the sweeper. */
+export const tendOrLeave = async (
+  { deps, positions, correlationId }: Leaving,
+  postId: string,
+  { state }: Pick<Loaded<PostState>, 'state'>,
+): Promise<void> => {
+  if (state.status !== 'live' || state.approval?.status !== 'pending') return;
+  try {
+    await tendApprovals(deps.store, postId, { positions });
+  } catch (error) {
+    deps.logger.warn({ err: error, postId, correlationId }, 'the request for approval is left to the sweeper');
+  }
+};
+
 /** Fans an accepted post out. A fan-out that fails here refuses nothing: the sweeper carries the plan out. */
 export const fanOutOrLeave = async (
-  { deps, positions, correlationId }: Pick<Call, 'deps' | 'positions' | 'correlationId'>,
+  call: Leaving,
   postId: string,
   context: CommandContext,
   loaded?: Loaded<PostState>,
 ): Promise<void> => {
+  const { deps, positions, correlationId } = call;
   try {
-    await fanOut(deps.store, postId, context, loaded === undefined ? { positions } : { positions, loaded });
+    const known = loaded === undefined ? { positions } : { positions, loaded };
+    const { post: fanned } = await fanOut(deps.store, postId, context, known);
+    await tendOrLeave(call, postId, fanned);
   } catch (error) {
     deps.logger.warn({ err: error, postId, correlationId }, 'fan-out is left to the sweeper');
   }

@@ -30,6 +30,7 @@ const ofRow = (row: MediaRow): PostAsset => ({
   probe: row.probe,
   altText: row.alt_text,
   needs: new Map(row.needs.map((need) => [needKey(need), need])),
+  sha256: row.source?.sha256 ?? null,
 });
 
 /** A deleted asset is unknown, like one that never existed. */
@@ -38,7 +39,16 @@ const ofState = (state: MediaState): PostAsset | null => {
   if (state.status === 'offered') {
     const { clientId, contentType } = state.offer;
     const kind = kindOr(kindOfType(contentType));
-    return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null, needs: new Map() };
+    return {
+      clientId,
+      kind,
+      status: 'pending',
+      publishable: false,
+      probe: null,
+      altText: null,
+      needs: new Map(),
+      sha256: null,
+    };
   }
   const { origin, details, stored, status, probe, needs, isDeleted } = state;
   if (isDeleted) return null;
@@ -51,6 +61,7 @@ const ofState = (state: MediaState): PostAsset | null => {
     probe,
     altText: details.altText,
     needs,
+    sha256: stored?.sha256 ?? null,
   };
 };
 

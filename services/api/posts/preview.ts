@@ -69,6 +69,7 @@ export const previewOf = async (call: Previewing) => {
     object: 'post_preview' as const,
     valid: now.length === 0,
     problems: [...now.map((one) => problem('create', one)), ...later.map((one) => problem('publish', one))],
+    approvalRequired: found?.isHeld ?? false,
     warnings: found === null ? [] : bodyWarnings(call, found),
     verdicts: found === null ? [] : await verdictsOf(call, body, found, told),
     quota: { limit: null, remaining: null, needed: found?.plan.targets.length ?? 0 },

@@ -4,21 +4,21 @@ import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { PostPublish } from '#schemas/http/post.ts';
-import type { Plan, PostBody } from '#schemas/post.ts';
+import type { PostBody } from '#schemas/post.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 import type { Acted } from '../actions.ts';
 import { streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
-import { planPost } from './compose.ts';
+import { type PlannedPost, planPost } from './compose.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 
 type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
 
-interface Accepted {
+interface Accepted extends PlannedPost {
   /** Revision of the draft that passed the gates: nothing else is published. */
   readonly revision: number;
   readonly schedule: PostBody['schedule'];
-  readonly plan: Plan;
 }
 
 /**
@@ -32,8 +32,9 @@ export const publishDraft = async (call: Publishing): Promise<Acted<PostState>> 
   let written: Loaded<PostState> | undefined;
   const { result, replayed } = await call.once(
     async (): Promise<Accepted> => {
-      const draft = await loadPost(call, id);
-      call.guard(draft);
+      const loaded = await loadPost(call, id);
+      call.guard(loaded);
+      const draft = await settled(call, loaded);
       const accepted = await accept(call, draft);
       seen = draft;
       return accepted;
@@ -43,12 +44,23 @@ export const publishDraft = async (call: Publishing): Promise<Acted<PostState>> 
       const draft = seen?.revision === accepted.revision ? seen : await loadPost(call, id);
       written = await append(call, draft, accepted, context);
       await fanOutOrLeave(call, id, context, written);
-      return { revision: written.state.status === 'live' ? written.state.planRevision : written.revision };
+      return { revision: planEndOf(written) };
     },
   );
   const left = await streamUpTo(call, post, id, result.revision, written);
   call.deps.store.note(left.events, call.positions);
   return { ...left, replayed };
+};
+
+/**
+ * The targets of a plan that an approver sent back are canceled before another plan is made: the post then forgets the
+ * former plan, and nobody else would cancel them.
+ */
+const settled = async (call: Publishing, draft: LoadedPost): Promise<LoadedPost> => {
+  const { deps, params, context, positions } = call;
+  if (draft.state.status !== 'draft' || draft.state.returned === null) return draft;
+  await fanOut(deps.store, params.id, context, { positions, loaded: draft });
+  return loadPost(call, params.id);
 };
 
 /** Plans the draft by the schedule of the call, else by its own. */
@@ -57,18 +69,22 @@ const accept = async (call: Publishing, { state, revision }: LoadedPost): Promis
   const sent = call.body.schedule;
   const schedule = sent === undefined ? body.schedule : scheduleOf(sent);
   const { id } = call.params;
-  const plan = await planPost(call, {
+  const planned = await planPost(call, {
     ...{ id, clientId, planNumber: plans + 1 },
     body: { ...body, schedule, campaignId: null },
   });
-  return { revision, schedule, plan };
+  return { revision, schedule, ...planned };
 };
+
+/** The revision of the last event that made the plan: what happens to the post later is not in the answer. */
+const planEndOf = ({ state, revision }: Loaded<PostState>): number =>
+  state.status === 'live' ? state.planRevision + (state.planHeld ? 1 : 0) : revision;
 
 /** Appends the accepted plan. @throws Rejection `revision_mismatch` when the draft is not the accepted one */
 const append = (
   { deps, params, positions }: Publishing,
   loaded: LoadedPost,
-  { revision, schedule, plan }: Accepted,
+  { revision, schedule, ...planned }: Accepted,
   context: CommandContext,
 ): Promise<Loaded<PostState>> => {
   const { clientId, createdBy, body } = loaded.state;
@@ -76,7 +92,7 @@ const append = (
     deps.store,
     post,
     params.id,
-    { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body: { ...body, schedule }, plan },
+    { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body: { ...body, schedule }, ...planned },
     context,
     {
       positions,

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
+import type { Submission } from '#domain/post-approval.ts';
 import { revisableStatuses, type SkipReason, skipReasonOf, type TargetState } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -17,7 +18,7 @@ import type { Call } from '../operation.ts';
 import { changedMembers, revisedBody } from './body.ts';
 import { planPost } from './compose.ts';
 import { selectAccounts } from './destinations.ts';
-import { loadPost } from './load.ts';
+import { loadPost, tendOrLeave } from './load.ts';
 import { Reads } from './reads.ts';
 
 /** Revises a scheduled post for the targets that are not out yet. */
@@ -37,6 +38,8 @@ interface Accepted {
   readonly targetIds: readonly string[];
   readonly times: readonly TargetTime[] | null;
   readonly skipped: readonly Skip[];
+  /** Absent: neither the post nor its caller needs an approval. */
+  readonly submission?: Submission;
 }
 
 interface Revised {
@@ -91,6 +94,7 @@ const attempt = async (call: Revising): Promise<RevisedPost> => {
       const written = await append(call, accepted, context);
       faultPoint('revise:after-append');
       fanned = await fanOut(store, id, context, { positions: call.positions, loaded: written });
+      await tendOrLeave(call, id, fanned.post);
       own = outcomeOf(accepted, fanned, written.events.find(isOf(context))?.revision ?? -1);
       return own;
     },
@@ -129,10 +133,11 @@ const accept = async (call: Revising): Promise<Accepted> => {
     body: { ...body, campaignId: null, ...(isTimed ? {} : { schedule: atOnce }) },
     planNumber: state.plan.number,
     choose,
+    revised: state,
   };
-  const plan = await planPost(call, composed, reads);
+  const { plan, ...submitted } = await planPost(call, composed, reads);
   const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;
-  return { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped };
+  return { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped, ...submitted };
 };
 
 const atOnce: PostBody['schedule'] = {
@@ -182,7 +187,7 @@ const reach = async (reads: Reads, { plan }: LivePost, targets: ReadonlyMap<stri
 /** Appends the accepted revise, unless this call or an earlier one under its key has. @throws Overtaken */
 const append = async (
   { deps, params, positions }: Revising,
-  { revision, body, changed, targetIds, times }: Accepted,
+  { revision, body, changed, targetIds, times, submission }: Accepted,
   context: CommandContext,
 ): Promise<Loaded<PostState>> => {
   const load = async (): Promise<Loaded<PostState>> => {
@@ -193,7 +198,8 @@ const append = async (
   const loaded = await load();
   if (loaded.revision !== revision) return loaded;
   const { commandId } = context;
-  const command = { type: 'Revise', commandId, body, changed, targetIds, times } as const;
+  const asked = submission === undefined ? {} : { submission };
+  const command = { type: 'Revise', commandId, body, changed, targetIds, times, ...asked } as const;
   try {
     return await execute(deps.store, post, params.id, command, context, { positions, loaded, redecide: false });
   } catch (error) {

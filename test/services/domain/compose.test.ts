@@ -103,6 +103,7 @@ const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
   probe: imageProbe(),
   altText: null,
   needs: new Map(),
+  sha256: null,
   ...over,
 });
 const clip = (over: Partial<PostAsset> = {}, durationMs = 30_000) =>
