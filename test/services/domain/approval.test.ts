@@ -40,7 +40,7 @@ suite('a request for approval', (t) => {
       equal(true, false, 'it was not refused');
     } catch (error) {
       deepEqual((error as { extra?: unknown }).extra, {
-        status: 'approved',
+        approvalStatus: 'approved',
         decidedBy,
         decidedAt: '2026-01-01T00:00:09.000Z',
       });
