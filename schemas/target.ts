@@ -88,6 +88,8 @@ export const PlannedTarget = Type.Object({
   scheduleMode: ScheduleMode,
   /** Why the requested mode is not in use. */
   scheduleModeReason: Nullable(Type.String({ maxLength: 200 })),
+  /** The rule of the client as the post was planned. Absent: a target that is approved late goes out at once. */
+  approvalLate: Type.Optional(Type.Literal('fail')),
 });
 export type PlannedTarget = Static<typeof PlannedTarget>;
 
@@ -206,6 +208,8 @@ export const targetEvents = {
     publishedAt: Instant,
   }),
   TargetFailed: Type.Object({ ...claim, failure: Failure }),
+  /** Nobody had approved the post when the target was due, and the client's rules let it fail then. */
+  TargetApprovalLapsed: Type.Object({ dueAt: Instant }),
   TargetRateLimited: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
   TargetPublishDeferred: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
   TargetOutcomeUnknown: Type.Object({ ...claim, failure: Failure, reconcileAt: Instant }),

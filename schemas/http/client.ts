@@ -22,7 +22,7 @@ const ClientTypeInput = ClosedEnum('ClientTypeInput', clientTypes, typeWords);
 const PostModeInput = ClosedEnum('PostModeInput', postModes, modeWords);
 const UnknownOutcome = ClosedEnum('UnknownOutcomeRule', unknownOutcomeRules, unknownOutcomeWords);
 const rulesWords =
-  'Rules for the posts of a client: an object with any members, kept whole. `unknownOutcome` (`hold`, the default, or `retry_when_absent`) is applied. Reserved members: `bannedWords` and `requiredHashtags` (arrays), `disclaimer`, `linkPolicy`, and `approvalLate` (`publish` or `fail`); the service stores these and does not apply them yet.';
+  'Rules for the posts of a client: an object with any members, kept whole. `unknownOutcome` (`hold`, the default, or `retry_when_absent`) is applied, and so is `approvalLate`: with `fail`, a target that nobody has approved when it is due fails with `approval_too_late`; with `publish`, the default, it goes out once it is approved. A post keeps the rule that it was planned under. Reserved members: `bannedWords` and `requiredHashtags` (arrays), `disclaimer` and `linkPolicy`; the service stores these and does not apply them yet.';
 const Rules = Named(
   'ClientRules',
   Type.Record(Type.String(), Type.Unknown(), {

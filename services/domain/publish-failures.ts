@@ -35,6 +35,13 @@ export const disconnected = failure(
   true,
   'user',
 );
+export const approvalTooLate = failure(
+  'permission',
+  'approval_too_late',
+  'Nobody had approved the post when this target was due.',
+  false,
+  'user',
+);
 /** For a thread with a published segment; any other target is canceled. */
 export const threadInterrupted = failure(
   'permission',

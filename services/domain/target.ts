@@ -48,6 +48,7 @@ export type TargetCommand =
   | schedule.Cancel
   | schedule.Revise
   | schedule.Release
+  | schedule.LapseApproval
   | schedule.Retry
   | schedule.Requeue
   | publish.Start
@@ -88,6 +89,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return schedule.revise(command, state);
     case 'Release':
       return schedule.release(command, state);
+    case 'LapseApproval':
+      return schedule.lapseApproval(command, state);
     case 'Retry':
       return schedule.retry(command, state);
     case 'Requeue':

@@ -24,6 +24,7 @@ interface Outcome {
 export const outcomeTypes: readonly TargetEvent['type'][] = [
   'TargetPublished',
   'TargetFailed',
+  'TargetApprovalLapsed',
   'TargetCanceled',
   'TargetOutcomeSettled',
   'TargetRequeued',
@@ -41,6 +42,7 @@ export const outcomeOf = (event: DecodedEvent): Outcome | null => {
     case 'TargetPublished':
       return settled('published', data.publishedAt);
     case 'TargetFailed':
+    case 'TargetApprovalLapsed':
       return settled('failed', null);
     case 'TargetCanceled':
       return settled('canceled', null);

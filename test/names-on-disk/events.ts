@@ -14,7 +14,7 @@ export const sharedShapes: Readonly<Record<string, string>> = {
   PostBody:
     '{content mediaIds:[] targetSelection:TargetSelection variants:[Variant] schedule:Schedule scheduleMode:managed|native timezone aiDisclosure requestApproval campaignId:null thread:{segments:[{content mediaIds:[]}]}|null mediaAltTexts:{*:}|null coverMediaId:null coverFrameMs:null externalRef?}',
   PlannedTarget:
-    '{targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
+    '{targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null approvalLate?:fail}',
   TargetTime: '{dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
   Segment: '{index of}',
   Failure:
@@ -104,9 +104,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   target: {
     TargetScheduled:
-      '1: targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null postId postRevision',
+      '1: targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null approvalLate?:fail postId postRevision',
     TargetHeld: '1: postRevision',
     TargetReleased: '1: postRevision dueAt',
+    TargetApprovalLapsed: '1: dueAt',
     TargetRescheduled: '1: dueAt scheduledLocal:null jitterSeconds',
     TargetRevised:
       '1: postRevision dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null',

@@ -1,4 +1,4 @@
-import { outcomeUnknown } from '#domain/publish-failures.ts';
+import { approvalTooLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { targetPublic } from '#schemas/http/webhook-events/target.ts';
 import type { Failure, TargetEvent } from '#schemas/target.ts';
@@ -163,6 +163,17 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
           ...ids,
           attempts: data.attempt,
           failure: short(data.failure),
+          settledBy: null,
+        }),
+      },
+    ],
+    TargetApprovalLapsed: [
+      {
+        type: 'target.failed',
+        ofStream: (_event, { ids, attempts }) => ({
+          ...ids,
+          attempts,
+          failure: short(approvalTooLate),
           settledBy: null,
         }),
       },

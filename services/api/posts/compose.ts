@@ -121,7 +121,7 @@ export async function* checksOf(
   const { clients, destinations } = selected;
   const { schedule, timezone, scheduleMode } = body;
   const isTimed = scheduleIssues(schedule, timezone).length === 0;
-  const { plan, refusals } = considerPlan({
+  const { plan: considered, refusals } = considerPlan({
     postId: id,
     number: planNumber,
     destinations,
@@ -132,6 +132,7 @@ export async function* checksOf(
     now: call.now,
   });
   yield* refusals;
+  const plan = withLateRule(considered, clients);
   const bytes = envelopeBytes + bodyBytes + bytesOf(plan);
   yield* invalid(sizeIssues(bytes));
   const { empty, threadless } = emptyIssues(body, destinations);
@@ -147,6 +148,16 @@ export async function* checksOf(
   const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
   return { ...selected, plan, assets, isHeld, bytes, gated };
 }
+
+/** The rule of a target's client as it is now: what waits for an approval keeps it. */
+const withLateRule = (plan: Plan, clients: Selected['clients']): Plan => {
+  const failing = new Set(clients.filter(({ failsLate }) => failsLate).map(({ id }) => id));
+  if (failing.size === 0) return plan;
+  const targets = plan.targets.map((one) =>
+    failing.has(one.clientId) ? { ...one, approvalLate: 'fail' as const } : one,
+  );
+  return { ...plan, targets };
+};
 
 export interface PlannedPost {
   readonly plan: Plan;

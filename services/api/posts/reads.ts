@@ -1,5 +1,5 @@
 import { account } from '#domain/account.ts';
-import { asksToRetry, client, retriesWhenAbsent } from '#domain/client.ts';
+import { asksToRetry, client, letsLateFail, retriesWhenAbsent } from '#domain/client.ts';
 import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { lazy } from '#domain/lazy.ts';
 import { mediaIdsOf } from '#domain/post-media.ts';
@@ -24,6 +24,8 @@ export interface SelectedClient {
   readonly archived: boolean;
   readonly approvalRequired: boolean;
   readonly timezone: string | null;
+  /** Whether a target fails that nobody has approved when it is due. */
+  readonly failsLate: boolean;
   /** Whether a target with an unknown outcome is tried again after looks that found no post. */
   readonly retriesWhenAbsent: boolean;
 }
@@ -42,13 +44,15 @@ export const clientById = async ({ deps, workspaceId }: Asking, id: string): Pro
   if (row !== null) {
     const { archived_at: archivedAt, approval_required: approvalRequired, timezone, rules } = row;
     const archived = archivedAt !== null;
-    return { id, archived, approvalRequired, timezone, retriesWhenAbsent: !archived && asksToRetry(rules) };
+    const failsLate = letsLateFail(rules);
+    return { id, archived, approvalRequired, timezone, failsLate, retriesWhenAbsent: !archived && asksToRetry(rules) };
   }
   const { state, events } = await deps.store.load(client, id);
   if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
   const { approvalRequired, timezone } = state.fields;
   const archived = state.status === 'archived';
-  return { id, archived, approvalRequired, timezone, retriesWhenAbsent: retriesWhenAbsent(state) };
+  const failsLate = letsLateFail(state.fields.rules);
+  return { id, archived, approvalRequired, timezone, failsLate, retriesWhenAbsent: retriesWhenAbsent(state) };
 };
 
 /** Null for an account that is unknown or another workspace's. */

@@ -1,5 +1,6 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Fact } from '../decider.ts';
+import { approvalTooLate } from '../publish-failures.ts';
 import { evolveNative } from './native.ts';
 import {
   applied,
@@ -77,6 +78,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       const { attempt, failure } = event.data;
       return { status: 'failed', failure, common: { ...common, attempts: attempt } };
     }
+    case 'TargetApprovalLapsed':
+      return { status: 'failed', failure: approvalTooLate, common };
     case 'TargetRateLimited': {
       const { retryAt } = event.data;
       return { status: 'rate_limited', retryAt, common: { ...common, rateLimits: common.rateLimits + 1 } };

@@ -9,6 +9,7 @@ import {
   revisableStatuses,
   type ScheduledTarget,
   skipReasonOf,
+  type TargetCommon,
   type TargetState,
   tooLateToBe,
 } from './state.ts';
@@ -111,6 +112,22 @@ export const revise = (command: Revise, state: TargetState): readonly TargetEven
   return [revised, { type: 'TargetRequeued', data: { by: 'revise', dueAt: next } }];
 };
 
+/** The due search found a held target whose time has come. */
+export interface LapseApproval {
+  readonly type: 'LapseApproval';
+  readonly now: string;
+}
+
+/** Only a retry or a revise brings a lapsed target back, also where the post is approved later. */
+export const lapseApproval = ({ now }: LapseApproval, state: TargetState): readonly TargetEvent[] => {
+  const { status, common } = requireScheduled(state);
+  return status === 'awaiting_approval' && isLate(common, now) ? [lapsed(common)] : [];
+};
+
+const isLate = ({ approvalLate, dueAt }: TargetCommon, now: string): boolean => approvalLate === 'fail' && dueAt <= now;
+
+const lapsed = ({ dueAt }: TargetCommon): TargetEvent => ({ type: 'TargetApprovalLapsed', data: { dueAt } });
+
 /** Carries out the release of the post: what was held goes out at its time, or at once where that has passed. */
 export interface Release {
   readonly type: 'Release';
@@ -127,6 +144,7 @@ export const release = ({ postRevision, now }: Release, state: TargetState): rea
   if (common.appliedRevision >= postRevision) return [];
   const reason = skipReasonOf(target, ['awaiting_approval']);
   if (reason !== null) throw tooLateToBe('released', reason);
+  if (isLate(common, now)) return [lapsed(common)];
   const dueAt = common.dueAt < now ? now : common.dueAt;
   return [{ type: 'TargetReleased', data: { postRevision, dueAt } }, ...modeAt(common, dueAt, now)];
 };

@@ -1,6 +1,7 @@
 import { deepEqual } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import { published, unpublished } from '#projections/webhooks/types.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
@@ -64,6 +65,9 @@ suite('published: targets', (t) => {
     await given(scheduled, held)
       .when(target('TargetReleased', { postRevision: 0, dueAt: at(20) }))
       .gives({ 'target.released': { ...ids, scheduledAt: at(20) } });
+    await given(scheduled, held)
+      .when(target('TargetApprovalLapsed', { dueAt: at(20) }))
+      .gives({ 'target.failed': { ...ids, attempts: 0, failure: approvalTooLate, settledBy: null } });
     await given(scheduled)
       .when(target('TargetRevised', { postRevision: 4, ...moved, ...mode }))
       .gives({ 'target.revised': { ...ids, ...time, postRevision: 4 } });

@@ -44,6 +44,7 @@ const given = [
   ...['post.submitted', 'post.released', 'post.returned_to_draft'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   'approval.withdrawn',
+  ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted', 'post.campaign_changed'],
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
   ...['target.publishing', 'target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
   ...['target.schedule_mode_changed', 'target.published', 'target.failed'],
@@ -445,7 +446,11 @@ suite('webhooks and state agree', (t) => {
           publishedAt: outcome === 'published' ? at(1) : null,
         };
       });
-    const news = fc.oneof({ weight: 6, arbitrary: outcomes }, revised);
+    const campaign: fc.Arbitrary<PostCommand> = fc.constantFrom(
+      { type: 'JoinCampaign', campaignId: clientId },
+      { type: 'LeaveCampaign', campaignId: clientId },
+    );
+    const news = fc.oneof({ weight: 6, arbitrary: outcomes }, revised, campaign);
     const seen = new Set<string>();
     fc.assert(
       fc.property(fc.array(news, { maxLength: 40 }), (all) => {

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { target } from '#domain/target.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import type { Answered } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
@@ -187,6 +191,33 @@ suite('approvals over HTTP', (t) => {
     assert.deepEqual([again.status, again.data], [200, first.data], again.text);
     assert.equal(again.headers.get('idempotent-replayed'), 'true');
   });
+
+  t(
+    'with the rule `approvalLate: fail` a late target fails, and is retried only once the post is approved',
+    async () => {
+      const late = await composer(world, ['x', 'bluesky']);
+      await tester.patch(`/clients/${late.clientId}`, { approvalRequired: true, rules: { approvalLate: 'fail' } });
+      const due = { type: 'range', from: new Date().toISOString(), to: new Date(Date.now() + 3_600_000).toISOString() };
+      const made = await tester.post('/posts', late.body({ schedule: due }));
+      const first = (made.data.targets as { id: string; scheduledAt: string }[]).sort((a, b) =>
+        a.scheduledAt < b.scheduledAt ? -1 : 1,
+      )[0];
+      const id = first?.id ?? '';
+      const command = { type: 'LapseApproval', now: new Date().toISOString() } as const;
+      const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+      const partitionKey = made.data.id;
+      await execute(world.store, target, id, command, context, { partitionKey });
+      refused(await tester.post(`/post-targets/${id}/retry`, {}), 409, 'target_not_retryable');
+      assert.equal((await decide(String(made.data.approvalId), 'approve')).status, 200);
+      const failed = await tester.get(`/post-targets/${id}`);
+      assert.deepEqual(
+        [failed.data.status, (failed.data.failure as { code: string }).code],
+        ['failed', 'approval_too_late'],
+      );
+      const retried = await tester.post(`/post-targets/${id}/retry`, {});
+      assert.deepEqual([retried.status, retried.data.status], [200, 'pending'], retried.text);
+    },
+  );
 
   t('If-Match guards a decision; an unknown and a foreign request are the same 404', async () => {
     const { approvalId } = await submit();

@@ -34,6 +34,7 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetPublished: ['publishing → published'],
   // A target is refused at its claim without an attempt.
   TargetFailed: ['publishing → failed', 'pending → failed'],
+  TargetApprovalLapsed: ['awaiting_approval → failed'],
   TargetRateLimited: ['publishing → rate_limited'],
   TargetPublishDeferred: ['publishing → pending'],
   TargetOutcomeUnknown: ['publishing → outcome_unknown', 'handed_to_platform → outcome_unknown'],

@@ -81,6 +81,7 @@ export const makers = {
     now: instantOf(now),
   }),
   start: (_, { now }) => ({ type: 'Start', now: instantOf(now) }),
+  'lapse approval': (_, { now }) => ({ type: 'LapseApproval', now: instantOf(now) }),
   'refuse at claim': () => ({ type: 'RefuseAtClaim', failure }),
   'fall back': (_, { now }) => ({ type: 'FallBack', now: instantOf(now) }),
   requeue: (_, { now }) => ({ type: 'Requeue', now: instantOf(now) }),

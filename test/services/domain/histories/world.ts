@@ -4,6 +4,7 @@ import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
 import { type Intent, type LivePost, type PostCommand, type PostState, post } from '#domain/post.ts';
 import type { DecidePost, Submission } from '#domain/post-approval.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import {
   attemptAt,
   openStatuses,
@@ -88,7 +89,15 @@ export class World {
   tell(index: number, name: CommandName, more: Partial<Sender> = {}): void {
     const stream = this.targets[index];
     if (stream === undefined || stream.state.status === 'none') return;
+    if (name === 'retry' && this.#isUnapproved(stream.state)) return;
     this.sendTo(stream, makers[name](stream.state, this.sender(index, more)));
+  }
+
+  /** A caller's retry of what nobody has approved is refused. */
+  #isUnapproved(state: ScheduledTarget): boolean {
+    const { state: whole } = this.post;
+    const isReleased = whole.status === 'live' && whole.approval?.status === 'released';
+    return state.status === 'failed' && state.failure.code === approvalTooLate.code && !isReleased;
   }
 
   sendTo(stream: TargetStream, command: TargetCommand): Rejection | readonly DecodedEvent[] {
@@ -222,7 +231,9 @@ export class World {
   #planned(index: number): PlannedTarget {
     const { platform = 'x' } = this.accounts[index] ?? {};
     const ids = { targetId: uuid(3, index), accountId: uuid(4, index), clientId };
-    return { ...planned(ids), platform, ...this.#timeOf(index) };
+    // Every other client lets what is approved late fail.
+    const late = index % 2 === 1 ? ({ approvalLate: 'fail' } as const) : {};
+    return { ...planned(ids), platform, ...late, ...this.#timeOf(index) };
   }
 
   // What the processes do between the streams.
