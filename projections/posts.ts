@@ -163,6 +163,7 @@ const on: Handlers<Own, PostEvent> = {
   PostCampaignChanged: folded,
   PostTargetReopened: folded,
   PostExternalRefClaimLapsed: folded,
+  PostAbandoned: folded,
   PostPublished: folded,
   PostPartiallyPublished: folded,
   PostFailed: folded,
@@ -205,7 +206,7 @@ export const posts = defineModel<Own, PostEvent>({
   },
   cold: ['body', 'earlier'],
   warmedBy: ['PostRevised', 'PostTargetsSkipped', 'PostCampaignChanged'],
-  preCreationEvents: ['PostExternalRefClaimLapsed'],
+  preCreationEvents: ['PostExternalRefClaimLapsed', 'PostAbandoned'],
   counted: {
     counts: `'{"total": 0}'`,
     publishing_count: '0',

@@ -258,6 +258,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
         failure: null,
       };
     }),
+    TargetPlaceLapsed: unchanged,
     TargetOverdue: change((row) => ({ ...row, overdue: true })),
     TargetRequeued: change((row, { by, dueAt: retryAt }) => ({
       ...row,

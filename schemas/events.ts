@@ -22,6 +22,7 @@ import { accountmetricsEvents, targetmetricsEvents } from './insights.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
 import { postEvents, postUpcasts } from './post.ts';
+import { quotaEvents } from './quota.ts';
 import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
@@ -88,7 +89,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   externalref: { topic: null, events: versioned(externalrefEvents) },
   targetmetrics: { topic: 'metrics', events: versioned(targetmetricsEvents) },
   accountmetrics: { topic: 'metrics', events: versioned(accountmetricsEvents) },
-  quota: { topic: 'workspace', events: {} },
+  quota: { topic: null, events: versioned(quotaEvents) },
   request: { topic: null, events: versioned(requestEvents) },
 };
 
@@ -97,5 +98,5 @@ export const eventCatalogue: EventCatalogue = Object.fromEntries(
   Object.entries(streamKinds).flatMap(([kind, { events }]) => (Object.keys(events).length > 0 ? [[kind, events]] : [])),
 );
 
-/** Null for streams that are only read by id (`request`, `externalref`) and for unknown kinds: the log passes over both. */
+/** Null for streams that are only read by id (`request`, `externalref`, `quota`) and for unknown kinds: the log passes over both. */
 export const topicOf = (stream: string): Topic | null => streamKinds[kindOf(stream)]?.topic ?? null;

@@ -215,6 +215,11 @@ export const postEvents = {
    * revision. First event of a stream: the post is never created under this id.
    */
   PostExternalRefClaimLapsed: Type.Object({ externalRef: ExternalRef }),
+  /**
+   * The places that a quota held for the next append of this stream were given back; a pending write fails at this
+   * revision. First event of a stream: the post is never created under this id.
+   */
+  PostAbandoned: Type.Object({}),
   PostPublished: Type.Object({ publishedAt: Instant }),
   PostPartiallyPublished: Type.Object({ publishedAt: Instant }),
   PostFailed: Type.Object({}),

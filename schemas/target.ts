@@ -232,6 +232,11 @@ export const targetEvents = {
     /** When its attempt was due. */
     dueAt: Instant,
   }),
+  /**
+   * The place that a quota held for the next append of this stream was given back; a pending write fails at this
+   * revision.
+   */
+  TargetPlaceLapsed: Type.Object({}),
   TargetRequeued: Type.Object({
     by: Type.Enum(['schedule', 'retry', 'revise']),
     /** When the next attempt starts. The target's own `dueAt` stays as it was planned. */

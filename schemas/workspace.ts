@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { type EventOf, Mode, Nullable, Role, Uuid } from './common.ts';
+import { PostingQuota } from './quota.ts';
 
 /** A workspace is an agency: its members, their roles, its time zone. Its sandbox twin holds the data of test keys. */
 
@@ -20,5 +21,7 @@ export const workspaceEvents = {
   MemberAdded: Member,
   MemberRoleChanged: Type.Object({ memberId: Uuid, role: Role }),
   MemberRemoved: Type.Object({ memberId: Uuid }),
+  /** Targets that may be due in one month of the workspace's zone; null: as many as it likes. */
+  PostingQuotaSet: Type.Object({ limit: Nullable(PostingQuota) }),
 } as const;
 export type WorkspaceEvent = EventOf<typeof workspaceEvents>;

@@ -16,6 +16,7 @@ import {
   externalRefIdOf,
   keyedIdOf,
   nextKeyedIdOf,
+  quotaIdOf,
   targetIdOf,
   testTwinIdOf,
 } from '#domain/ids.ts';
@@ -211,6 +212,7 @@ suite('names on disk', (t) => {
       nextKeyed: nextKeyedIdOf(one, 'createPost', 'key', 1),
       clientName: clientNameIdOf(one, ' Acme '),
       externalRef: externalRefIdOf(one, two, ' CMS-1 '),
+      quota: quotaIdOf(one, '2026-11'),
       testTwin: testTwinIdOf(one),
       caused: causedIdOf(one, `post-${two}`),
       envelope: envelopeIdOf(one, 'post.published'),

@@ -308,6 +308,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'The network has no threads',
     about: 'Some targets are on networks without threads: give those targets content or media of their own.',
   },
+  quota_exceeded: {
+    status: 429,
+    title: 'The quota has no room',
+    about:
+      'The workspace may publish only so many targets in one month of its zone, and this would be more; GET /quota shows what is left. `resetsAt` in the body is when the next month begins: no `Retry-After` is sent, so tell this code from `rate_limited` before you wait. Canceled and failed targets give their places back.',
+  },
   rate_limited: {
     status: 429,
     title: 'Too many requests',

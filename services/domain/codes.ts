@@ -56,6 +56,7 @@ export type ErrorCode =
   | 'unknown_event_type'
   | 'thread_not_supported'
   | 'platform_not_available'
+  | 'quota_exceeded'
   | 'rate_limited'
   | 'internal'
   | 'unavailable';

@@ -34,6 +34,8 @@ export const clientNameIdOf = (workspaceId: string, name: string): string =>
 /** Of the claim on a caller's reference: exact, as references of other systems are. */
 export const externalRefIdOf = (workspaceId: string, clientId: string, externalRef: string): string =>
   uuidv5(workspaceId, joined('externalref', clientId, externalRef));
+/** Of the places of a month. @param month `2026-11`, in the zone of the workspace */
+export const quotaIdOf = (workspaceId: string, month: string): string => uuidv5(workspaceId, joined('quota', month));
 export const testTwinIdOf = (workspaceId: string): string => uuidv5(workspaceId, 'test');
 /** Id of an event that follows from another one alone. */
 export const causedIdOf = (causeEventId: string, stream: string): string => uuidv5(causeEventId, stream);

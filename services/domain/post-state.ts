@@ -68,6 +68,13 @@ export interface LivePost extends Written {
   readonly planHeld: boolean;
 }
 
+/** Whether an intent names the target that was neither applied to it nor came too late. */
+export const lacksIntent = ({ intents }: LivePost, targetId: string, appliedRevision: number): boolean =>
+  intents.some(
+    (intent) =>
+      intent.revision > appliedRevision && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
+  );
+
 interface DraftPost extends Written {
   readonly plans: number;
   readonly requests: number;

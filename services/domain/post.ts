@@ -28,7 +28,7 @@ import { wholeFact } from './post-status.ts';
  * Longer than other streams: plan, intents and the tally of targets guard each other in one fold.
  */
 
-export type { Intent, LivePost, PostState, TargetOutcome } from './post-state.ts';
+export { type Intent, type LivePost, lacksIntent, type PostState, type TargetOutcome } from './post-state.ts';
 export { publishedAtOf, statusOf } from './post-status.ts';
 
 export type PostCommand =
@@ -74,7 +74,9 @@ export type PostCommand =
   | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number }
   | CampaignChange
   /** Another post takes a reference that this post claimed and does not have. */
-  | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string };
+  | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string }
+  /** The places of a quota that the next append of this stream needs are given back. */
+  | { readonly type: 'Abandon' };
 
 /** Whether the post has this reference now: a claim holds while its post has the reference. */
 export const bearsExternalRef = (state: PostState, externalRef: string): boolean =>
@@ -196,6 +198,8 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       return changeCampaign(command, state.body.campaignId);
     case 'LapseExternalRefClaim':
       return [{ type: 'PostExternalRefClaimLapsed', data: { externalRef: command.externalRef } }];
+    case 'Abandon':
+      return [{ type: 'PostAbandoned', data: {} }];
   }
 };
 
@@ -337,7 +341,7 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
 export const post: Decider<PostState, PostCommand, PostEvent> = {
   kind: 'post',
   initial: { status: 'none' },
-  fences: ['PostExternalRefClaimLapsed'],
+  fences: ['PostExternalRefClaimLapsed', 'PostAbandoned'],
   decide,
   evolve,
 };

@@ -6,6 +6,7 @@ import * as firstComment from './target/first-comment.ts';
 import * as native from './target/native.ts';
 import * as outcome from './target/outcome.ts';
 import * as overdue from './target/overdue.ts';
+import { lapsePlace } from './target/places.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
 import { type Settle, settle } from './target/settle.ts';
@@ -23,6 +24,7 @@ export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
 export type { Unwanted } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export { overdueAfterMs } from './target/overdue.ts';
+export { neededTimes, timesEver, timeWanted } from './target/places.ts';
 export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
@@ -72,6 +74,8 @@ export type TargetCommand =
   | native.RecordUndone
   | native.RecordUndoFailed
   | overdue.RecordOverdue
+  /** The place of a quota that the next append of this stream needs is given back. */
+  | { readonly type: 'LapsePlace' }
   | absence.ObserveAbsence
   | Settle;
 
@@ -137,6 +141,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return native.recordUndoFailed(command, state);
     case 'RecordOverdue':
       return overdue.recordOverdue(command, state);
+    case 'LapsePlace':
+      return lapsePlace(state);
     case 'ObserveAbsence':
       return absence.observeAbsence(command, state);
     case 'Settle':

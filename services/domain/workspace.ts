@@ -12,6 +12,8 @@ export type WorkspaceState =
       readonly timezone: string;
       readonly mode: Mode;
       readonly twinOf: string | null;
+      /** Targets that may be due in one month; null: as many as it likes. */
+      readonly postingQuota: number | null;
       readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
     };
 
@@ -26,7 +28,8 @@ export type WorkspaceCommand =
   | { readonly type: 'ChangeProfile'; readonly name: string; readonly timezone: string }
   | { readonly type: 'AddMember'; readonly memberId: string; readonly name: string; readonly role: Role }
   | { readonly type: 'ChangeRole'; readonly memberId: string; readonly role: Role }
-  | { readonly type: 'RemoveMember'; readonly memberId: string };
+  | { readonly type: 'RemoveMember'; readonly memberId: string }
+  | { readonly type: 'SetPostingQuota'; readonly limit: number | null };
 
 type Created = Extract<WorkspaceState, { status: 'created' }>;
 
@@ -86,12 +89,16 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
       }
       return [{ type: 'MemberRemoved', data: { memberId: command.memberId } }];
     }
+    case 'SetPostingQuota': {
+      const { limit } = command;
+      return created(state).postingQuota === limit ? [] : [{ type: 'PostingQuotaSet', data: { limit } }];
+    }
   }
 };
 
 const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState => {
   if (event.type === 'WorkspaceCreated') {
-    return { status: 'created', ...event.data, members: {} };
+    return { status: 'created', ...event.data, members: {}, postingQuota: null };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
@@ -112,6 +119,8 @@ const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState =>
       const { [event.data.memberId]: _removed, ...members } = state.members;
       return { ...state, members };
     }
+    case 'PostingQuotaSet':
+      return { ...state, postingQuota: event.data.limit };
   }
 };
 

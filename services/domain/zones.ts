@@ -52,3 +52,14 @@ export const isLocalDateTime = (local: string): boolean => {
     return false;
   }
 };
+
+/** The month of an instant in a zone: `2026-11`. */
+export const monthOf = (instant: string, timezone: string): string =>
+  Temporal.Instant.from(instant).toZonedDateTimeISO(timezone).toPlainDate().toPlainYearMonth().toString();
+
+/** So many months after a month: `2026-11` and 2 give `2027-01`. */
+export const monthAfter = (month: string, months: number): string =>
+  Temporal.PlainYearMonth.from(month).add({ months }).toString();
+
+/** The instant at which a month begins in a zone. ISO 8601. */
+export const monthBegin = (month: string, timezone: string): string => instantOf(`${month}-01T00:00`, timezone);

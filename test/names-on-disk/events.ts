@@ -39,6 +39,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberAdded: '1: memberId name role:Role',
     MemberRoleChanged: '1: memberId role:Role',
     MemberRemoved: '1: memberId',
+    PostingQuotaSet: '1: limit:null',
   },
   apikey: {
     ApiKeyCreated: '2: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
@@ -89,6 +90,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostCampaignChanged: '1: campaignId:null previousCampaignId:null',
     PostTargetReopened: '1: targetId targetRevision',
     PostExternalRefClaimLapsed: '1: externalRef',
+    PostAbandoned: '1:',
     PostPublished: '1: publishedAt',
     PostPartiallyPublished: '1: publishedAt',
     PostFailed: '1:',
@@ -130,6 +132,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetAbsenceObserved: '1: attempt takeover observedAt',
     TargetOutcomeSettled:
       '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
+    TargetPlaceLapsed: '1:',
     TargetOverdue: '1: dueAt',
     TargetRequeued: '2: by:schedule|retry|revise dueAt',
     TargetFirstCommentScheduled: '1: try dueAt refusal:{code message platformCode:null}|null',
@@ -171,6 +174,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   externalref: {
     ExternalRefClaimed: '1: clientId externalRef postId claimedAt',
     ExternalRefReleased: '1: postId',
+  },
+  quota: {
+    QuotaReserved: '1: month postId targetIds:[] n awaits:{stream:post|target revision}|null',
+    QuotaReleased: '1: postId targetIds:[]',
   },
   targetmetrics: {
     TargetMetricsObserved:

@@ -108,6 +108,11 @@ suite('read models: posts', (t) => {
       .project(pool, posts)
       .sees([{ id, external_ref: null }]);
     await given(lapsed).project(pool, posts).sees([]);
+    const abandoned = post('PostAbandoned', {});
+    await given(abandoned).project(pool, posts).sees([]);
+    await given(drafted, abandoned)
+      .project(pool, posts)
+      .sees([{ id, status: 'draft', revision: 1 }]);
   });
 
   t('posts: the plan, and whether its fan-out is complete', async () => {

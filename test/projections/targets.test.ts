@@ -217,6 +217,7 @@ suite('read models: targets', (t) => {
       next_action_at: instant(4),
       failure: null,
     });
+    await sees([target('TargetPlaceLapsed', {})], { status: 'pending', due_at: due });
     const overdue = target('TargetOverdue', { dueAt: due });
     await sees([overdue], { status: 'pending', due_at: due, next_action_at: due, overdue: true });
     await sees([started, overdue], { status: 'publishing', overdue: true });

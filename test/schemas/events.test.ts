@@ -12,6 +12,7 @@ import { accountmetrics, targetmetrics } from '#domain/insights.ts';
 import { invite } from '#domain/invite.ts';
 import { media } from '#domain/media.ts';
 import { post } from '#domain/post.ts';
+import { quota } from '#domain/quota.ts';
 import { refresh } from '#domain/refresh.ts';
 import { report } from '#domain/report.ts';
 import { request } from '#domain/request.ts';
@@ -58,7 +59,7 @@ suite('event catalogue', (t) => {
     for (const { type } of events)
       match(
         type,
-        /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
+        /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform|Set)$/,
       );
   });
 
@@ -76,6 +77,7 @@ suite('event catalogue', (t) => {
       target,
       approval,
       campaign,
+      quota,
       targetmetrics,
       accountmetrics,
       webhook,

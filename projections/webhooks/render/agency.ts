@@ -135,10 +135,16 @@ export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, Wo
         ofStream: ({ data }, { ended }) => ({ memberId: data.memberId, clientId: null, role: ended }),
       },
     ],
+    PostingQuotaSet: [
+      {
+        type: 'quota.changed',
+        ofEvent: ({ id, data: { limit } }) => ({ workspaceId: id, clientId: null, limit }),
+      },
+    ],
   },
   evolve: (subject, event) => {
     if (event.type === 'WorkspaceCreated') return { roles: {}, ended: 'viewer' };
-    if (subject === null || event.type === 'WorkspaceProfileChanged') return subject;
+    if (subject === null || !('memberId' in event.data)) return subject;
     const { memberId } = event.data;
     const { [memberId]: before = subject.ended, ...others } = subject.roles;
     if (event.type === 'MemberRemoved') return { roles: others, ended: before };

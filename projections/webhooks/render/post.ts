@@ -219,6 +219,7 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
       },
     ],
     PostTargetReopened: 'the target has published its own event',
+    PostAbandoned: 'a step of reserving places of a quota; nothing that a caller sees changes',
     PostExternalRefClaimLapsed: 'a step of claiming a reference; events of the post that has it show it',
     PostPublished: [
       {

@@ -250,6 +250,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         }),
       },
     ],
+    TargetPlaceLapsed: 'a step of reserving a place of a quota; nothing that a caller sees changes',
     TargetOverdue: [
       {
         type: 'target.overdue',

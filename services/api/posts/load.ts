@@ -1,5 +1,5 @@
 import { Rejection } from '#domain/decider.ts';
-import { type LivePost, type PostState, post } from '#domain/post.ts';
+import { lacksIntent, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
 import type { TargetWithContent } from '#projections/target-queries.ts';
@@ -54,7 +54,8 @@ export const readPlannedTarget = async (
 export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget> => {
   const found = await load(call, id);
   if (found !== null) {
-    if (lacksIntent(found.post.state, id, found.target.state.common.appliedRevision)) {
+    const { state } = found.post;
+    if (state.status === 'live' && lacksIntent(state, id, found.target.state.common.appliedRevision)) {
       await fanOut(call.deps.store, found.target.state.common.postId, call.context, { positions: call.positions });
       return (await load(call, id)) ?? found;
     }
@@ -67,12 +68,6 @@ export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget
   if (written === null) throw notFound('post target');
   return written;
 };
-
-const lacksIntent = (state: PostState, targetId: string, applied: number): boolean =>
-  state.status === 'live' &&
-  (state as LivePost).intents.some(
-    (intent) => intent.revision > applied && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
-  );
 
 /** The draft of a command that only a draft takes. @throws Rejection `post_not_draft`; Refusal 404 once it is discarded */
 export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' }> => {

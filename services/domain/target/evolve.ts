@@ -107,6 +107,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetOverdue':
       return { ...state, common: { ...common, overdue: true } };
+    case 'TargetPlaceLapsed':
+      return state;
     case 'TargetRemovedOnPlatform':
       return state.status === 'published' ? { ...state, removedAt: event.data.observedAt } : state;
     case 'TargetHandedToPlatform':

@@ -184,6 +184,7 @@ suite('published: targets', (t) => {
 
   t('a retried target', async () => {
     const limited = target('TargetRateLimited', { ...claim, retryAt: at(15), failure });
+    await given(scheduled).when(target('TargetPlaceLapsed', {})).gives({});
     await given(scheduled)
       .when(target('TargetOverdue', { dueAt: at(0) }))
       .gives({ 'target.overdue': { ...ids, attempts: 0, scheduledAt: at(0), retryAt: null } });
@@ -464,6 +465,7 @@ suite('published: posts', (t) => {
       .when(post('PostTargetsSkipped', { intentRevision: 1, targetIds: rest.slice(0, 1), reason: 'publishing' }))
       .gives({});
     await given(scheduled(2)).when(post('PostExternalRefClaimLapsed', { externalRef })).gives({});
+    await given(scheduled(2)).when(post('PostAbandoned', {})).gives({});
     await given(scheduled(2)).when(settled(0, 'failed')).gives({});
     await given(scheduled(2), settled(0, 'failed'))
       .when(post('PostTargetReopened', { targetId: rest[0], targetRevision: 6 }))
@@ -820,6 +822,11 @@ suite('published: the agency', (t) => {
     await given(created)
       .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'Asia/Tokyo' }))
       .gives({ 'workspace.updated': { workspaceId: id, clientId: null, name: 'Studio', timezone: 'Asia/Tokyo' } });
+    for (const limit of [500, null]) {
+      await given(created)
+        .when(workspace('PostingQuotaSet', { limit }))
+        .gives({ 'quota.changed': { workspaceId: id, clientId: null, limit } });
+    }
     await given(created, owner)
       .when(joined)
       .gives({ 'team.member_added': { memberId: ben, clientId: null, role: 'viewer' } });
@@ -921,7 +928,7 @@ suite('published: the agency', (t) => {
 
 suite('published: the whole table', (t) => {
   const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
-  const silentKinds = ['clientname', 'externalref', 'request', 'targetmetrics', 'accountmetrics'];
+  const silentKinds = ['clientname', 'externalref', 'quota', 'request', 'targetmetrics', 'accountmetrics'];
 
   t('the tests above cover every rule and every event of a published kind without a rule', () => {
     const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));
@@ -939,6 +946,7 @@ suite('published: the whole table', (t) => {
       'a step of a protocol, whose result is published': [
         ...['client/ClientNameClaimLapsed', 'clientname/NameClaimed', 'clientname/NameReleased'],
         ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
+        ...['quota/QuotaReserved', 'quota/QuotaReleased', 'post/PostAbandoned', 'target/TargetPlaceLapsed'],
         ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
         ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
         ...['target/TargetFirstCommentScheduled', 'target/TargetFirstCommentStarted', 'target/TargetAbsenceObserved'],

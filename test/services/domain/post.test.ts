@@ -94,7 +94,18 @@ suite('post', (t) => {
     deepEqual(state([lapsed]), post.initial);
     deepEqual(state([draft, lapsed]), state([draft]));
     deepEqual(state([live, lapsed]), state([live]));
-    deepEqual(post.fences, ['PostExternalRefClaimLapsed']);
+    deepEqual(post.fences, ['PostExternalRefClaimLapsed', 'PostAbandoned']);
+  });
+
+  t('that lost the places of a quota stays as it is; the pending write conflicts', () => {
+    const abandoned: PostEvent = { type: 'PostAbandoned', data: {} };
+    const live: PostEvent = { type: 'PostScheduled', data: { ...written, plan: plan(1, 'a') } };
+    for (const events of [[], [drafted], [live]]) {
+      given(events)
+        .when({ type: 'Abandon' })
+        .then([abandoned], { again: [abandoned] });
+      deepEqual(state([...events, abandoned]), state(events));
+    }
   });
 
   t('is drafted once, and replaced while it is a draft', () => {

@@ -108,7 +108,22 @@ suite('workspace', (t) => {
     given([created, ann]).when({ type: 'RemoveMember', memberId: 'bob' }).then([]);
   });
 
+  t('has no posting quota until an operator sets one, and sets each once', () => {
+    const set = (limit: number | null): WorkspaceEvent => ({ type: 'PostingQuotaSet', data: { limit } });
+    given([created]).when({ type: 'SetPostingQuota', limit: null }).then([]);
+    given([created])
+      .when({ type: 'SetPostingQuota', limit: 0 })
+      .then([set(0)]);
+    given([created, set(9)])
+      .when({ type: 'SetPostingQuota', limit: null })
+      .then([set(null)]);
+    given([created, set(9)])
+      .when({ type: 'SetPostingQuota', limit: 9 })
+      .then([]);
+  });
+
   t('must exist before it changes', () => {
+    given([]).when({ type: 'SetPostingQuota', limit: 1 }).refused('not_found');
     given([]).when({ type: 'ChangeProfile', name: 'N', timezone: 'UTC' }).refused('not_found');
     given([]).when({ type: 'AddMember', memberId: 'bob', name: 'Bob', role: 'viewer' }).refused('not_found');
     given([]).when({ type: 'ChangeRole', memberId: 'bob', role: 'viewer' }).refused('not_found');
@@ -124,6 +139,7 @@ suite('workspace', (t) => {
       mode: 'live',
       twinOf: null,
       members: { bob: { name: 'Bob', role: 'owner' } },
+      postingQuota: null,
     });
     deepEqual(state([ann, profile]), workspace.initial);
     deepEqual(state([created, bobOwns]), state([created]));

@@ -43,6 +43,7 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
     ...(['outcome_unknown → published', 'outcome_unknown → failed', 'outcome_unknown → pending'] as const),
     ...(['handed_to_platform → published', 'handed_to_platform → failed'] as const),
   ],
+  TargetPlaceLapsed: stays('awaiting_approval', 'pending', 'rate_limited', 'failed', 'handed_to_platform'),
   TargetOverdue: stays('pending', 'publishing', 'rate_limited', 'handed_to_platform'),
   // From an unknown outcome: the segment is found, and the next one of the thread is due.
   TargetRequeued: ['failed → pending', 'rate_limited → pending', 'outcome_unknown → pending'],
@@ -72,6 +73,7 @@ export const postArrows: Readonly<Record<PostEvent['type'], readonly PostArrow[]
   PostCampaignChanged: ['draft → draft', 'live → live'],
   PostTargetReopened: live,
   PostExternalRefClaimLapsed: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],
+  PostAbandoned: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],
   PostPublished: live,
   PostPartiallyPublished: live,
   PostFailed: live,

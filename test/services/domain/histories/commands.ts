@@ -139,6 +139,7 @@ export const makers = {
   'comment unknown': (state) => ({ type: 'EndFirstComment', try: triesOf(state), outcome: { kind: 'unknown' } }),
   'lapse comment': (_, { now }) => ({ type: 'LapseFirstComment', now: instantOf(now) }),
   removed: (_, { now }) => ({ type: 'RecordRemoved', observedAt: instantOf(now) }),
+  'lapse place': () => ({ type: 'LapsePlace' }),
   overdue: (_, { now }) => ({ type: 'RecordOverdue', now: instantOf(now) }),
 } as const satisfies Readonly<Record<string, Make>>;
 export type CommandName = keyof typeof makers;

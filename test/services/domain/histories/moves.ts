@@ -86,7 +86,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
     }),
   ],
   [12, always({ move: 'carry out' })],
-  [2, composed('draft', 'replace', 'lapse')],
+  [2, composed('draft', 'replace', 'lapse', 'abandon')],
   [2, composed('schedule', 'submit', 'delete')],
   [2, composed('join', 'leave')],
   [
@@ -113,6 +113,7 @@ const begin = fc.oneof(
     [compose('schedule')],
     [compose('draft'), compose('replace'), ...scheduled],
     [compose('lapse'), compose('draft'), compose('lapse'), compose('delete'), compose('lapse')],
+    [compose('abandon'), compose('draft'), compose('abandon'), compose('delete'), compose('abandon')],
     [compose('draft')],
     [compose('draft'), compose('join'), compose('leave'), compose('schedule'), compose('join'), compose('leave')],
     [],

@@ -157,7 +157,9 @@ export class World {
 
   // The post's own commands.
 
-  compose(command: 'draft' | 'replace' | 'schedule' | 'submit' | 'delete' | 'lapse' | 'join' | 'leave'): void {
+  compose(
+    command: 'draft' | 'replace' | 'schedule' | 'submit' | 'delete' | 'lapse' | 'abandon' | 'join' | 'leave',
+  ): void {
     this.#calls += 1;
     const commandId = `call-${this.#calls}`;
     const body = { ...postBody(), content: `text ${this.#calls}` };
@@ -174,6 +176,7 @@ export class World {
       delete: { type: 'Delete' },
       join: { type: 'JoinCampaign', campaignId: clientId },
       leave: { type: 'LeaveCampaign', campaignId: clientId },
+      abandon: { type: 'Abandon' },
       lapse: { type: 'LapseExternalRefClaim', externalRef: 'r1' },
     };
     this.sendToPost(made[command]);
