@@ -50,6 +50,7 @@ export const shiftSkipReasons = [
   'segment_published',
   'schedule_in_past',
   'schedule_too_far',
+  'quota_exceeded',
 ] as const;
 
 /** Exactly one of the two has a value. */

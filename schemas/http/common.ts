@@ -222,6 +222,9 @@ export const Problem = Named(
       postIds: Type.Optional(
         Type.Array(Uuid, { description: 'With `media_in_use`: posts that need the asset, at most ten.' }),
       ),
+      resetsAt: Type.Optional(
+        said(Instant, 'With `quota_exceeded`: when the next month begins, in the zone of the workspace.'),
+      ),
       approvalStatus: Type.Optional(
         Type.String({
           description: 'With `approval_not_pending`: the status of the request.',

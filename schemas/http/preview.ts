@@ -164,8 +164,14 @@ const PreviewQuota = Named(
   'PreviewQuota',
   Type.Object(
     {
-      limit: said(Nullable(Type.Integer({ minimum: 0 })), 'Targets that the workspace may publish; null: no limit.'),
-      remaining: said(Nullable(Type.Integer({ minimum: 0 })), 'Targets that are left of it; null: no limit.'),
+      limit: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'Targets that the workspace may publish in one month; null: no limit.',
+      ),
+      remaining: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'Targets that are left of it; null: no limit. Where the targets are due in several months, of the one with the least room.',
+      ),
       needed: Type.Integer({ minimum: 0, description: 'Targets that this post would take; a thread counts as one.' }),
     },
     { description: 'The quota of the workspace for the post.' },

@@ -33,6 +33,7 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   listAccounts: 'filtered',
   getAccount: 'ids',
   disconnectAccount: 'ids',
+  getQuota: 'refused',
   listPosts: 'filtered',
   createPost: 'ids',
   bulkCreatePosts: 'ids',

@@ -30,6 +30,7 @@ import { getOpenapi } from './operations/getOpenapi.ts';
 import { getPost } from './operations/getPost.ts';
 import { getPostAnalytics } from './operations/getPostAnalytics.ts';
 import { getPostTarget } from './operations/getPostTarget.ts';
+import { getQuota } from './operations/getQuota.ts';
 import { getReport } from './operations/getReport.ts';
 import { getReportExport } from './operations/getReportExport.ts';
 import { getWebhook } from './operations/getWebhook.ts';
@@ -83,6 +84,7 @@ export const operations: readonly Operation[] = [
   listAccounts,
   getAccount,
   disconnectAccount,
+  getQuota,
   listPosts,
   createPost,
   bulkCreatePosts,

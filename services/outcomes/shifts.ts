@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { campaign } from '#domain/campaign.ts';
 import { beforeAllCampaigns, type ShiftingCampaign, shiftingBefore } from '#projections/campaign-targets.ts';
+import { postingRulesOf } from '#projections/posting-rules.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { carryOutShift } from '#services/workflows/campaigns/shift.ts';
 
@@ -9,12 +10,14 @@ import { carryOutShift } from '#services/workflows/campaigns/shift.ts';
 /** A shift that is younger is left to the api that decided it, milliseconds. */
 const restMs = 10_000;
 
-const finish = async (store: DomainStore, id: string): Promise<void> => {
+const finish = async (store: DomainStore, pool: Pool, id: string): Promise<void> => {
   const { state, events } = await store.load(campaign, id);
   if (state.status === 'none') return;
   for (const { eventId } of state.shifts) {
     const decided = events.find((event) => event.id === eventId);
-    if (decided !== undefined) await carryOutShift(store, id, { decided, events });
+    if (decided === undefined) continue;
+    const rules = await postingRulesOf(pool, decided.metadata.workspaceId);
+    await carryOutShift(store, id, { decided, events }, rules);
   }
 };
 
@@ -29,7 +32,7 @@ export const finishShifts = async (
     const campaigns: readonly ShiftingCampaign[] = await shiftingBefore(pool, before, after);
     for (const { id } of campaigns) {
       if (signal.aborted) return;
-      await alone(id, () => finish(store, id));
+      await alone(id, () => finish(store, pool, id));
     }
     after = campaigns.at(-1);
   }

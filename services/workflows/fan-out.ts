@@ -79,7 +79,7 @@ export const fanOut = async (
 };
 
 /** A draft that an approver sent back still has the plan whose targets are to be canceled. */
-const planOf = (state: PostState): LivePost | null => {
+export const planOf = (state: PostState): LivePost | null => {
   if (state.status === 'none') return null;
   return state.status === 'live' ? state : state.returned;
 };

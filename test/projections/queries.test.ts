@@ -16,8 +16,10 @@ import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost } from '#projections/one-post.ts';
 import { beforeAllTargets, unfinishedSql } from '#projections/overdue-targets.ts';
+import { readPostingRules, workspacesWithQuota } from '#projections/posting-rules.ts';
 import { listPosts, renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
+import { countedTargets, usedPlaces } from '#projections/quota-targets.ts';
 import { sameTexts } from '#projections/same-texts.ts';
 import { migrate } from '#projections/tables.ts';
 import { clientsOfTargets, getTarget, listTargets } from '#projections/target-queries.ts';
@@ -231,6 +233,30 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       () => shiftingBefore(noting, new Date(), beforeAllCampaigns),
     ]) {
       assert.doesNotMatch((await planOf(run, readSettings)).text, /Seq Scan"[^}]*"Relation Name":"(?:posts|campaigns)/);
+    }
+  });
+
+  t('a quota counts the targets of its months by index, page by page', async () => {
+    const noting: Pool = Object.assign(Object.create(pool), {
+      query: (...[sql, bindings]: [string | { text: string; values: unknown[] }, unknown[]]) => {
+        const named = typeof sql === 'string' ? { text: sql, values: bindings } : sql;
+        statements.push({ sql: named.text, bindings: named.values });
+        return pool.query(named.text, named.values);
+      },
+    });
+    const from = '2026-02-01T10:00:00.000Z';
+    const first = await countedTargets(noting, big, from, null);
+    assert.equal(first.length, 500);
+    assert.ok(first.every(({ dueAt }) => dueAt >= from));
+    await indexed('targets of a quota', () => countedTargets(noting, big, from, first.at(-1) ?? null));
+    const period = { from, to: '2026-02-01T11:00:00.000Z' };
+    assert.deepEqual(await usedPlaces(noting, big, period), [{ platform: 'x', used: 0, scheduled: 3_600 }]);
+    for (const run of [
+      () => usedPlaces(noting, big, period),
+      () => workspacesWithQuota(noting, small),
+      () => readPostingRules(noting, small),
+    ]) {
+      assert.doesNotMatch((await planOf(run, readSettings)).text, /Seq Scan/);
     }
   });
 

@@ -6,6 +6,7 @@ import { composed } from '../posts/create.ts';
 import { postExample } from '../posts/examples.ts';
 import { claimRefOf } from '../posts/external-ref.ts';
 import { fanOutOrLeave } from '../posts/load.ts';
+import { reservePlan } from '../posts/quota.ts';
 import { postWarnings } from '../posts/warnings.ts';
 
 /**
@@ -47,13 +48,17 @@ export const createPost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
+    'quota_exceeded',
   ],
   example: postExample,
   handle: async (call) => {
     const { context } = call;
     const { id, state, events, replayed } = await call.stream(post).create({
       command: (id) => composed(call, call.body, { id, commandId: context.commandId }),
-      reserve: (postId) => claimRefOf(call, { clientId: call.body.clientId, postId, body: call.body }),
+      reserve: async (postId, command) => {
+        await claimRefOf(call, { clientId: call.body.clientId, postId, body: call.body });
+        await reservePlan(call, postId, command, -1);
+      },
     });
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
     if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);

@@ -36,6 +36,7 @@ export const publishPost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
+    'quota_exceeded',
   ],
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {

@@ -27,6 +27,7 @@ export const reschedulePostTarget = operation({
     'schedule_in_past',
     'schedule_too_far',
     'stream_full',
+    'quota_exceeded',
   ],
   example: { body: { shiftMinutes: 30 }, data: targetExample },
   handle: (call) => actOnTarget(call, rescheduling(call.body)),

@@ -38,6 +38,7 @@ export const revisePost = operation({
     'media_not_in_client',
     'thread_not_supported',
     'stream_full',
+    'quota_exceeded',
   ],
   example: {
     body: { content: postDataExample.content },

@@ -22,6 +22,7 @@ import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
 import { withinLimit } from '../client-limits.ts';
 import type { Call } from '../operation.ts';
+import { previewQuota } from '../quota/show.ts';
 import { bodyOf } from './body.ts';
 import { type Checked, checksOf, checksOfDraft, slowToCount } from './compose.ts';
 import { takenRefOf } from './external-ref.ts';
@@ -64,15 +65,20 @@ export const previewOf = async (call: Previewing) => {
   const ofDraft = saveDraft ? (await all(checksOfDraft(reads, clientId, body))).refusals : null;
   const later = ofDraft === null ? [] : told.filter((one) => !ofDraft.some((other) => isSame(one, other)));
   const taken = await takenRefOf(call, { clientId, body });
-  const now = [...(ofDraft ?? told), ...(taken === null ? [] : [taken])];
+  const quota = await previewQuota(call, found?.plan.targets ?? []);
+  const full = quota.refusal === null ? [] : [quota.refusal];
+  const now = [...(ofDraft ?? told), ...(taken === null ? [] : [taken]), ...(saveDraft ? [] : full)];
   return {
     object: 'post_preview' as const,
     valid: now.length === 0,
-    problems: [...now.map((one) => problem('create', one)), ...later.map((one) => problem('publish', one))],
+    problems: [
+      ...now.map((one) => problem('create', one)),
+      ...[...later, ...(saveDraft ? full : [])].map((one) => problem('publish', one)),
+    ],
     approvalRequired: found?.isHeld ?? false,
     warnings: found === null ? [] : bodyWarnings(call, found),
     verdicts: found === null ? [] : await verdictsOf(call, body, found, told),
-    quota: { limit: null, remaining: null, needed: found?.plan.targets.length ?? 0 },
+    quota: quota.shown,
     // The rules of no network have a figure for it yet.
     cadence: null,
   };

@@ -12,6 +12,7 @@ import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
 import { type PlannedPost, planPost } from './compose.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
+import { isOvertaken, reservePlan } from './quota.ts';
 
 type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
 
@@ -80,28 +81,43 @@ const accept = async (call: Publishing, { state, revision }: LoadedPost): Promis
 const planEndOf = ({ state, revision }: Loaded<PostState>): number =>
   state.status === 'live' ? state.planRevision + (state.planHeld ? 1 : 0) : revision;
 
-/** Appends the accepted plan. @throws Rejection `revision_mismatch` when the draft is not the accepted one */
-const append = (
-  { deps, params, positions }: Publishing,
-  loaded: LoadedPost,
+/** Times that other writers may change the draft, or give its places back, before the call gives up. */
+const maxRounds = 20;
+
+/**
+ * Appends the accepted plan at the revision for which it took places of the quota. A draft whose places were given back
+ * meanwhile takes them again. @throws Rejection `revision_mismatch` when the draft is not the accepted one,
+ * `quota_exceeded`
+ */
+const append = async (
+  call: Publishing,
+  draft: LoadedPost,
   { revision, schedule, ...planned }: Accepted,
   context: CommandContext,
 ): Promise<Loaded<PostState>> => {
-  const { clientId, createdBy, body } = loaded.state;
-  return execute(
-    deps.store,
-    post,
-    params.id,
-    { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body: { ...body, schedule }, ...planned },
-    context,
-    {
-      positions,
-      loaded,
-      guard: (now) => {
-        if (now.state.status === 'draft' && now.revision !== revision) {
-          throw new Rejection('revision_mismatch', 'The draft was replaced meanwhile.');
-        }
-      },
-    },
-  );
+  const { deps, params, positions } = call;
+  let loaded = draft;
+  for (let round = 1; ; round += 1) {
+    const { clientId, createdBy, body } = loaded.state;
+    const { commandId } = context;
+    const command = {
+      ...({ type: 'Schedule', commandId, clientId, createdBy } as const),
+      ...{ body: { ...body, schedule }, ...planned },
+    };
+    if (loaded.state.status === 'draft') {
+      if (isReplaced(loaded, revision)) throw new Rejection('revision_mismatch', 'The draft was replaced meanwhile.');
+      await reservePlan(call, params.id, command, loaded.revision);
+    }
+    try {
+      return await execute(deps.store, post, params.id, command, context, { positions, loaded, redecide: false });
+    } catch (error) {
+      if (!isOvertaken(error) || round >= maxRounds) throw error;
+      loaded = await loadPost(call, params.id);
+    }
+  }
 };
+
+/** Given-back places change nothing of the draft. */
+const isReplaced = ({ events }: LoadedPost, revision: number): boolean =>
+  events.some((event) => event.revision > revision && event.type !== 'PostAbandoned') ||
+  !events.some((event) => event.revision === revision);

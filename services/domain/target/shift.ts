@@ -18,7 +18,7 @@ export interface Shift {
 }
 
 /** Why a shift passes over a target. */
-export type ShiftSkipReason = SkipReason | 'schedule_in_past' | 'schedule_too_far';
+export type ShiftSkipReason = SkipReason | 'schedule_in_past' | 'schedule_too_far' | 'quota_exceeded';
 
 /** Refuses a shift of one target; those beside it are moved. */
 export class NotShifted extends Rejection {

@@ -1,4 +1,5 @@
 import { campaign } from '#domain/campaign.ts';
+import { Rejection } from '#domain/decider.ts';
 import { NotShifted, type ShiftSkipReason, target } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
@@ -6,6 +7,8 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { CampaignEvent } from '#schemas/campaign.ts';
 import { contextOf, inGroups } from '../fan-out.ts';
+import { tendPlaces } from '../quota/give-back.ts';
+import { executeWithPlace, type QuotaRules } from '../quota/reserve.ts';
 
 /**
  * Carries out a shift of a campaign: moves each of its targets, and then completes the shift. Any process may run this
@@ -21,14 +24,21 @@ export type CompletedShift = Extract<CampaignEvent, { type: 'CampaignShiftComple
 const completionOf = (events: readonly DecodedEvent[], { revision }: DecodedEvent): DecodedEvent | undefined =>
   events.find(({ type, data }) => type === 'CampaignShiftCompleted' && data.shiftRevision === revision);
 
+const passingOver = (error: unknown): ShiftSkipReason | null => {
+  if (error instanceof NotShifted) return error.reason;
+  return error instanceof Rejection && error.code === 'quota_exceeded' ? error.code : null;
+};
+
 /**
  * @param events of the campaign, with the shift among them
+ * @param rules of its workspace; a month without room passes over the targets that would come into it
  * @returns the event that completes the shift, of this run or of another
  */
 export const carryOutShift = async (
   store: DomainStore,
   campaignId: string,
   { decided, events }: { readonly decided: DecodedEvent; readonly events: readonly DecodedEvent[] },
+  rules: QuotaRules,
   options: { readonly positions?: Positions; readonly giveUpAt?: number } = {},
 ): Promise<DecodedEvent | undefined> => {
   const done = completionOf(events, decided);
@@ -47,11 +57,15 @@ export const carryOutShift = async (
     const loaded = await store.load(target, targetId);
     const partitionKey = loaded.state.status === 'none' ? '' : loaded.state.common.postId;
     const command = { type: 'Shift', commandId, now, minutes, days } as const;
+    const moving = { store, context, rules };
     try {
-      await execute(store, target, targetId, command, context, { partitionKey, loaded, ...given });
+      const { appended } = await executeWithPlace(moving, targetId, command, { partitionKey, loaded, ...given });
+      faultPoint('campaign:before-give-back');
+      if (appended.length > 0 && rules.quota !== null) await tendPlaces(moving, partitionKey, [targetId]);
     } catch (error) {
-      if (!(error instanceof NotShifted)) throw error;
-      passedOver.set(targetId, error.reason);
+      const reason = passingOver(error);
+      if (reason === null) throw error;
+      passedOver.set(targetId, reason);
     }
     faultPoint('campaign:between-targets');
   });
