@@ -4,6 +4,7 @@ import { eraseClient, rebuildProjection, settleTarget, uses } from './installati
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
+import { setQuota } from './quota.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
 import {
   addMember,
@@ -81,6 +82,12 @@ export const commands: readonly Command[] = [
     about:
       'shows the media bytes and the quota of a workspace and its sandbox; --bytes N sets the quota, --bytes default resets it',
     run: mediaQuota,
+  },
+  {
+    usage: 'quota set <limit> [--mode MODE] [--workspace ID]',
+    about:
+      'sets how many targets a workspace may publish in one month: a number, or none; MODE: live (the default) or test, its sandbox',
+    run: setQuota,
   },
   {
     usage:

@@ -13,12 +13,13 @@ import { approvalTypes, tendAll } from './approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
 import { type OverdueDeps, runOverdue } from './overdue.ts';
+import { placeTypes, tendPlacesOf } from './quotas.ts';
 import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
- * about posts out, ends the posts
+ * about posts out, gives back places of quotas, ends the posts
  * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, and tells
  * of overdue targets. Its effects are appends, so its groups are
  * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
@@ -75,10 +76,11 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     group: outcomesGroup,
     topics: ['posts'],
     kinds: ['target', 'post', 'approval'],
-    types: [...outcomeTypes, ...approvalTypes],
+    types: [...new Set<string>([...outcomeTypes, ...approvalTypes, ...placeTypes])],
     apply: async (_tx, events) => {
       await recordOutcomes(store, events, now);
       await tendAll(store, events);
+      await tendPlacesOf(store, pool, events, now);
       return null;
     },
   });

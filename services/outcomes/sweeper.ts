@@ -9,13 +9,14 @@ import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
+import { type QuotaProgress, sweepQuotas } from './quotas.ts';
 import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
 import { finishShifts } from './shifts.ts';
 
 /**
  * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack,
- * completes shifts of campaigns, and cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
+ * completes shifts of campaigns, gives back places of quotas, and cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
  * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
  */
 
@@ -28,6 +29,8 @@ export interface SweeperDeps extends RoundDeps {
   /** Posts, clients and accounts that failed before; the sweep passes over them. Default: none. */
   readonly resting?: Resting;
   readonly onFailure?: (kind: SweptKind) => void;
+  /** What earlier sweeps settled of the quotas. Default: nothing. */
+  readonly quotas?: QuotaProgress;
 }
 
 /** Applies one post's plan to its targets. False: the post has no stream. */
@@ -66,6 +69,7 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
     }
     after = ids.at(-1);
   }
+  await sweepQuotas(deps, (id, work) => alone(each, 'workspace', id, work), signal);
   const since = new Date(now() - raceMs);
   const archived = await archivedWithOpen(pool, since);
   for (const { id, workspaceId } of archived) {
@@ -86,6 +90,6 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
 };
 
 export const runSweeper = (given: SweeperDeps, signal: AbortSignal): Promise<void> => {
-  const deps = { resting: new Resting(), ...given };
+  const deps = { resting: new Resting(), quotas: new Map(), ...given };
   return runRounds(deps, 'posts', (stop) => sweep(deps, stop), signal);
 };

@@ -142,6 +142,11 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',
+  'quota:after-reserve': 'test/services/api/quota-deaths.test.ts',
+  'quota:before-give-back': 'test/services/api/quota-deaths.test.ts',
+  'campaign:before-give-back': 'test/services/api/quota-deaths.test.ts',
+  'quota:after-fence': 'test/services/outcomes/quotas.test.ts',
+  'quota:after-set': 'test/services/outcomes/quotas.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',
 };
 
