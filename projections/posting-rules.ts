@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { batchesOf } from '#runtime/postgres/batches.ts';
+import type { CadenceRule } from '#schemas/cadence.ts';
 
 /** What an operator set for the posts of a workspace. */
 
@@ -10,15 +11,17 @@ export interface PostingRules {
   readonly quota: number | null;
   /** Revision of the event that set the quota; null: none ever did, so no place was ever taken. */
   readonly quotaRevision: number | null;
+  /** How often its accounts may publish; null: no rule was ever set. */
+  readonly cadence: readonly CadenceRule[] | null;
 }
 
 /** Of a workspace that the read model does not have yet. */
-const none: PostingRules = { timezone: 'UTC', quota: null, quotaRevision: null };
+const none: PostingRules = { timezone: 'UTC', quota: null, quotaRevision: null, cadence: null };
 
 const loadRules = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, PostingRules>> => {
   const { rows } = await pool.query<PostingRules & { readonly id: string }>({
     name: 'posting-rules',
-    text: `select id::text as id, timezone, posting_quota as quota, posting_quota_revision as "quotaRevision"
+    text: `select id::text as id, timezone, posting_quota as quota, posting_quota_revision as "quotaRevision", cadence
            from read.workspaces where id = any($1::uuid[])`,
     values: [[...ids]],
   });
@@ -63,7 +66,7 @@ export const workspacesWithQuota = async (
   after: string,
 ): Promise<readonly (PostingRules & { readonly id: string; readonly quotaRevision: number })[]> => {
   const { rows } = await pool.query(
-    `select id::text as id, timezone, posting_quota as quota, posting_quota_revision as "quotaRevision"
+    `select id::text as id, timezone, posting_quota as quota, posting_quota_revision as "quotaRevision", cadence
      from read.workspaces where posting_quota_revision is not null and id > $1::uuid order by id limit 100`,
     [after],
   );

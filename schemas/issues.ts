@@ -56,6 +56,7 @@ export const issueCodes = {
   unknown_event_type: 'There is no such event type, or the filter matches none.',
   schedule_in_past: 'The target would be due more than 60 seconds ago.',
   schedule_too_far: 'The target would be due more than 18 months ahead.',
+  cadence_exceeded: 'The account would publish more often than its network or the workspace allows.',
   account_not_in_client: 'The account belongs to another client than the post.',
   account_disconnected: 'The account is disconnected.',
   media_not_in_client: 'The asset belongs to another client than a target that uses it.',

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { CadenceRule } from './cadence.ts';
 import { type EventOf, Mode, Nullable, Role, Uuid } from './common.ts';
 import { PostingQuota } from './quota.ts';
 
@@ -21,6 +22,8 @@ export const workspaceEvents = {
   MemberAdded: Member,
   MemberRoleChanged: Type.Object({ memberId: Uuid, role: Role }),
   MemberRemoved: Type.Object({ memberId: Uuid }),
+  /** How often each account of the workspace may publish, on one network or, where `platform` is null, on the others. */
+  CadenceSet: CadenceRule,
   /** Targets that may be due in one month of the workspace's zone; null: as many as it likes. */
   PostingQuotaSet: Type.Object({ limit: Nullable(PostingQuota) }),
 } as const;

@@ -237,6 +237,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'The time is too far ahead',
     about: 'A target may be due at most 18 months ahead. `errors` names each account.',
   },
+  cadence_exceeded: {
+    status: 422,
+    title: 'An account would publish too often',
+    about:
+      'The workspace, or the network, lets each account publish only so often; `errors` names each account at fault. GET /accounts/{id}/cadence shows its limits and `nextFreeAt`, the earliest time with room. Choose another time for these accounts.',
+  },
   client_archived: {
     status: 422,
     title: 'The client is archived',
@@ -360,31 +366,23 @@ const aboutFailures: Readonly<Record<string, string>> = {
   ...failureCodes,
 };
 
-const ofMedia: readonly ErrorPage[] = Object.entries(mediaFailures).map(([code, about]) => ({
-  code,
-  status: null,
-  category: 'media',
-  title: 'A media asset, or one of its renditions, failed',
-  about,
-}));
-
-const ofTarget: readonly ErrorPage[] = Object.entries(aboutFailures)
-  .filter(([code]) => !isErrorCode(code) && !Object.hasOwn(mediaFailures, code))
-  .map(([code, about]) => ({
+const pageOf =
+  (category: ErrorPage['category'], title: string) =>
+  ([code, about]: readonly [code: string, about: string]): ErrorPage => ({
     code,
     status: null,
-    category: 'target',
-    title: 'A target failed, or was refused by the gate',
+    category,
+    title,
     about,
-  }));
+  });
 
-const ofReports: readonly ErrorPage[] = Object.entries(reportFailures).map(([code, about]) => ({
-  code,
-  status: null,
-  category: 'report',
-  title: 'A run of a report failed',
-  about,
-}));
+const ofMedia = Object.entries(mediaFailures).map(pageOf('media', 'A media asset, or one of its renditions, failed'));
+
+const ofTarget = Object.entries(aboutFailures)
+  .filter(([code]) => !isErrorCode(code) && !Object.hasOwn(mediaFailures, code))
+  .map(pageOf('target', 'A target failed, or was refused by the gate'));
+
+const ofReports = Object.entries(reportFailures).map(pageOf('report', 'A run of a report failed'));
 
 /** The whole catalogue, in the order of the table above. */
 export const errorPages: readonly ErrorPage[] = [

@@ -43,6 +43,7 @@ export type ErrorCode =
   | 'idempotency_key_reused'
   | 'schedule_in_past'
   | 'schedule_too_far'
+  | 'cadence_exceeded'
   | 'client_archived'
   | 'account_not_in_client'
   | 'account_disconnected'

@@ -50,6 +50,13 @@ export const threadInterrupted = failure(
   false,
   'user',
 );
+export const cadenceReached = failure(
+  'rate_limited',
+  'cadence_reached',
+  'The account has published as often as it may for now; the publisher tries again at retryAt.',
+  true,
+  'service',
+);
 export const noAdapter = failure(
   'permission',
   'network_not_supported',
@@ -152,6 +159,7 @@ export const publishFailures: readonly Failure[] = [
   reauthRequired,
   disconnected,
   threadInterrupted,
+  cadenceReached,
   noAdapter,
   interrupted,
   adapterFailed,

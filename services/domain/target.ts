@@ -24,7 +24,7 @@ export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
 export type { Unwanted } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export { overdueAfterMs } from './target/overdue.ts';
-export { neededTimes, timesEver, timeWanted } from './target/places.ts';
+export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts';
 export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
@@ -55,6 +55,7 @@ export type TargetCommand =
   | schedule.Requeue
   | publish.Start
   | publish.RefuseAtClaim
+  | publish.DeferAtClaim
   | publish.RecordCheckpoint
   | publish.TakeOver
   | outcome.RecordPublished
@@ -103,6 +104,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return publish.start(command, state);
     case 'RefuseAtClaim':
       return publish.refuseAtClaim(command, state);
+    case 'DeferAtClaim':
+      return publish.deferAtClaim(command, state);
     case 'Checkpoint':
       return publish.checkpoint(command, state);
     case 'TakeOver':

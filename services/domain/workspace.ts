@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CadenceRule } from '#schemas/cadence.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { withRule } from './cadence.ts';
 import { type Decider, Rejection } from './decider.ts';
 
 /** An agency. Its law: at least one Owner stays; the sandbox twin has no members of its own. */
@@ -14,6 +17,7 @@ export type WorkspaceState =
       readonly twinOf: string | null;
       /** Targets that may be due in one month; null: as many as it likes. */
       readonly postingQuota: number | null;
+      readonly cadence: readonly CadenceRule[];
       readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
     };
 
@@ -29,7 +33,8 @@ export type WorkspaceCommand =
   | { readonly type: 'AddMember'; readonly memberId: string; readonly name: string; readonly role: Role }
   | { readonly type: 'ChangeRole'; readonly memberId: string; readonly role: Role }
   | { readonly type: 'RemoveMember'; readonly memberId: string }
-  | { readonly type: 'SetPostingQuota'; readonly limit: number | null };
+  | { readonly type: 'SetPostingQuota'; readonly limit: number | null }
+  | { readonly type: 'SetCadence'; readonly rule: CadenceRule };
 
 type Created = Extract<WorkspaceState, { status: 'created' }>;
 
@@ -89,6 +94,13 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
       }
       return [{ type: 'MemberRemoved', data: { memberId: command.memberId } }];
     }
+    case 'SetCadence': {
+      const { cadence } = created(state);
+      const known = cadence.find(({ platform }) => platform === command.rule.platform);
+      if (isDeepStrictEqual(known ?? { ...command.rule, minIntervalMinutes: null, perDay: null }, command.rule))
+        return [];
+      return [{ type: 'CadenceSet', data: command.rule }];
+    }
     case 'SetPostingQuota': {
       const { limit } = command;
       return created(state).postingQuota === limit ? [] : [{ type: 'PostingQuotaSet', data: { limit } }];
@@ -98,7 +110,7 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
 
 const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState => {
   if (event.type === 'WorkspaceCreated') {
-    return { status: 'created', ...event.data, members: {}, postingQuota: null };
+    return { status: 'created', ...event.data, members: {}, postingQuota: null, cadence: [] };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
@@ -119,6 +131,8 @@ const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState =>
       const { [event.data.memberId]: _removed, ...members } = state.members;
       return { ...state, members };
     }
+    case 'CadenceSet':
+      return { ...state, cadence: withRule(state.cadence, event.data) };
     case 'PostingQuotaSet':
       return { ...state, postingQuota: event.data.limit };
   }

@@ -39,6 +39,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberAdded: '1: memberId name role:Role',
     MemberRoleChanged: '1: memberId role:Role',
     MemberRemoved: '1: memberId',
+    CadenceSet: '1: platform:Platform|null minIntervalMinutes:null perDay:null',
     PostingQuotaSet: '1: limit:null',
   },
   apikey: {
@@ -71,6 +72,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
       '1: clientId username:personal displayName:personal avatarUrl:null scopes:[] expiresAt:null timezone:null inviteId:null',
     AccountReauthRequired: '1: reason',
     AccountDisconnected: '1: reason',
+    AccountLimitsObserved: '1: clientId windows:[{name seconds limit used resetsAt:null}]',
     AccountProfileChanged: '1: clientId username:personal displayName:personal avatarUrl:null',
   },
   post: {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { findKeys } from '#projections/apikeys.ts';
+import { slotsOf } from '#projections/cadence-slots.ts';
 import {
   beforeAllCampaigns,
   postsBehindOf,
@@ -258,6 +259,22 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     ]) {
       assert.doesNotMatch((await planOf(run, readSettings)).text, /Seq Scan/);
     }
+  });
+
+  t('the times of accounts are read by index, a bounded number of each', async () => {
+    const noting: Pool = Object.assign(Object.create(pool), {
+      query: ({ text, values }: { text: string; values: unknown[] }) => {
+        statements.push({ sql: text, bindings: values });
+        return pool.query(text, values);
+      },
+    });
+    const from = Date.parse('2026-02-01T10:00:00.000Z');
+    const ask = () => slotsOf(noting, { accountId: bigAccount, from, to: from + 3_600_000 });
+    const slots = await ask();
+    assert.ok(slots.length > 20 && slots.every(({ at, calls }) => at > from && calls === 1), `${slots.length} slots`);
+    const { text, buffers } = await planOf(ask, readSettings);
+    assert.doesNotMatch(text, /Seq Scan/);
+    assert.ok(buffers < 1_200, `${buffers} blocks for ${slots.length} targets and their posts`);
   });
 
   t('the same text is searched among few targets of each account, by index', async () => {

@@ -31,6 +31,7 @@ suite('read models: workspaces', (t) => {
           members: { [anna]: { name: 'Anna', role: 'owner' }, [ben]: { name: 'Ben', role: 'creator' } },
           posting_quota: null,
           posting_quota_revision: null,
+          cadence: null,
         },
       ]);
     await given(
@@ -50,6 +51,10 @@ suite('read models: workspaces', (t) => {
     await given(made, set(7))
       .project(pool, workspaces)
       .sees([{ id, posting_quota: 7, posting_quota_revision: 1 }]);
+    const rule = { platform: 'x', minIntervalMinutes: 30, perDay: null };
+    await given(made, workspace('CadenceSet', rule))
+      .project(pool, workspaces)
+      .sees([{ id, cadence: [rule] }]);
     await given(made, set(7), set(null))
       .project(pool, workspaces)
       .sees([{ id, posting_quota: null, posting_quota_revision: 2 }]);

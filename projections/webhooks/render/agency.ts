@@ -85,6 +85,12 @@ export const account: Publisher<typeof accountPublic, AccountEvent, Account> = {
         ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, reason: data.reason }),
       },
     ],
+    AccountLimitsObserved: [
+      {
+        type: 'account.limits_observed',
+        ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, windows: data.windows }),
+      },
+    ],
     AccountProfileChanged: [
       { type: 'account.updated', ofStream: ({ id }, subject) => ({ accountId: id, ...subject }) },
     ],
@@ -134,6 +140,9 @@ export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, Wo
         type: 'team.member_removed',
         ofStream: ({ data }, { ended }) => ({ memberId: data.memberId, clientId: null, role: ended }),
       },
+    ],
+    CadenceSet: [
+      { type: 'cadence.changed', ofEvent: ({ id, data }) => ({ workspaceId: id, clientId: null, ...data }) },
     ],
     PostingQuotaSet: [
       {

@@ -1,4 +1,4 @@
-import { approvalTooLate, outcomeUnknown } from '#domain/publish-failures.ts';
+import { approvalTooLate, cadenceReached, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { targetPublic } from '#schemas/http/webhook-events/target.ts';
 import type { Failure, TargetEvent } from '#schemas/target.ts';
@@ -193,9 +193,10 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
     TargetPublishDeferred: [
       {
         type: 'target.deferred',
-        ofStream: ({ data }, { ids, dueAt }) => ({
+        ofStream: ({ data }, { ids, attempts, dueAt }) => ({
           ...ids,
-          attempts: data.attempt,
+          // At the claim nothing was tried.
+          attempts: data.failure.code === cadenceReached.code ? attempts : data.attempt,
           failure: short(data.failure),
           scheduledAt: dueAt,
           retryAt: data.retryAt,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Nullable, Uuid } from '#schemas/common.ts';
+import { Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { said } from '#schemas/published.ts';
 import { workspaceEvents } from '#schemas/workspace.ts';
 import { example, noClient, publicEvent } from './common.ts';
@@ -22,6 +22,27 @@ export const workspacePublic = {
       }),
     }),
     { ...exampleIds, name: 'Studio North', timezone: 'Europe/Berlin' },
+  ),
+  'cadence.changed': publicEvent(
+    'An operator set how often the accounts of the workspace may publish.',
+    Type.Object({
+      ...ids,
+      platform: said(
+        Nullable(Platform),
+        'The network of the accounts; null: all networks that have no rule of their own.',
+      ),
+      minIntervalMinutes: said(
+        Nullable(Type.Integer({ minimum: 1 })),
+        'Minutes between two targets of one account; null: any.',
+        { examples: [30] },
+      ),
+      perDay: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'Targets of one account within any 24 hours; null: as many as it likes. With both null, the rule has ended.',
+        { examples: [20] },
+      ),
+    }),
+    { ...exampleIds, platform: 'x', minIntervalMinutes: 30, perDay: 20 },
   ),
   'quota.changed': publicEvent(
     'An operator set how many targets the workspace may publish in one month.',

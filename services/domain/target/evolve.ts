@@ -86,7 +86,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetPublishDeferred': {
       const { retryAt } = event.data;
-      return pending({ ...common, defers: common.defers + 1 }, retryAt);
+      // One that the publisher put off before its claim used up no try.
+      return pending(state.status === 'pending' ? common : { ...common, defers: common.defers + 1 }, retryAt);
     }
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;

@@ -14,11 +14,16 @@ export const neededTimes = (state: TargetState): readonly string[] => {
 /** The due time for which these events of one command need a place; null: they give the target no other time. */
 export const timeWanted = (state: TargetState, events: readonly TargetEvent[]): string | null => {
   if (state.status === 'none') return null;
+  // A retry keeps the time that was planned.
+  const isRetry = state.status === 'failed' && events.some(({ type }) => type === 'TargetRequeued');
+  return movedTo(events) ?? (isRetry ? state.common.dueAt : null);
+};
+
+/** The other time that these events of one command give the target; null: none. */
+export const movedTo = (events: readonly TargetEvent[]): string | null => {
   for (const event of events) {
     if (event.type === 'TargetRescheduled') return event.data.dueAt;
     if (event.type === 'TargetUndoRequested' && event.data.then === 'reschedule') return event.data.dueAt;
-    // A retry keeps the time that was planned.
-    if (event.type === 'TargetRequeued' && state.status === 'failed') return state.common.dueAt;
   }
   return null;
 };

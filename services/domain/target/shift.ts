@@ -18,7 +18,12 @@ export interface Shift {
 }
 
 /** Why a shift passes over a target. */
-export type ShiftSkipReason = SkipReason | 'schedule_in_past' | 'schedule_too_far' | 'quota_exceeded';
+export type ShiftSkipReason =
+  | SkipReason
+  | 'schedule_in_past'
+  | 'schedule_too_far'
+  | 'quota_exceeded'
+  | 'cadence_exceeded';
 
 /** Refuses a shift of one target; those beside it are moved. */
 export class NotShifted extends Rejection {

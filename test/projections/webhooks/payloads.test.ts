@@ -809,6 +809,10 @@ suite('published: the agency', (t) => {
     await given(connected)
       .when(account('AccountProfileChanged', { clientId, ...profile }))
       .gives({ 'account.updated': ids });
+    const windows = [{ name: '24 hours', seconds: 86_400, limit: 50, used: 3, resetsAt: null }];
+    await given(connected)
+      .when(account('AccountLimitsObserved', { clientId, windows }))
+      .gives({ 'account.limits_observed': { ...ids, windows } });
   });
 
   t('members: ids and roles, never a name', async () => {
@@ -822,6 +826,10 @@ suite('published: the agency', (t) => {
     await given(created)
       .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'Asia/Tokyo' }))
       .gives({ 'workspace.updated': { workspaceId: id, clientId: null, name: 'Studio', timezone: 'Asia/Tokyo' } });
+    const rule = { platform: 'x', minIntervalMinutes: 30, perDay: null };
+    await given(created)
+      .when(workspace('CadenceSet', rule))
+      .gives({ 'cadence.changed': { workspaceId: id, clientId: null, ...rule } });
     for (const limit of [500, null]) {
       await given(created)
         .when(workspace('PostingQuotaSet', { limit }))

@@ -54,7 +54,15 @@ const given = [
   ...['media.variant.ready', 'media.variant.failed'],
   ...['account.connected', 'account.reauthorized', 'account.reauth_required', 'account.disconnected'],
   ...['account.updated', 'client.created', 'client.updated', 'client.archived', 'client.erased'],
-  ...['workspace.updated', 'quota.changed', 'apikey.created', 'apikey.rotated', 'apikey.revoked'],
+  ...[
+    'workspace.updated',
+    'quota.changed',
+    'cadence.changed',
+    'account.limits_observed',
+    'apikey.created',
+    'apikey.rotated',
+    'apikey.revoked',
+  ],
   ...['invite.created', 'invite.used', 'invite.revoked'],
   ...['team.member_added', 'team.role_changed', 'team.member_removed'],
   ...['webhook.disabled', 'webhook.enabled'],
@@ -107,7 +115,7 @@ suite('public types', (t) => {
   t('each names its resource and its client, except media.ready, which follows the spec', () => {
     const own: Readonly<Record<string, string>> = {
       ...{ media: 'assetId', team: 'memberId', analytics: 'refreshId', apikey: 'apiKeyId' },
-      quota: 'workspaceId',
+      ...{ quota: 'workspaceId', cadence: 'workspaceId' },
     };
     for (const [type, { data }] of Object.entries(publicEvents)) {
       const { required } = data as unknown as { readonly required: readonly string[] };

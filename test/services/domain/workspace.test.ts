@@ -122,6 +122,26 @@ suite('workspace', (t) => {
       .then([]);
   });
 
+  t('has no rule of how often its accounts publish until an operator sets one, for each network once', () => {
+    const set = (platform: 'x' | null, perDay: number | null): WorkspaceEvent => ({
+      type: 'CadenceSet',
+      data: { platform, minIntervalMinutes: null, perDay },
+    });
+    const command = ({ data }: WorkspaceEvent) => ({ type: 'SetCadence', rule: data }) as never;
+    given([created])
+      .when(command(set('x', null)))
+      .then([]);
+    given([created, set(null, 5)])
+      .when(command(set('x', 5)))
+      .then([set('x', 5)]);
+    given([created, set('x', 5)])
+      .when(command(set('x', 5)))
+      .then([]);
+    given([created, set('x', 5)])
+      .when(command(set('x', null)))
+      .then([set('x', null)]);
+  });
+
   t('must exist before it changes', () => {
     given([]).when({ type: 'SetPostingQuota', limit: 1 }).refused('not_found');
     given([]).when({ type: 'ChangeProfile', name: 'N', timezone: 'UTC' }).refused('not_found');
@@ -140,6 +160,7 @@ suite('workspace', (t) => {
       twinOf: null,
       members: { bob: { name: 'Bob', role: 'owner' } },
       postingQuota: null,
+      cadence: [],
     });
     deepEqual(state([ann, profile]), workspace.initial);
     deepEqual(state([created, bobOwns]), state([created]));

@@ -36,7 +36,8 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetFailed: ['publishing → failed', 'pending → failed'],
   TargetApprovalLapsed: ['awaiting_approval → failed'],
   TargetRateLimited: ['publishing → rate_limited'],
-  TargetPublishDeferred: ['publishing → pending'],
+  // At the claim of an account that may not publish yet.
+  TargetPublishDeferred: ['publishing → pending', 'pending → pending'],
   TargetOutcomeUnknown: ['publishing → outcome_unknown', 'handed_to_platform → outcome_unknown'],
   TargetAbsenceObserved: stays('outcome_unknown'),
   TargetOutcomeSettled: [

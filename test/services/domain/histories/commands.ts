@@ -83,6 +83,7 @@ export const makers = {
   start: (_, { now }) => ({ type: 'Start', now: instantOf(now) }),
   'lapse approval': (_, { now }) => ({ type: 'LapseApproval', now: instantOf(now) }),
   'refuse at claim': () => ({ type: 'RefuseAtClaim', failure }),
+  'defer at claim': (_, sender) => ({ type: 'DeferAtClaim', retryAt: later(sender, 5), failure }),
   'fall back': (_, { now }) => ({ type: 'FallBack', now: instantOf(now) }),
   requeue: (_, { now }) => ({ type: 'Requeue', now: instantOf(now) }),
   'take over': (state, sender) => ({ type: 'TakeOver', ...claimOf(state, sender) }),
@@ -150,6 +151,7 @@ export const isSent = (name: CommandName, state: ScheduledTarget, { now, segment
   const isNative = state.common.scheduleMode === 'native';
   switch (name) {
     case 'refuse at claim':
+    case 'defer at claim':
       return state.status === 'pending' && attemptAt(state) <= instantOf(now);
     case 'handed over':
     case 'outside window':
