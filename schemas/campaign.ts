@@ -51,6 +51,7 @@ export const shiftSkipReasons = [
   'schedule_in_past',
   'schedule_too_far',
   'quota_exceeded',
+  'cadence_exceeded',
 ] as const;
 
 /** Exactly one of the two has a value. */

@@ -3,6 +3,7 @@ import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { MediaFailure, MediaKind, MediaUse } from '#schemas/media.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { ScheduleMode } from '#schemas/target.ts';
+import { AccountCadence } from './cadence.ts';
 import { ProblemIssue } from './common.ts';
 
 /** POST /posts/preview: what publishing a body would do now. */
@@ -178,31 +179,6 @@ const PreviewQuota = Named(
   ),
 );
 
-const CadenceWindow = Named(
-  'CadenceWindow',
-  Type.Object(
-    {
-      name: Type.String({ description: 'The window, in words.', examples: ['24 hours'] }),
-      limit: Type.Integer({ minimum: 0, description: 'Posts that the account may publish in it.' }),
-      used: Type.Integer({ minimum: 0, description: 'Posts that are published or scheduled in it.' }),
-      remaining: Type.Integer({ minimum: 0, description: 'Posts that are left.' }),
-    },
-    { description: 'A limit of how often an account may publish.' },
-  ),
-);
-
-const AccountCadence = Named(
-  'AccountCadence',
-  Type.Object(
-    {
-      accountId: said(Uuid, 'The account.'),
-      platform: said(Platform, 'Its network.'),
-      windows: Type.Array(CadenceWindow, { description: 'The limits of its network.' }),
-    },
-    { description: 'How often an account may publish.' },
-  ),
-);
-
 export const PostPreview = Named(
   'PostPreview',
   Type.Object(
@@ -223,7 +199,7 @@ export const PostPreview = Named(
       quota: said(PreviewQuota, 'The quota of the workspace.'),
       cadence: said(
         Nullable(Type.Array(AccountCadence)),
-        'How often each account may publish; null: no limit of its network is known.',
+        'How often each account of the post may publish, where anything limits it; null: nothing is known to limit any.',
       ),
     },
     { description: 'What publishing a body would do now.' },

@@ -17,6 +17,7 @@ import { deleteWebhook } from './operations/deleteWebhook.ts';
 import { disconnectAccount } from './operations/disconnectAccount.ts';
 import { getAccount } from './operations/getAccount.ts';
 import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
+import { getAccountCadence } from './operations/getAccountCadence.ts';
 import { getAgency } from './operations/getAgency.ts';
 import { getAnalyticsOverview } from './operations/getAnalyticsOverview.ts';
 import { getApproval } from './operations/getApproval.ts';
@@ -37,6 +38,7 @@ import { getWebhook } from './operations/getWebhook.ts';
 import { getWebhookDelivery } from './operations/getWebhookDelivery.ts';
 import { getWebhookReplay } from './operations/getWebhookReplay.ts';
 import { importMedia } from './operations/importMedia.ts';
+import { listAccountCadences } from './operations/listAccountCadences.ts';
 import { listAccounts } from './operations/listAccounts.ts';
 import { listApprovals } from './operations/listApprovals.ts';
 import { listBestTimes } from './operations/listBestTimes.ts';
@@ -82,7 +84,9 @@ export const operations: readonly Operation[] = [
   archiveClient,
   createConnectInvite,
   listAccounts,
+  listAccountCadences,
   getAccount,
+  getAccountCadence,
   disconnectAccount,
   getQuota,
   listPosts,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { campaign } from '#domain/campaign.ts';
+import { shiftRules } from '#projections/cadence-slots.ts';
 import { beforeAllCampaigns, type ShiftingCampaign, shiftingBefore } from '#projections/campaign-targets.ts';
-import { postingRulesOf } from '#projections/posting-rules.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { carryOutShift } from '#services/workflows/campaigns/shift.ts';
 
@@ -16,7 +16,7 @@ const finish = async (store: DomainStore, pool: Pool, id: string): Promise<void>
   for (const { eventId } of state.shifts) {
     const decided = events.find((event) => event.id === eventId);
     if (decided === undefined) continue;
-    const rules = await postingRulesOf(pool, decided.metadata.workspaceId);
+    const rules = await shiftRules(pool, decided.metadata.workspaceId);
     await carryOutShift(store, id, { decided, events }, rules);
   }
 };

@@ -1,7 +1,7 @@
 import { campaign } from '#domain/campaign.ts';
 import { openStatuses, type ShiftSkipReason } from '#domain/target.ts';
+import { shiftRules } from '#projections/cadence-slots.ts';
 import { postsBehindOf, targetsIn, targetsNotIn } from '#projections/campaign-targets.ts';
-import { postingRulesOf } from '#projections/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -100,7 +100,7 @@ const carryOut = async (call: Shifting, accepted: Accepted, context: CommandCont
   faultPoint('campaign:after-shift');
   const { giveUpAt } = context;
   const patience = giveUpAt === undefined ? {} : { giveUpAt };
-  const rules = await postingRulesOf(deps.pool, call.workspaceId);
+  const rules = await shiftRules(deps.pool, call.workspaceId);
   const completion = await carryOutShift(deps.store, params.id, done, rules, { positions, ...patience });
   if (completion === undefined) throw new Unavailable('The shift is not completed yet.');
   deps.store.note([done.decided, completion], positions);

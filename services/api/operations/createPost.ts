@@ -41,6 +41,7 @@ export const createPost = operation({
     'already_exists',
     'schedule_in_past',
     'schedule_too_far',
+    'cadence_exceeded',
     'client_archived',
     'account_not_in_client',
     'account_disconnected',

@@ -29,6 +29,7 @@ export const publishPost = operation({
     'post_not_draft',
     'schedule_in_past',
     'schedule_too_far',
+    'cadence_exceeded',
     'client_archived',
     'account_not_in_client',
     'account_disconnected',

@@ -26,6 +26,7 @@ export const reschedulePostTarget = operation({
     'target_not_pending',
     'schedule_in_past',
     'schedule_too_far',
+    'cadence_exceeded',
     'stream_full',
     'quota_exceeded',
   ],

@@ -33,6 +33,7 @@ export const revisePost = operation({
     'target_not_pending',
     'schedule_in_past',
     'schedule_too_far',
+    'cadence_exceeded',
     'client_archived',
     'media_not_publishable',
     'media_not_in_client',

@@ -4,6 +4,7 @@ import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PostTargetBulk } from '#schemas/http/post-target-bulk.ts';
 import { executeWithPlace } from '#services/workflows/quota/reserve.ts';
+import { requireCadence } from '../cadence/moves.ts';
 import { isOf, streamUpTo } from '../commands.ts';
 import { inParallel } from '../in-parallel.ts';
 import { problemBody } from '../middleware/problems.ts';
@@ -126,6 +127,7 @@ const carryOut = async (
   const { state } = loaded.target;
   // This command's own event must not refuse its repeat.
   if (loaded.target.events.some(isOf(context))) return loaded;
+  await requireCadence(call, state, command);
   const { postId, targetId } = state.common;
   const options = { positions: call.positions, optional, loaded: loaded.target, partitionKey: postId };
   const after = await executeWithPlace(await reservingOf(call, context), targetId, command, options);

@@ -8,6 +8,7 @@ import { considerPlan, type Destination, scheduleIssues } from '#domain/scheduli
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
+import { callsFor } from '../cadence/check.ts';
 import { checkCampaign } from '../campaigns/check.ts';
 import type { Call } from '../operation.ts';
 import { checkOwnClient, type Selected, select } from './destinations.ts';
@@ -59,6 +60,8 @@ export interface ComposedPost {
   readonly planNumber: number;
   /** The post that is revised. One that a person was asked about needs an approval again, whoever revises it. */
   readonly revised?: Pick<LivePost, 'approval' | 'plan'>;
+  /** The targets keep the times that they have: nobody goes out more often. Default: no. */
+  readonly keepsTimes?: boolean;
   /** The targets of the plan. Default: the accounts that the body selects. */
   readonly choose?: typeof select;
 }
@@ -105,7 +108,7 @@ export interface Checked extends Selected {
 export async function* checksOf(
   call: Pick<Asking, 'principal' | 'now'>,
   reads: Reads,
-  { id, clientId, body, planNumber, choose = select }: ComposedPost,
+  { id, clientId, body, planNumber, choose = select, keepsTimes = false }: ComposedPost,
 ): AsyncGenerator<Rejection, Checked | null> {
   // Before any check reads the texts: the time of the checks grows with their size.
   const bodyBytes = bytesOf(body);
@@ -145,6 +148,10 @@ export async function* checksOf(
   yield* mediaRefusals(body, destinations, assets);
   const gated = await networkIssues(body, destinations, assets, bytes);
   yield* invalid(gated);
+  if (isTimed && !keepsTimes) {
+    const often = await oftenRefusal(reads, body, selected, plan);
+    if (often !== null) yield often;
+  }
   const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
   return { ...selected, plan, assets, isHeld, bytes, gated };
 }
@@ -157,6 +164,22 @@ const withLateRule = (plan: Plan, clients: Selected['clients']): Plan => {
     failing.has(one.clientId) ? { ...one, approvalLate: 'fail' as const } : one,
   );
   return { ...plan, targets };
+};
+
+/** Accounts that would publish too often; the post's own targets leave their former times. */
+const oftenRefusal = (
+  reads: Reads,
+  body: PostBody,
+  { accounts }: Selected,
+  { targets }: Plan,
+): Promise<Rejection | null> => {
+  const known = new Map(accounts.map((account) => [account.id, account]));
+  const calls = callsFor(body);
+  const wanted = targets.flatMap(({ accountId, platform, dueAt }) => {
+    const account = known.get(accountId);
+    return account === undefined ? [] : [{ account, dueAt, calls: calls(platform) }];
+  });
+  return reads.cadence(wanted, { path: '/schedule', own: new Set(targets.map(({ targetId }) => targetId)) });
 };
 
 export interface PlannedPost {

@@ -13,6 +13,7 @@ import {
   warning,
 } from '#domain/preview.ts';
 import type { Destination } from '#domain/scheduling.ts';
+import { postingRulesOf } from '#projections/posting-rules.ts';
 import { type SameText, sameTexts } from '#projections/same-texts.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
@@ -20,6 +21,7 @@ import type { PostCreate } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
+import { showCadence } from '../cadence/show.ts';
 import { withinLimit } from '../client-limits.ts';
 import type { Call } from '../operation.ts';
 import { previewQuota } from '../quota/show.ts';
@@ -79,9 +81,16 @@ export const previewOf = async (call: Previewing) => {
     warnings: found === null ? [] : bodyWarnings(call, found),
     verdicts: found === null ? [] : await verdictsOf(call, body, found, told),
     quota: quota.shown,
-    // The rules of no network have a figure for it yet.
-    cadence: null,
+    cadence: found === null ? null : await cadencesOf(call, found),
   };
+};
+
+/** Of the accounts that anything limits; null: of none. */
+const cadencesOf = async (call: Previewing, { accounts }: Checked) => {
+  const rules = await postingRulesOf(call.deps.pool, call.workspaceId);
+  const all = await Promise.all(accounts.map((one) => showCadence(call, one, rules)));
+  const limited = all.filter(({ windows, minIntervalMinutes }) => windows.length > 0 || minIntervalMinutes !== null);
+  return limited.length === 0 ? null : limited;
 };
 
 const bodyWarnings = ({ body }: Previewing, { isHeld }: Checked): readonly PreviewWarning[] => [

@@ -6,6 +6,7 @@ import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { tendPlaces } from '#services/workflows/quota/give-back.ts';
 import { type Placed, type Reserving, reserveForTarget, reservePlaces } from '#services/workflows/quota/reserve.ts';
+import { requireCadence } from '../cadence/moves.ts';
 import type { Call } from '../operation.ts';
 
 /** The places that the posts of a call take, and give back, of the quota of its workspace. */
@@ -40,8 +41,13 @@ export const reserveBehind = async (
   await reservePlaces(by, { postId, awaits: { stream: 'post', revision }, targets });
 };
 
-/** Takes the place that a command on one target needs. @throws Rejection `quota_exceeded` */
-export const reserveFor = async (call: Asking, loaded: Loaded<TargetState>, command: TargetCommand): Promise<void> => {
+/** Checks the new time of a target, and takes the place that it needs. @throws Rejection `cadence_exceeded`, `quota_exceeded` */
+export const reserveFor = async (
+  call: Asking & Pick<Call, 'behind'>,
+  loaded: Loaded<TargetState>,
+  command: TargetCommand,
+): Promise<void> => {
+  await requireCadence(call, loaded.state, command);
   const by = await reservingOf(call);
   if (by.rules.quota !== null) await reserveForTarget(by, loaded, target.decide(command, loaded.state));
 };

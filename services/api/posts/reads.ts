@@ -3,10 +3,12 @@ import { asksToRetry, client, letsLateFail, retriesWhenAbsent } from '#domain/cl
 import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { lazy } from '#domain/lazy.ts';
 import { mediaIdsOf } from '#domain/post-media.ts';
-import { accountsByIds, groupOf } from '#projections/accounts.ts';
+import { type AccountRow, accountsByIds, groupOf } from '#projections/accounts.ts';
 import { getClient } from '#projections/clients.ts';
+import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
+import { cadenceRefusal, type TimedAccount } from '../cadence/check.ts';
 import { type LiveCampaign, liveCampaign } from '../campaigns/check.ts';
 import type { Call } from '../operation.ts';
 import { assetsByIds } from './media.ts';
@@ -37,6 +39,9 @@ export interface SelectedAccount {
   readonly status: string;
   readonly timezone: string | null;
   readonly scopes: readonly string[];
+  readonly network: 'live' | 'sandbox';
+  /** Limits that its network reported. */
+  readonly observed: readonly ObservedWindow[];
 }
 
 export const clientById = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedClient | null> => {
@@ -59,16 +64,22 @@ export const clientById = async ({ deps, workspaceId }: Asking, id: string): Pro
 export const accountFromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedAccount | null> => {
   const { state, events } = await deps.store.load(account, id);
   if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { clientId, platform, status, timezone, scopes } = state;
-  return { id, clientId, platform, status, timezone, scopes };
+  const { clientId, platform, status, timezone, scopes, network, observed } = state;
+  return { id, clientId, platform, status, timezone, scopes, network, observed };
 };
+
+const selectedOf = (row: AccountRow): SelectedAccount => ({
+  ...row,
+  clientId: row.client_id,
+  observed: row.observed_limits ?? [],
+});
 
 const accountsById = async (
   call: Asking,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, SelectedAccount | null>> => {
   const rows = await accountsByIds(call.deps.knex, call.workspaceId, ids);
-  const known = new Map(rows.map((row): [string, SelectedAccount] => [row.id, { ...row, clientId: row.client_id }]));
+  const known = new Map(rows.map((row): [string, SelectedAccount] => [row.id, selectedOf(row)]));
   const found = ids.map(async (id) => [id, known.get(id) ?? (await accountFromStream(call, id))] as const);
   return new Map(await Promise.all(found));
 };
@@ -107,6 +118,11 @@ export class Reads {
   readonly group: (clientId: string) => Promise<readonly SelectedAccount[]>;
   readonly accounts: (ids: readonly string[]) => Promise<readonly (SelectedAccount | null)[]>;
   readonly campaign: (id: string) => Promise<LiveCampaign | null>;
+  /** Why accounts cannot publish at these times; null: they can. */
+  readonly cadence: (
+    wanted: readonly TimedAccount[],
+    more: Parameters<typeof cadenceRefusal>[2],
+  ) => ReturnType<typeof cadenceRefusal>;
   readonly #assets: (ids: readonly string[]) => Promise<readonly (PostAsset | null)[]>;
 
   constructor(call: Asking & Pick<Call, 'behind'>) {
@@ -118,12 +134,13 @@ export class Reads {
     this.group = single(async (clientId) => {
       await ownWrites();
       const rows = await groupOf(call.deps.knex, call.workspaceId, clientId);
-      return rows.map((row) => ({ ...row, clientId: row.client_id }));
+      return rows.map(selectedOf);
     });
     this.accounts = once(async (ids) => {
       await ownWrites();
       return accountsById(call, ids);
     });
+    this.cadence = (wanted, more) => cadenceRefusal(call, wanted, more);
     this.campaign = single((id) => liveCampaign(call, id));
     this.#assets = once((ids) => assetsByIds(call, ids));
   }

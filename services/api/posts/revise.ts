@@ -141,6 +141,7 @@ const accept = async (call: Revising): Promise<Accepted> => {
     planNumber: state.plan.number,
     choose,
     revised: state,
+    keepsTimes: !isTimed,
   };
   const { plan, ...submitted } = await planPost(call, composed, reads);
   const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;

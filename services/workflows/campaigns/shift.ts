@@ -6,6 +6,8 @@ import type { CommandContext, DomainStore, Positions } from '#runtime/eventing/d
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { CampaignEvent } from '#schemas/campaign.ts';
+import type { CadenceSource } from '../cadence/check.ts';
+import { faultOfMove } from '../cadence/move.ts';
 import { contextOf, inGroups } from '../fan-out.ts';
 import { tendPlaces } from '../quota/give-back.ts';
 import { executeWithPlace, type QuotaRules } from '../quota/reserve.ts';
@@ -24,6 +26,11 @@ export type CompletedShift = Extract<CampaignEvent, { type: 'CampaignShiftComple
 const completionOf = (events: readonly DecodedEvent[], { revision }: DecodedEvent): DecodedEvent | undefined =>
   events.find(({ type, data }) => type === 'CampaignShiftCompleted' && data.shiftRevision === revision);
 
+/** What limits the times of the targets. */
+interface ShiftRules extends QuotaRules {
+  readonly cadence: CadenceSource;
+}
+
 const passingOver = (error: unknown): ShiftSkipReason | null => {
   if (error instanceof NotShifted) return error.reason;
   return error instanceof Rejection && error.code === 'quota_exceeded' ? error.code : null;
@@ -31,14 +38,14 @@ const passingOver = (error: unknown): ShiftSkipReason | null => {
 
 /**
  * @param events of the campaign, with the shift among them
- * @param rules of its workspace; a month without room passes over the targets that would come into it
+ * @param rules of its workspace; a target for whose new time they leave no room is passed over
  * @returns the event that completes the shift, of this run or of another
  */
 export const carryOutShift = async (
   store: DomainStore,
   campaignId: string,
   { decided, events }: { readonly decided: DecodedEvent; readonly events: readonly DecodedEvent[] },
-  rules: QuotaRules,
+  rules: ShiftRules,
   options: { readonly positions?: Positions; readonly giveUpAt?: number } = {},
 ): Promise<DecodedEvent | undefined> => {
   const done = completionOf(events, decided);
@@ -53,12 +60,15 @@ export const carryOutShift = async (
   };
   const { commandId, now } = context;
   const passedOver = new Map<string, ShiftSkipReason>();
+  const together = new Set(targetIds);
   await inGroups(targetIds, async (targetId) => {
     const loaded = await store.load(target, targetId);
     const partitionKey = loaded.state.status === 'none' ? '' : loaded.state.common.postId;
     const command = { type: 'Shift', commandId, now, minutes, days } as const;
     const moving = { store, context, rules };
     try {
+      const often = await faultOfMove(store, rules.cadence, loaded.state, command, together);
+      if (often !== null) throw new NotShifted('cadence_exceeded');
       const { appended } = await executeWithPlace(moving, targetId, command, { partitionKey, loaded, ...given });
       faultPoint('campaign:before-give-back');
       if (appended.length > 0 && rules.quota !== null) await tendPlaces(moving, partitionKey, [targetId]);

@@ -135,6 +135,9 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       ['quota set some', /whole number of targets/],
       ['quota set 1000001', /at most 1000000/],
       ['quota set 5 --mode staging', /test or live/],
+      ['cadence set --interval 0', /--interval is a whole number from 1 to 1440/],
+      ['cadence set --per-day many', /--per-day/],
+      ['cadence set --platform myspace', /--platform is one of x, instagram/],
       ['rebuild nothing', /workspaces, clients, posts/],
     ];
     for (const [args, words] of wrong) {
@@ -631,6 +634,26 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     await did(`quota set none --mode test --workspace ${workspaceId}`);
     assert.deepEqual(await limits(), [null, null]);
     assert.equal((await admin(`quota set 5 --workspace ${randomUUID()}`)).code, 1);
+  });
+
+  t('sets how often accounts may publish, on all networks and on one', async () => {
+    const { secret: token = '' } = await did(`key create --mode live --workspace ${workspaceId}`);
+    const set = `cadence set --workspace ${workspaceId}`;
+    assert.deepEqual(await did(`${set} --platform x --interval 30 --per-day 20`), {
+      ...{ workspaceId, mode: 'live', platform: 'x', minIntervalMinutes: 30, perDay: 20 },
+    });
+    await did(`${set} --per-day 5`);
+    const { rows } = await pool.query('select cadence from read.workspaces where id = $1', [workspaceId]);
+    assert.deepEqual(rows[0].cadence, [
+      { platform: 'x', minIntervalMinutes: 30, perDay: 20 },
+      { platform: null, minIntervalMinutes: null, perDay: 5 },
+    ]);
+    assert.equal((await caller(token).get('/accounts/cadence')).status, 200);
+    const { output } = await admin(`${set} --platform x`);
+    assert.match(output, /perDay +none/);
+    await did(set);
+    const { rows: after } = await pool.query('select cadence from read.workspaces where id = $1', [workspaceId]);
+    assert.deepEqual(after[0].cadence, []);
   });
 
   t('warns when the read models are behind', async () => {

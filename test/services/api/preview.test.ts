@@ -94,7 +94,7 @@ suite('the preview of a post', (t) => {
       }),
     );
     assert.deepEqual([preview.valid, preview.problems, preview.warnings], [true, [], []]);
-    assert.deepEqual([preview.quota, preview.cadence], [{ limit: null, remaining: null, needed: 4 }, null]);
+    assert.deepEqual(preview.quota, { limit: null, remaining: null, needed: 4 });
     assert.deepEqual(
       Object.fromEntries(preview.verdicts.map(({ platform, accountId }) => [platform, accountId])),
       all.accounts,

@@ -53,7 +53,7 @@ suite('an api killed around the places of a quota', { timeoutMs: 240_000 }, (t) 
   /** Makes one call, during which the api dies there, and waits for the next api. */
   const dies = async (route: string, sent: unknown, key: string, at: string): Promise<void> => {
     const api = world.role('api');
-    const due = new Due([at], mkdtempSync(path.join(dir, 'fired-')));
+    const due = new Due([at], mkdtempSync(path.join(dir, 'fired-')), 'SIGKILL');
     api.dieAt(due);
     await api.kill();
     await up();
