@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { ApprovalEvent, ApprovalStatus, WithdrawReason } from '#schemas/approval.ts';
 import type { Actor } from '#schemas/common.ts';
 import { ofClientsAlone, threeTimes } from './client-posts.ts';
-import { change, defineModel, type Row } from './model.ts';
+import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
 /** Requests for approval. The content that each is about is in the post's stream, at `post_revision`. */
@@ -73,6 +73,10 @@ export const approvals = defineModel<Own, ApprovalEvent>({
       comment: null,
       withdrawn_reason: null,
     }),
+    // The link's token is derived when it is made, and the guest's name is read from the stream: it is personal.
+    ApprovalLinkCreated: unchanged,
+    ApprovalLinkRevoked: unchanged,
+    ApprovalGuestNamed: unchanged,
     ApprovalApproved: decided('approved'),
     ApprovalRejected: decided('rejected'),
     ApprovalChangesRequested: decided('changes_requested'),

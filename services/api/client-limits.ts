@@ -53,6 +53,8 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   approveApproval: 'ids',
   rejectApproval: 'ids',
   requestApprovalChanges: 'ids',
+  createApprovalLink: 'ids',
+  revokeApprovalLink: 'ids',
   listCampaigns: 'filtered',
   createCampaign: 'made',
   getCampaign: 'ids',

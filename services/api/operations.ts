@@ -6,6 +6,7 @@ import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
+import { createApprovalLink } from './operations/createApprovalLink.ts';
 import { createCampaign } from './operations/createCampaign.ts';
 import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
@@ -62,6 +63,7 @@ import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
 import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
+import { revokeApprovalLink } from './operations/revokeApprovalLink.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
 import { shiftCampaign } from './operations/shiftCampaign.ts';
 import { testWebhook } from './operations/testWebhook.ts';
@@ -103,6 +105,8 @@ export const operations: readonly Operation[] = [
   approveApproval,
   rejectApproval,
   requestApprovalChanges,
+  createApprovalLink,
+  revokeApprovalLink,
   listCampaigns,
   createCampaign,
   getCampaign,

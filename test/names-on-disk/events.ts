@@ -97,6 +97,9 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   approval: {
     ApprovalRequested:
       '1: postId clientId request postRevision contentHash requestedBy:{type:member|apikey|service|guest|admin id} scheduledAt',
+    ApprovalLinkCreated: '1: linkId expiresAt keyVersion',
+    ApprovalLinkRevoked: '1: linkId',
+    ApprovalGuestNamed: '1: clientId linkId name:personal',
     ApprovalApproved: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
     ApprovalRejected: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',
     ApprovalChangesRequested: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',

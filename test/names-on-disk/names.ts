@@ -84,6 +84,7 @@ export const derivedKeys: Readonly<Record<string, string>> = {
 /** What an HMAC that is stored or shown is made of. */
 export const signedTexts: readonly string[] = [
   '*\\n*',
+  'approval\\n*\\n*',
   'invite\\n*',
   'postline engine *',
   'postline key check *',

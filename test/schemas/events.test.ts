@@ -110,6 +110,7 @@ suite('personal members', (t) => {
       'AccountProfileChanged/username',
       'AccountReauthorized/displayName',
       'AccountReauthorized/username',
+      'ApprovalGuestNamed/name',
       'ConnectInviteCreated/recipientEmail',
     ]);
     for (const { type, schema } of events) {

@@ -774,6 +774,19 @@ suite('published: the agency', (t) => {
     await given(requested)
       .when(approval('ApprovalWithdrawn', { reason: 'post_canceled' }))
       .gives({ 'approval.withdrawn': { ...ids, reason: 'post_canceled' } });
+    const [linkId = ''] = uuids(1);
+    const link = approval('ApprovalLinkCreated', { linkId, expiresAt: at(600), keyVersion: 'v1' });
+    await given(requested)
+      .when(link)
+      .gives({ 'approval.link_created': { ...ids, linkId, expiresAt: at(600) } });
+    await given(requested, link)
+      .when(approval('ApprovalLinkRevoked', { linkId }))
+      .gives({ 'approval.link_revoked': { ...ids, linkId } });
+    const guest = approval('ApprovalGuestNamed', { clientId, linkId, name: 'Zoë Canary' });
+    await given(requested, link).when(guest).gives({});
+    await given(requested, link, guest)
+      .when(approval('ApprovalApproved', decided))
+      .gives({ 'approval.approved': { ...ids, ...decided } });
   });
 
   t('accounts: no personal member', async () => {
@@ -945,6 +958,7 @@ suite('published: the whole table', (t) => {
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
         ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
         ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested', 'campaign/CampaignShifted'],
+        'approval/ApprovalGuestNamed',
         ...['request/RequestAccepted', 'request/RequestCompleted'],
       ],
       'too many': ['targetmetrics/TargetMetricsObserved', 'accountmetrics/AccountMetricsObserved'],

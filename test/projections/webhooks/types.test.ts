@@ -43,7 +43,7 @@ const given = [
   ...['post.failed', 'post.canceled', 'post.revised', 'post.discarded'],
   ...['post.submitted', 'post.released', 'post.returned_to_draft'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
-  'approval.withdrawn',
+  ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted', 'post.campaign_changed'],
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
   ...['target.publishing', 'target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
