@@ -113,7 +113,7 @@ const decide = async (deps: Deps, ctx: Context, open: OpenLink, typed: Typed, gi
   const command = { type: 'Decide', decision, decidedBy, comment, guest: { linkId, name, now } } as const;
   const { postId } = state.about;
   await execute(deps.store, approval, approvalId, command, context, { positions, partitionKey: postId });
-  faultPoint('approval:after-guest-decision');
+  faultPoint('approval:after-decision');
   await tendApprovals(deps.store, postId, { positions });
 };
 

@@ -18,6 +18,7 @@ import { idOf, kindOf, topics } from '#schemas/topics.ts';
 import { patience } from '#test/support/patience.ts';
 import { saysNoOther } from './builds.ts';
 import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
+import { checkApprovals } from './check-approvals.ts';
 import { checkComments } from './check-comments.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkInsights, insightsAtRest } from './check-insights.ts';
@@ -244,6 +245,7 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
   violations.push(...checkInsights(streams));
   violations.push(...(await checkComments(streams, checked.sandbox)));
+  violations.push(...checkApprovals(streams));
   const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
     pool: checked.pool,
     url: checked.analyticsUrl,

@@ -54,6 +54,7 @@ export const points: readonly Point[] = [
   at('api', 'campaign:after-shift', 'campaign'),
   at('api', 'campaign:between-targets', 'campaign'),
   at('api', 'campaign:before-completion', 'campaign'),
+  at('api', 'approval:after-decision', 'approve'),
   at('api', 'delete:after-append', 'discard', 'withdraw'),
   at('api', 'client:after-claim', 'race'),
   at('api', 'client:after-append', 'race'),
