@@ -388,10 +388,11 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
 /** Events about the whole occur once, and the post has the outcome of each target. */
 const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, TargetState>): readonly string[] => {
   const wrong: string[] = [];
-  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostScheduled', 'PostDrafted', 'PostDiscarded']) {
+  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostDrafted', 'PostDiscarded']) {
     const times = events.filter((one) => one.type === once).length;
     if (times > 1) wrong.push(`has ${times} times ${once}`);
   }
+  wrong.push(...onceBetween('', events, 'PostScheduled', ['PostReturnedToDraft']));
   for (const whole of ['PostPublished', 'PostFailed'])
     wrong.push(...onceBetween('', events, whole, ['PostTargetReopened', 'PostRevised']));
   const state = foldEvents(post, events);
