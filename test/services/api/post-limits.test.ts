@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { readyAsset } from '#test/support/assets.ts';
-import { composedWorld } from '#test/support/composing.ts';
+import { composedWorld, refused } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';
 
 interface Target {
@@ -51,6 +51,28 @@ suite('the limits of a post', (t) => {
       assert.equal(delays.size, minutes === 0 ? 1 : 4, 'each target has a delay of its own');
     }
     assert.equal((await tester.post('/posts', all.body({ schedule: spread(721) }))).status, 422);
+  });
+
+  t('a time at the ends of the calendar is refused, and its preview says so', async () => {
+    const ends: readonly (readonly [object, string, object?])[] = [
+      [{ scheduledLocal: '0000-01-01T00:00' }, 'validation_failed'],
+      [{ scheduledLocal: '0001-01-01T00:00' }, 'validation_failed', { timezone: 'Asia/Tokyo' }],
+      [{ scheduledLocal: '9999-12-31T23:59' }, 'validation_failed', { timezone: 'America/New_York' }],
+      [{ scheduledLocal: '0001-01-02T00:00' }, 'schedule_in_past', { timezone: 'Asia/Tokyo' }],
+      [{ scheduledLocal: '9999-12-30T23:59' }, 'schedule_too_far', { timezone: 'America/New_York' }],
+      [{ scheduledAt: '9999-12-31T23:59:59Z', spreadMinutes: 720 }, 'schedule_too_far'],
+    ];
+    for (const [time, code, more] of ends) {
+      const body = all.body({ schedule: { type: 'at', ...time }, ...more });
+      refused(await tester.post('/posts', body), 422, code);
+      const preview = await tester.post('/posts/preview', body);
+      assert.equal(preview.status, 200, preview.text);
+      const problems = preview.data.problems as readonly { readonly code: string }[];
+      assert.deepEqual(
+        problems.map((one) => one.code),
+        [code],
+      );
+    }
   });
 
   t('a draft is delayed when it is published and not before', async () => {
