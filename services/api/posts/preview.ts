@@ -160,8 +160,12 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
 };
 
 /** Networks that narrow a group and on which its client has no account. */
-const unconnectedOf = (body: PostBody, clientId: string, known: readonly Destination[]): readonly Destination[] =>
-  (body.targetSelection.platforms ?? [])
+const unconnectedOf = (
+  { targetSelection: { mode, platforms } }: PostBody,
+  clientId: string,
+  known: readonly Destination[],
+): readonly Destination[] =>
+  (mode === 'group' ? (platforms ?? []) : [])
     .filter((platform) => !known.some((one) => one.platform === platform))
     .map((platform) => ({
       accountId: '',
