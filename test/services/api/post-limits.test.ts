@@ -1,5 +1,6 @@
 /** The largest post that the specification allows, and the delay that a target gets. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { composedWorld, refused } from '#test/support/composing.ts';
@@ -74,6 +75,35 @@ suite('the limits of a post', (t) => {
       );
     }
   });
+
+  t(
+    '500 accounts that nobody has are looked up a few at a time, so that the reads of others come in between',
+    async () => {
+      const { store } = world.deps;
+      const { readStream } = store;
+      let [reading, most, looked] = [0, 0, 0];
+      store.readStream = async (stream, ...more) => {
+        if (!stream.startsWith('account-')) return readStream.call(store, stream, ...more);
+        reading += 1;
+        looked += 1;
+        most = Math.max(most, reading);
+        try {
+          return await readStream.call(store, stream, ...more);
+        } finally {
+          reading -= 1;
+        }
+      };
+      try {
+        const targets = { mode: 'accounts', accountIds: Array.from({ length: 500 }, () => randomUUID()) };
+        const preview = await tester.post('/posts/preview', all.body({ targets }));
+        assert.deepEqual([preview.status, preview.data.valid], [200, false], preview.text);
+      } finally {
+        store.readStream = readStream;
+      }
+      assert.equal(looked, 500);
+      assert.ok(most <= 16, `${most} at once`);
+    },
+  );
 
   t('a draft is delayed when it is published and not before', async () => {
     const draft = await tester.post('/posts', all.body({ saveDraft: true, schedule: spread(720) }));
