@@ -25,6 +25,7 @@ export { overdueAfterMs } from './target/overdue.ts';
 export {
   attemptAt,
   type FirstComment,
+  isBeingCanceled,
   isCancelable,
   isOpen,
   type NetworkPost,

@@ -102,7 +102,7 @@ suite('externalRef over HTTP', (t) => {
       const made = await create({ externalRef, saveDraft: true });
       // What such a death leaves behind.
       const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
-      await execute(world.store, post, made.data.id, { type: 'Delete' }, context);
+      await execute(world.store, post, made.data.id, { type: 'Delete', unsettled: [] }, context);
       assert.deepEqual(await claimsOf(externalRef), ['ExternalRefClaimed']);
       for (const _ of [1, 2]) assert.equal((await tester.delete(`/posts/${made.data.id}`)).status, 200);
       assert.deepEqual(await claimsOf(externalRef), ['ExternalRefClaimed', 'ExternalRefReleased']);

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
-import { type Intent, type LivePost, type PostCommand, type PostState, post } from '#domain/post.ts';
+import {
+  type Intent,
+  type LivePost,
+  type PostCommand,
+  type PostState,
+  post,
+  type UnsettledTarget,
+} from '#domain/post.ts';
 import {
   attemptAt,
+  isBeingCanceled,
   openStatuses,
   revisableStatuses,
   type ScheduledTarget,
@@ -136,10 +144,19 @@ export class World {
         ...{ type: 'Schedule', commandId, clientId, createdBy, body },
         plan: { number, targets: this.accounts.map((_, n) => this.#planned(n)) },
       },
-      delete: { type: 'Delete' },
+      delete: { type: 'Delete', unsettled: this.#unsettled() },
       lapse: { type: 'LapseExternalRefClaim', externalRef: 'r1' },
     };
     this.sendToPost(made[command]);
+  }
+
+  /** The caller of a deletion carries out every intent first. */
+  #unsettled(): readonly UnsettledTarget[] {
+    this.fanOut();
+    return this.targets
+      .flatMap(({ state }) => (state.status === 'none' ? [] : [state]))
+      .filter((state) => !['published', 'failed', 'canceled'].includes(state.status) && !isBeingCanceled(state))
+      .map(({ common: { targetId, appliedRevision } }) => ({ targetId, appliedRevision }));
   }
 
   cancel(indexes: readonly number[], reason: 'client_archived' | 'account_disconnected'): void {
