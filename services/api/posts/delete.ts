@@ -35,11 +35,13 @@ export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
   let unsettled: readonly UnsettledTarget[] = [];
   const left = await call.stream(post).act({
     guard: ownStreamToDelete(call, 'post', isDeleted),
-    rule: async ({ state }) => {
-      if (state.status !== 'live') return;
+    rule: async (loaded) => {
+      if (loaded.state.status !== 'live') return;
       const fanned = await fanOutOf(call);
       unsettled = unsettledOf(fanned, call.now);
       if (unsettled.length === 0) requireCanceled(fanned);
+      // What was opened since the first deletion is no repeat of it.
+      else call.guard(loaded);
     },
     command: () => ({ type: 'Delete', unsettled }),
   });

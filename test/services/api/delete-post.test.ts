@@ -177,6 +177,20 @@ suite('deleting a post over HTTP', (t) => {
     assert.equal(await world.head(), before, 'the deletion stored events');
   });
 
+  t('a deletion is not repeated on a post that changed since, under the If-Match of the first', async () => {
+    const made = await tester.post('/posts', all.body());
+    const [first = ''] = idsOf(made);
+    const path = `/posts/${made.data.id}`;
+    await tell(made.data.id, first, start, { type: 'RecordFailed', attempt: 1, takeover: 0, failure });
+    const deleted = await tester.delete(path, { headers: { 'if-match': '"0"' } });
+    assert.deepEqual(statusesOf(deleted), ['canceled', 'failed']);
+    assert.equal((await tester.post(`${path}/revise`, { content: 'Once more.' })).status, 200);
+    const before = await world.head();
+    refused(await tester.delete(path, { headers: { 'if-match': '"0"' } }), 412, 'revision_mismatch');
+    assert.equal(await world.head(), before, 'a refused call stored events');
+    assert.deepEqual(statusesOf(await tester.delete(path)), ['canceled', 'canceled']);
+  });
+
   t('a deletion that died before its targets is completed by its repeat', async () => {
     const made = await tester.post('/posts', all.body());
     const unsettled = idsOf(made).map((targetId) => ({ targetId, appliedRevision: 0 }));
