@@ -148,7 +148,15 @@ const isPostSeen = async (looking: Looking, state: PostState): Promise<boolean> 
   if (!('clientId' in state) || !looking.sees(state.clientId)) return false;
   if (state.status === 'live') return state.plan.targets.every(({ clientId }) => looking.sees(clientId));
   const ids = state.body.targetSelection.accountIds ?? [];
-  return (await seen.account(looking, ids)).size === new Set(ids).size;
+  const visible = await seen.account(looking, ids);
+  // A draft may name accounts that nobody has: they belong to no other client.
+  const others = ids.filter((id) => !visible.has(id));
+  const existing = await filtered(
+    looking,
+    others,
+    async (id) => (await looking.deps.store.load(account, id)).state.status !== 'none',
+  );
+  return existing.size === 0;
 };
 
 /** Whether a post of the caller's workspace may be seen by its credential. */

@@ -200,6 +200,22 @@ suite('deleting a post over HTTP', (t) => {
     assert.deepEqual(await typesOf(`post-${made.data.id}`), ['PostScheduled', 'PostTargetsChanged']);
   });
 
+  t('a key limited to clients keeps a draft of its own that names an account that nobody has', async () => {
+    const limits = { mode: 'test', clientIds: [all.clientId] } as const;
+    const { caller: limited } = await world.keyOf(world.workspaceId, world.memberId, limits);
+    const other = await composer(world, ['x']);
+    for (const accountId of [randomUUID(), other.accounts.x]) {
+      const targets = { mode: 'accounts', accountIds: [all.accounts.x, accountId] };
+      const draft = await limited.post('/posts', all.body({ saveDraft: true, targets }));
+      assert.equal(draft.status, 200, draft.text);
+      const path = `/posts/${draft.data.id}`;
+      await world.settled();
+      assert.ok((await limited.get('/posts')).rows.some(({ id }) => id === draft.data.id));
+      assert.equal((await limited.get(path)).status, 200);
+      assert.equal((await limited.delete(path)).data.status, 'discarded');
+    }
+  });
+
   t('unknown and foreign posts are one', async () => {
     refused(await tester.delete(`/posts/${randomUUID()}`), 404, 'not_found');
     const made = await tester.post('/posts', all.body({ saveDraft: true }));
