@@ -31,6 +31,12 @@ import { wholeFact } from './post-status.ts';
 export type { Intent, LivePost, PostState, TargetOutcome } from './post-state.ts';
 export { publishedAtOf, statusOf } from './post-status.ts';
 
+/** A target that is not settled by its own stream, and how far it has carried out the intents of its post. */
+export interface UnsettledTarget {
+  readonly targetId: string;
+  readonly appliedRevision: number;
+}
+
 export type PostCommand =
   | (Written & { readonly type: 'Draft' })
   | { readonly type: 'ReplaceDraft'; readonly body: PostBody }
@@ -47,8 +53,11 @@ export type PostCommand =
       readonly targetIds: readonly string[];
       readonly reason: CancelReason;
     }
-  /** Discards a draft, or cancels every open target of a post. */
-  | { readonly type: 'Delete' }
+  /**
+   * Discards a draft, or cancels the unsettled targets of a post: as their streams say, because the post learns later
+   * that one was requeued.
+   */
+  | { readonly type: 'Delete'; readonly unsettled: readonly UnsettledTarget[] }
   | {
       readonly type: 'Revise';
       readonly commandId: string;
@@ -80,25 +89,28 @@ export type PostCommand =
 export const bearsExternalRef = (state: PostState, externalRef: string): boolean =>
   (state.status === 'draft' || state.status === 'live') && state.body.externalRef === externalRef;
 
+/**
+ * Whether a cancel that is still to be carried out names the target. One that came too late for the target is over, and
+ * so is one up to `applied` that the target carried out: a new intent may name it while it is open.
+ */
+const isMeant = (state: LivePost, id: string, applied = -1): boolean =>
+  state.intents.some(
+    ({ kind, revision, targetIds, skipped }) =>
+      kind === 'cancel' && revision > applied && targetIds.includes(id) && !skipped.includes(id),
+  );
+
 /** Those of these targets that are not settled and that no cancel names. */
-const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] => {
-  // An intent that came too late for a target is over. A new intent may name the target once it is open again.
-  const meant = (id: string) =>
-    state.intents.some(
-      (intent) => intent.kind === 'cancel' && intent.targetIds.includes(id) && !intent.skipped.includes(id),
-    );
-  return targetIds.filter((id) => state.targets[id]?.outcome === null && !meant(id));
-};
+const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] =>
+  targetIds.filter((id) => state.targets[id]?.outcome === null && !isMeant(state, id));
 
 /** Whether no target is left that the newest request is about: a person need not decide about it any more. */
 export const isBeyondApproval = (state: PostState): boolean =>
   state.status !== 'live' || (state.approval !== null && openOf(state, state.approval.targetIds).length === 0);
 
-const cancelOf = (state: LivePost, targetIds: readonly string[], reason: CancelReason): readonly PostEvent[] => {
-  const open = [...openOf(state, targetIds)];
-  if (open.length === 0) return [];
-  return [{ type: 'PostTargetsChanged', data: { change: { kind: 'cancel', reason }, targetIds: open } }];
-};
+const cancelOf = (targetIds: readonly string[], reason: CancelReason): readonly PostEvent[] =>
+  targetIds.length === 0
+    ? []
+    : [{ type: 'PostTargetsChanged', data: { change: { kind: 'cancel', reason }, targetIds: [...targetIds] } }];
 
 const unknown = (): Rejection => new Rejection('not_found', 'There is no such post.');
 
@@ -138,13 +150,19 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       const planned = Object.keys(live?.targets ?? {});
       return decidePost(command, live?.approval ?? null, (ids) => (live === null ? [] : openOf(live, ids)), planned);
     }
-    case 'CancelTargets':
-      return state.status === 'live' ? cancelOf(state, command.targetIds, command.reason) : [];
-    case 'Delete':
+    case 'CancelTargets': {
+      if (state.status !== 'live') return [];
+      const { targetIds, reason } = command;
+      return cancelOf(openOf(state, targetIds), reason);
+    }
+    case 'Delete': {
       if (state.status === 'none') throw unknown();
       if (state.status === 'discarded') return [];
       if (state.status === 'draft') return [{ type: 'PostDiscarded', data: {} }];
-      return cancelOf(state, Object.keys(state.targets), 'post_canceled');
+      const left = command.unsettled.filter((one) => !isMeant(state, one.targetId, one.appliedRevision));
+      const targetIds = left.map(({ targetId }) => targetId);
+      return cancelOf(targetIds, 'post_canceled');
+    }
     case 'Revise': {
       if (state.status === 'none' || state.status === 'discarded') throw unknown();
       if (state.status === 'draft') throw new Rejection('post_not_scheduled', 'A draft is replaced, not revised.');

@@ -161,8 +161,12 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
 };
 
 /** Networks that narrow a group and on which its client has no account. */
-const unconnectedOf = (body: PostBody, clientId: string, known: readonly Destination[]): readonly Destination[] =>
-  (body.targetSelection.platforms ?? [])
+const unconnectedOf = (
+  { targetSelection: { mode, platforms } }: PostBody,
+  clientId: string,
+  known: readonly Destination[],
+): readonly Destination[] =>
+  (mode === 'group' ? (platforms ?? []) : [])
     .filter((platform) => !known.some((one) => one.platform === platform))
     .map((platform) => ({
       accountId: '',
@@ -184,12 +188,15 @@ const duplicate = ({ postId, dueAt }: SameText): PreviewWarning =>
 const later = (instant: string, seconds: number): string =>
   seconds === 0 ? instant : new Date(Date.parse(instant) + seconds * 1_000).toISOString();
 
+/** Null after the year 9999, for which neither the contract nor Postgres has a form: a delay may pass its end. */
+const writable = (instant: string): string | null => (/^\d{4}-/.test(instant) ? instant : null);
+
 /** The id of the post decides the jitter, so only its bounds are known. */
 const timesOf = ({ dueAt, jitterSeconds, scheduleMode, scheduleModeReason }: PlannedTarget, body: PostBody) => {
   const scheduledAt = later(dueAt, -jitterSeconds);
   return {
     scheduledAt,
-    latestAt: later(scheduledAt, (body.schedule.spreadMinutes ?? 0) * 60),
+    latestAt: writable(later(scheduledAt, (body.schedule.spreadMinutes ?? 0) * 60)),
     scheduleMode,
     scheduleModeReason,
   };
@@ -214,7 +221,9 @@ const sameTextsOf = async (
   planned: readonly Planned[],
 ): Promise<ReadonlyMap<string, SameText>> => {
   const { deps, workspaceId, principal } = call;
-  const asked = planned.map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
+  const asked = planned
+    .filter(({ target }) => writable(target.dueAt) !== null)
+    .map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
   const texts = [...new Set(asked.map(({ platform }) => platform))].flatMap((platform) => {
     const text = contentFor(body, platform).segments[0].content;
     return text === '' ? [] : [{ platform, text }];

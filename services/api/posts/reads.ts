@@ -8,6 +8,7 @@ import { getClient } from '#projections/clients.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { type LiveCampaign, liveCampaign } from '../campaigns/check.ts';
+import { inParallel } from '../in-parallel.ts';
 import type { Call } from '../operation.ts';
 import { assetsByIds } from './media.ts';
 
@@ -63,14 +64,22 @@ export const accountFromStream = async ({ deps, workspaceId }: Asking, id: strin
   return { id, clientId, platform, status, timezone, scopes };
 };
 
+/** Streams of one call that are read at once: a caller may name 500 ids that nobody has, and others read meanwhile. */
+const readAtOnce = 16;
+
 const accountsById = async (
   call: Asking,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, SelectedAccount | null>> => {
   const rows = await accountsByIds(call.deps.knex, call.workspaceId, ids);
-  const known = new Map(rows.map((row): [string, SelectedAccount] => [row.id, { ...row, clientId: row.client_id }]));
-  const found = ids.map(async (id) => [id, known.get(id) ?? (await accountFromStream(call, id))] as const);
-  return new Map(await Promise.all(found));
+  const found = new Map<string, SelectedAccount | null>(
+    rows.map((row) => [row.id, { ...row, clientId: row.client_id }]),
+  );
+  const missing = ids.filter((id) => !found.has(id));
+  await inParallel(missing, readAtOnce, async (id) => {
+    found.set(id, await accountFromStream(call, id));
+  });
+  return found;
 };
 
 /** Reads what was not read before in one go, and answers the rest from memory. */

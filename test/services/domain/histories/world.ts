@@ -2,11 +2,19 @@ import assert from 'node:assert/strict';
 import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
-import { type Intent, type LivePost, type PostCommand, type PostState, post } from '#domain/post.ts';
+import {
+  type Intent,
+  type LivePost,
+  type PostCommand,
+  type PostState,
+  post,
+  type UnsettledTarget,
+} from '#domain/post.ts';
 import type { DecidePost, Submission } from '#domain/post-approval.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import {
   attemptAt,
+  isBeingCanceled,
   openStatuses,
   revisableStatuses,
   type ScheduledTarget,
@@ -171,12 +179,21 @@ export class World {
       replace: { type: 'ReplaceDraft', body },
       schedule: { ...schedule, plan },
       submit: { ...schedule, plan, submission: submissionOf(body, plan.targets) },
-      delete: { type: 'Delete' },
+      delete: { type: 'Delete', unsettled: this.#unsettled() },
       join: { type: 'JoinCampaign', campaignId: clientId },
       leave: { type: 'LeaveCampaign', campaignId: clientId },
       lapse: { type: 'LapseExternalRefClaim', externalRef: 'r1' },
     };
     this.sendToPost(made[command]);
+  }
+
+  /** The caller of a deletion carries out every intent first. */
+  #unsettled(): readonly UnsettledTarget[] {
+    this.fanOut();
+    return this.targets
+      .flatMap(({ state }) => (state.status === 'none' ? [] : [state]))
+      .filter((state) => !['published', 'failed', 'canceled'].includes(state.status) && !isBeingCanceled(state))
+      .map(({ common: { targetId, appliedRevision } }) => ({ targetId, appliedRevision }));
   }
 
   cancel(indexes: readonly number[], reason: 'client_archived' | 'account_disconnected'): void {
