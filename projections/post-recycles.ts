@@ -1,0 +1,59 @@
+import type { ClientBase, Pool } from 'pg';
+import { type PostState, publishedAtOf, type RecycledFrom } from '#domain/post.ts';
+import { type Recycle, recycleWorkAt } from '#domain/post-recycle.ts';
+import type { PostStatus } from '#schemas/post.ts';
+
+/** The recycling of posts: the columns of a post's row, and the searches of the worker that makes the copies. */
+
+export interface RecycleColumns {
+  /** Null: nobody has set it. */
+  readonly recycle: Recycle | null;
+  /** Null: the post is no copy. */
+  readonly recycled_from: RecycledFrom | null;
+  /** When the worker has work with it next; null: it has none. */
+  readonly recycle_at: string | null;
+}
+
+export const recycleColumns = { recycle: 'jsonb', recycled_from: 'jsonb', recycle_at: 'timestamptz' } as const;
+
+const isEnabled = `(recycle ->> 'enabled')::bool`;
+
+export const recycleIndexes = [
+  { on: '(recycle_at, id) where recycle_at is not null' },
+  { on: `(client_id, id) where ${isEnabled}` },
+];
+
+export const recycleOfState = (state: Exclude<PostState, { status: 'none' }>, status: PostStatus): RecycleColumns => ({
+  recycle: state.recycle,
+  recycled_from: state.recycledFrom,
+  recycle_at: recycleWorkAt(state.recycle, status, publishedAtOf(state)),
+});
+
+/** A post that the worker looks at, with the instant from which it does, as Postgres writes it. */
+export interface RecycleDue {
+  readonly id: string;
+  readonly at: string;
+}
+
+export const beforeAllRecycles: RecycleDue = { id: '00000000-0000-0000-0000-000000000000', at: '-infinity' };
+
+/** The longest due first. `$1`: now, `$2`, `$3`: instant and id of the last one seen. */
+export const recyclesDueSql = `
+select id::text as id, recycle_at::text as at from read.posts
+where recycle_at is not null and recycle_at <= $1 and (recycle_at, id) > ($2::timestamptz, $3::uuid)
+order by recycle_at, id limit 100`;
+
+export const recyclesDue = async (pool: Pool, now: Date, after: RecycleDue): Promise<readonly RecycleDue[]> =>
+  (await pool.query<RecycleDue>(recyclesDueSql, [now, after.at, after.id])).rows;
+
+/** `$1`: client, `$2`: id of the last one seen. */
+export const recycledOfClientSql = `
+select id::text as id from read.posts where client_id = $1 and ${isEnabled} and id > $2 order by id limit 100`;
+
+/** Ids of the next posts of a client that are recycled. */
+export const recycledOfClient = async (
+  db: Pool | ClientBase,
+  clientId: string,
+  after: string,
+): Promise<readonly string[]> =>
+  (await db.query<{ id: string }>(recycledOfClientSql, [clientId, after])).rows.map(({ id }) => id);
