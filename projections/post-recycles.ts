@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { ClientBase, Pool } from 'pg';
 import { type PostState, publishedAtOf, type RecycledFrom } from '#domain/post.ts';
 import { type Recycle, recycleWorkAt } from '#domain/post-recycle.ts';
@@ -57,3 +58,30 @@ export const recycledOfClient = async (
   after: string,
 ): Promise<readonly string[]> =>
   (await db.query<{ id: string }>(recycledOfClientSql, [clientId, after])).rows.map(({ id }) => id);
+
+/** A post as the answers about its recycling need it. */
+export interface RecycledPost extends Pick<RecycleColumns, 'recycle'> {
+  readonly id: string;
+  readonly revision: number;
+  readonly status: PostStatus;
+}
+
+export const getRecycled = async (knex: Knex, workspaceId: string, id: string): Promise<RecycledPost | null> => {
+  const query = knex('read.posts').select('id', 'revision', 'status', 'recycle');
+  return (await query.where({ id, workspace_id: workspaceId }).first<RecycledPost | undefined>()) ?? null;
+};
+
+/** Of a post for which nobody has set it, too. */
+export const renderRecycle = ({ id, revision, recycle }: Pick<RecycledPost, 'id' | 'revision' | 'recycle'>) => {
+  const { everyDays = null, times = null, until = null } = recycle?.settings ?? {};
+  return {
+    object: 'recycle' as const,
+    postId: id,
+    enabled: recycle?.enabled ?? false,
+    ...{ everyDays, times, until },
+    nextAt: recycle?.next?.dueAt ?? null,
+    posted: recycle?.posted ?? 0,
+    stoppedReason: recycle?.stoppedReason ?? null,
+    revision,
+  };
+};
