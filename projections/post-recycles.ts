@@ -17,11 +17,9 @@ export interface RecycleColumns {
 
 export const recycleColumns = { recycle: 'jsonb', recycled_from: 'jsonb', recycle_at: 'timestamptz' } as const;
 
-const isEnabled = `(recycle ->> 'enabled')::bool`;
-
 export const recycleIndexes = [
   { on: '(recycle_at, id) where recycle_at is not null' },
-  { on: `(client_id, id) where ${isEnabled}` },
+  { on: `(client_id, id) where (recycle ->> 'enabled')::bool` },
 ];
 
 export const recycleOfState = (state: Exclude<PostState, { status: 'none' }>, status: PostStatus): RecycleColumns => ({
@@ -40,16 +38,17 @@ export const beforeAllRecycles: RecycleDue = { id: '00000000-0000-0000-0000-0000
 
 /** The longest due first. `$1`: now, `$2`, `$3`: instant and id of the last one seen. */
 export const recyclesDueSql = `
-select id::text as id, recycle_at::text as at from read.posts
-where recycle_at is not null and recycle_at <= $1 and (recycle_at, id) > ($2::timestamptz, $3::uuid)
-order by recycle_at, id limit 100`;
+select p.id::text as id, p.recycle_at::text as at from read.posts p
+where p.recycle_at is not null and p.recycle_at <= $1 and (p.recycle_at, p.id) > ($2::timestamptz, $3::uuid)
+order by p.recycle_at, p.id limit 100`;
 
 export const recyclesDue = async (pool: Pool, now: Date, after: RecycleDue): Promise<readonly RecycleDue[]> =>
   (await pool.query<RecycleDue>(recyclesDueSql, [now, after.at, after.id])).rows;
 
 /** `$1`: client, `$2`: id of the last one seen. */
 export const recycledOfClientSql = `
-select id::text as id from read.posts where client_id = $1 and ${isEnabled} and id > $2 order by id limit 100`;
+select p.id::text as id from read.posts p
+where p.client_id = $1 and (p.recycle ->> 'enabled')::bool and p.id > $2 order by p.id limit 100`;
 
 /** Ids of the next posts of a client that are recycled. */
 export const recycledOfClient = async (
