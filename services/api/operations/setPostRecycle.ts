@@ -16,16 +16,16 @@ export const setPostRecycle = operation({
     'The service makes no more copies once `times` or `until` is reached, the client is archived, no account is connected, or three copies in a row were refused or failed; `stoppedReason` says which. Setting it again starts anew. A draft, a canceled post and a copy are not recycled.',
   ].join('\n\n'),
   scope: 'posts.compose',
-  idempotent: 'accepted',
+  idempotent: 'none',
   cost: 1,
   ifMatch: true,
   params: IdParams,
   body: PostRecycle,
   answer: Recycle,
-  codes: ['validation_failed', 'idempotency_key_reused', 'post_not_scheduled', 'client_archived', 'stream_full'],
+  codes: ['validation_failed', 'post_not_scheduled', 'client_archived', 'stream_full'],
   example: { body: { everyDays: 30, times: 3 }, data: recycleExample },
   handle: async (call) => {
     const acted = await setRecycle(call);
-    return { data: shownRecycle(call.params.id, acted), revision: acted.revision, replayed: acted.replayed };
+    return { data: shownRecycle(call.params.id, acted), revision: acted.revision };
   },
 });

@@ -47,7 +47,7 @@ const accept = async (call: Recycling<PostRecycle>, { state }: Loaded<PostState>
   return { until, next: enabled ? await nextCopyOf({ store }, state, { everyDays }, call.now) : null };
 };
 
-/** The call is accepted with the time of the next copy, so that a repeat sets the same one. */
+/** Replaces the settings as a whole: a repeat leaves the same ones, and appends nothing. */
 export const setRecycle = (call: Recycling<PostRecycle>): Promise<Acted<PostState>> => {
   const { enabled, everyDays, times = null } = call.body;
   const { actor: setBy, role } = call.principal;
