@@ -190,6 +190,9 @@ export const evolveRecycle = (recycle: Recycle | null, event: PostEvent, { occur
   }
 };
 
+/** Whether the post as a whole went out, on some of its targets at least: copies are counted from then on. */
+export const isOut = (status: PostStatus | null): boolean => status === 'published' || status === 'partially_published';
+
 /** When the service has work with the recycling of a post next; null: nothing is to be done. */
 export const recycleWorkAt = (
   recycle: Recycle | null,
@@ -198,5 +201,5 @@ export const recycleWorkAt = (
 ): string | null => {
   if (recycle === null || !recycle.enabled) return null;
   if (recycle.next !== null) return new Date(Date.parse(recycle.next.dueAt) - recycleLeadMs).toISOString();
-  return status === 'published' || status === 'partially_published' ? publishedAt : null;
+  return isOut(status) ? publishedAt : null;
 };

@@ -2,7 +2,13 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostCommand, type PostState, post, statusOf } from '#domain/post.ts';
-import { maxRecycleFailures, type Recycle, type RecycleRun, type RecycleSettings } from '#domain/post-recycle.ts';
+import {
+  isOut,
+  maxRecycleFailures,
+  type Recycle,
+  type RecycleRun,
+  type RecycleSettings,
+} from '#domain/post-recycle.ts';
 import { afterRun, type RecyclePattern, runToPrepare, scheduleOfTimes, wishedTimes } from '#domain/recycle-times.ts';
 import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/post-recycles.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
@@ -126,7 +132,7 @@ const unborn: Loaded<PostState> = { state: post.initial, revision: -1, events: [
 /**
  * Stores the copy, records it in its origin and fans it out. If we die after the copy is stored, the row of the origin
  * still names it as due: the next round finds the copy by its id, records it, and makes no other. If we die after that,
- * the sweeper carries the plan of the copy out. What a new post needs beyond its checks is taken before the append.
+ * the sweeper carries the plan of the copy out.
  */
 const storeCopy = async (recycling: RecyclingStore, origin: Origin, copy: Copy, day: number): Promise<void> => {
   const { store, now } = recycling;
@@ -162,7 +168,10 @@ export const recyclePost = async (recycling: RecyclingStore, id: string): Promis
   const after = (lastDay: number) =>
     afterRun(pattern, settings, { lastDay, posted: recycle.posted, after: recycle.setAt });
 
-  if (recycle.next === null) return tell({ type: 'PlanRecycle', then: after(recycle.lastDay) });
+  if (recycle.next === null) {
+    // A failed target may have been opened again since the row was written.
+    return isOut(statusOf(state)) ? tell({ type: 'PlanRecycle', then: after(recycle.lastDay) }) : false;
+  }
   const now = new Date(recycling.now()).toISOString();
   const run = runToPrepare(pattern, recycle.next, settings, now);
   if (run === null) return false;
@@ -182,15 +191,20 @@ export const recyclePost = async (recycling: RecyclingStore, id: string): Promis
     if (!(error instanceof Rejection)) throw error;
     const isLast = failures.length >= maxRecycleFailures - 1 && failures.slice(1 - maxRecycleFailures).every(Boolean);
     const then = isLast ? ({ reason: 'failures' } as const) : after(run.day);
-    const { code, message } = error;
-    return tell({ type: 'RecordRecycleFailed', day: run.day, code, message: message.slice(0, maxWords), then });
+    return tell({ type: 'RecordRecycleFailed', day: run.day, code: error.code, message: wordsOf(error), then });
   }
   await storeCopy(recycling, origin, copy, run.day);
   return true;
 };
 
-/** Characters of a refusal that are kept. */
+/** Characters and faults of a refusal that are kept. */
 const maxWords = 1000;
+const maxFaults = 3;
+
+const wordsOf = ({ message, errors }: Rejection): string => {
+  const faults = errors.slice(0, maxFaults).map((one) => `${one.path} ${one.message}.`);
+  return [message, ...faults].join(' ').slice(0, maxWords).toWellFormed();
+};
 
 /** One round over all recycled posts with work. @returns how many copies it made */
 export const recyclePosts = async (deps: Omit<RecyclesDeps, 'config'>, signal: AbortSignal): Promise<number> => {

@@ -1,7 +1,7 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
-import { type LivePost, type PostState, post, publishedAtOf } from '#domain/post.ts';
-import type { RecycleRun, RecycleSettings } from '#domain/post-recycle.ts';
+import { type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
+import { isOut, type RecycleRun, type RecycleSettings } from '#domain/post-recycle.ts';
 import { afterRun, nextRun, patternOf, type RecyclePattern } from '#domain/recycle-times.ts';
 import { target } from '#domain/target.ts';
 import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
@@ -41,14 +41,17 @@ export const recyclePatternOf = async (
   return timed.length === 0 ? null : patternOf(timed, publishedAt);
 };
 
-/** The first copy under these settings: the next one on the days that count from the publication, after this instant. */
+/**
+ * The first copy under these settings: the next one on the days that count from the publication, after this instant. Null
+ * while targets of the post are still open: the worker plans the copy once none is.
+ */
 export const nextCopyOf = async (
   recycling: Pick<RecyclingStore, 'store'>,
   state: LivePost,
   { everyDays }: Pick<RecycleSettings, 'everyDays'>,
   after: string,
 ): Promise<RecycleRun | null> => {
-  const pattern = await recyclePatternOf(recycling, state);
+  const pattern = isOut(statusOf(state)) ? await recyclePatternOf(recycling, state) : null;
   return pattern === null ? null : nextRun(pattern, { lastDay: state.recycle?.lastDay ?? 0, everyDays }, after);
 };
 

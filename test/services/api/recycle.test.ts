@@ -32,21 +32,22 @@ suite('recycling a post over HTTP', (t) => {
     return made.data as typeof made.data & { readonly targets: readonly { readonly id: string }[] };
   };
   const context = () => contextOf(world.operator, testTwinIdOf(world.workspaceId));
-  /** As a publisher and the outcomes would: every target is out at its time. */
+  /** As a publisher and the outcomes would: the target is out at its time. */
+  const publish = async (postId: string, id: string) => {
+    const { state } = await world.store.load(target, id);
+    const publishedAt = state.status === 'none' ? '' : state.common.dueAt;
+    const there = { attempt: 1, takeover: 0, externalId: 'e', permalink: null, publishedAt };
+    for (const command of [
+      { type: 'Start', now: '2099-01-01T00:00:00.000Z' },
+      { type: 'RecordPublished', ...there },
+    ] as readonly TargetCommand[]) {
+      await execute(world.store, target, id, command, context(), { partitionKey: postId });
+    }
+    await recordOutcomes(world.store, await world.store.readStream(`target-${id}`));
+  };
   const published = async (more: object = {}) => {
     const { id, targets } = await create(more);
-    for (const one of targets) {
-      const { state } = await world.store.load(target, one.id);
-      const publishedAt = state.status === 'none' ? '' : state.common.dueAt;
-      const there = { attempt: 1, takeover: 0, externalId: 'e', permalink: null, publishedAt };
-      for (const command of [
-        { type: 'Start', now: '2099-01-01T00:00:00.000Z' },
-        { type: 'RecordPublished', ...there },
-      ] as readonly TargetCommand[]) {
-        await execute(world.store, target, one.id, command, context(), { partitionKey: id });
-      }
-      await recordOutcomes(world.store, await world.store.readStream(`target-${one.id}`));
-    }
+    for (const one of targets) await publish(id, one.id);
     await world.settled();
     return id;
   };
@@ -81,6 +82,14 @@ suite('recycling a post over HTTP', (t) => {
       world.clock.shiftMs = 0;
     },
   );
+
+  t('while some of its targets are not out yet, it has no time', async () => {
+    const { id, targets } = await create();
+    const [first] = targets;
+    assert.ok(first);
+    await publish(id, first.id);
+    assert.equal((await put(id, { everyDays: 1 })).data.nextAt, null);
+  });
 
   t('set again with the same settings it changes nothing; other settings replace them as a whole', async () => {
     const id = await published();

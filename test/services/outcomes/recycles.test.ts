@@ -214,6 +214,13 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
         ...['PostRecycleFailed', 'PostRecycleCleared'],
       ]);
       assert.equal((await recycleOf(refused.id))?.stoppedReason, 'failures');
+      const [why] = (await world.store.readStream(`post-${refused.id}`)).filter(
+        ({ type }) => type === 'PostRecycleFailed',
+      );
+      assert.deepEqual(why?.data, {
+        ...{ day: 1, code: 'validation_failed' },
+        message: 'The input is not valid. /mediaIds/0 is not known.',
+      });
       const failing = await origin();
       await roundOf(failing.id, 0);
       const outcomes = ['failed', 'failed', 'published', 'failed', 'failed', 'failed'] as const;
