@@ -113,18 +113,15 @@ const composeCopy = async (
 ): Promise<Copy> => {
   const occurrence = recycle.posted + 1;
   const id = recycledPostIdOf(originId, occurrence);
-  const wished = wishedTimes(pattern, day, now);
   const accountIds = accounts.map((one) => one.id);
-  const times = new Map(accountIds.flatMap((one) => [[one, wished.get(one)] as const]).filter(isTimed));
+  const kept = new Set(accountIds);
+  const times = new Map([...wishedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
   const body = await bodyOfCopy(reads, state, accountIds, times);
   const author = { actor: recycle.setBy, needsApproval: recycle.needsApproval };
   const choose = selectAccounts(accounts);
   const composed = { id, clientId: state.clientId, body, planNumber: 1, choose, times };
   return { id, occurrence, body, ...(await planPost({ author, now }, reads, composed)) };
 };
-
-type Timed = readonly [string, NonNullable<ReturnType<ReturnType<typeof wishedTimes>['get']>>];
-const isTimed = (one: readonly [string, Timed[1] | undefined]): one is Timed => one[1] !== undefined;
 
 /** The append expects no stream: what another process stored meanwhile is a conflict. */
 const unborn: Loaded<PostState> = { state: post.initial, revision: -1, events: [] };

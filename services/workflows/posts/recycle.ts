@@ -86,8 +86,8 @@ export const recordCopy = async (
     const context = serviceContext('recycle', causedBy(birth), now());
     return await execute(store, post, id, command, context, { ...options, loaded, redecide: false });
   } catch (error) {
-    // What follows depends on the settings, which somebody changed meanwhile, or the copy was recorded by another.
-    if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') return store.load(post, id);
-    throw error;
+    if (!(error instanceof EventStoreError) || error.code !== 'wrong_expected_revision') throw error;
+    // What follows depends on the settings, which somebody changed meanwhile, or another process recorded the copy.
+    return recordCopy(recycling, id, await store.load(post, id), options);
   }
 };
