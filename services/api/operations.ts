@@ -6,6 +6,7 @@ import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
+import { clearPostRecycle } from './operations/clearPostRecycle.ts';
 import { createApprovalLink } from './operations/createApprovalLink.ts';
 import { createCampaign } from './operations/createCampaign.ts';
 import { createClient } from './operations/createClient.ts';
@@ -30,6 +31,7 @@ import { getMedia } from './operations/getMedia.ts';
 import { getOpenapi } from './operations/getOpenapi.ts';
 import { getPost } from './operations/getPost.ts';
 import { getPostAnalytics } from './operations/getPostAnalytics.ts';
+import { getPostRecycle } from './operations/getPostRecycle.ts';
 import { getPostTarget } from './operations/getPostTarget.ts';
 import { getReport } from './operations/getReport.ts';
 import { getReportExport } from './operations/getReportExport.ts';
@@ -65,6 +67,7 @@ import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
 import { revokeApprovalLink } from './operations/revokeApprovalLink.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
+import { setPostRecycle } from './operations/setPostRecycle.ts';
 import { shiftCampaign } from './operations/shiftCampaign.ts';
 import { testWebhook } from './operations/testWebhook.ts';
 import { unassignCampaignPosts } from './operations/unassignCampaignPosts.ts';
@@ -94,6 +97,9 @@ export const operations: readonly Operation[] = [
   deletePost,
   revisePost,
   publishPost,
+  getPostRecycle,
+  setPostRecycle,
+  clearPostRecycle,
   listPostTargets,
   bulkPostTargets,
   getPostTarget,

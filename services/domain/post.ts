@@ -11,16 +11,18 @@ import {
   withoutLate,
 } from './post-approval.ts';
 import { type CampaignChange, changeCampaign } from './post-campaign.ts';
+import { decideRecycle, evolveRecycle, type RecycleCommand } from './post-recycle.ts';
 import type {
   CancelReason,
   Intent,
   LivePost,
   PostState,
+  RecycledFrom,
   TargetOutcome,
   TargetProgress,
   Written,
 } from './post-state.ts';
-import { wholeFact } from './post-status.ts';
+import { statusOf, wholeFact } from './post-status.ts';
 
 /**
  * A post: its content, its plan and its outcome. Its law: only a draft is replaced or discarded; partial and canceled
@@ -28,7 +30,7 @@ import { wholeFact } from './post-status.ts';
  * Longer than other streams: plan, intents and the tally of targets guard each other in one fold.
  */
 
-export type { Intent, LivePost, PostState, TargetOutcome } from './post-state.ts';
+export type { Intent, LivePost, PostState, RecycledFrom, TargetOutcome } from './post-state.ts';
 export { publishedAtOf, statusOf } from './post-status.ts';
 
 /** A target that is not settled by its own stream, and how far it has carried out the intents of its post. */
@@ -46,6 +48,8 @@ export type PostCommand =
       readonly plan: Plan;
       /** Absent: no approval is required. */
       readonly submission?: Submission;
+      /** Absent: the post is no copy of another. */
+      readonly recycledFrom?: RecycledFrom;
     })
   | DecidePost
   | {
@@ -82,6 +86,7 @@ export type PostCommand =
     }
   | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number }
   | CampaignChange
+  | RecycleCommand
   /** Another post takes a reference that this post claimed and does not have. */
   | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string };
 
@@ -135,8 +140,8 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       if (command.plan.number !== (state.status === 'draft' ? state.plans : 0) + 1) {
         throw new Rejection('revision_mismatch', 'Another plan was made meanwhile.');
       }
-      const { clientId, createdBy, body, plan, submission } = command;
-      const scheduled = { clientId, createdBy, body, plan };
+      const { clientId, createdBy, body, plan, submission, recycledFrom } = command;
+      const scheduled = { clientId, createdBy, body, plan, ...(recycledFrom === undefined ? {} : { recycledFrom }) };
       if (submission === undefined) return [{ type: 'PostScheduled', data: scheduled }];
       const requests = state.status === 'draft' ? state.requests : 0;
       const all = plan.targets.map(({ targetId }) => targetId);
@@ -214,6 +219,9 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       return changeCampaign(command, state.body.campaignId);
     case 'LapseExternalRefClaim':
       return [{ type: 'PostExternalRefClaimLapsed', data: { externalRef: command.externalRef } }];
+    default:
+      if (state.status === 'none' || state.status === 'discarded') throw unknown();
+      return decideRecycle(command, { ...state, status: statusOf(state) });
   }
 };
 
@@ -229,17 +237,26 @@ const settle = (
 });
 
 const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
+  const next = evolveBody(state, event, fact);
+  if (next.status === 'none') return next;
+  const recycle = evolveRecycle(next.recycle, event, fact);
+  return recycle === next.recycle ? next : { ...next, recycle };
+};
+
+const evolveBody = (state: PostState, event: PostEvent, fact: Fact): PostState => {
   switch (event.type) {
     case 'PostDrafted': {
       const { clientId, createdBy, body } = event.data;
-      return { status: 'draft', clientId, createdBy, body, plans: 0, requests: 0, returned: null };
+      const written = { clientId, createdBy, body, recycle: null, recycledFrom: null };
+      return { status: 'draft', ...written, plans: 0, requests: 0, returned: null };
     }
     case 'DraftReplaced':
       return state.status === 'draft' ? { ...state, body: event.data.body } : state;
     case 'PostDiscarded':
       return state.status === 'draft' ? { ...state, status: 'discarded' } : state;
     case 'PostScheduled': {
-      const { clientId, createdBy, body, plan } = event.data;
+      const { clientId, createdBy, body, plan, recycledFrom = null } = event.data;
+      const draft = state.status === 'draft' ? state : null;
       const targets = Object.fromEntries(
         plan.targets.map((one): [string, TargetProgress] => [
           one.targetId,
@@ -261,8 +278,10 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
         saidPartial: false,
         saidCanceled: false,
         approval: null,
-        requests: state.status === 'draft' ? state.requests : 0,
+        requests: draft?.requests ?? 0,
         planHeld: event.data.held === true,
+        recycle: draft?.recycle ?? null,
+        recycledFrom: recycledFrom ?? draft?.recycledFrom ?? null,
       };
     }
     case 'PostCampaignChanged':
@@ -276,10 +295,11 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
 
 /** Every target of the plan is canceled; a new plan is made only after that. */
 const returnedToDraft = (state: LivePost, fact: Fact): PostState => {
-  const { clientId, createdBy, body, plans, requests, targets } = state;
+  const { clientId, createdBy, body, plans, requests, targets, recycle, recycledFrom } = state;
   const cancel: Intent = { ...aimedAt(Object.keys(targets).sort(), fact), kind: 'cancel', reason: 'changes_requested' };
   const returned: LivePost = { ...state, intents: [...state.intents, cancel] };
-  return { status: 'draft', clientId, createdBy, body, plans, requests, returned };
+  const written = { clientId, createdBy, body, recycle, recycledFrom };
+  return { status: 'draft', ...written, plans, requests, returned };
 };
 
 const aimedAt = (targetIds: readonly string[], { revision, eventId }: Fact) =>

@@ -2,4 +2,4 @@
 
 export const plannedEvents: readonly string[] = [];
 
-export const plannedPublicTypes: readonly string[] = [...['post.recycled', 'post.recycle_changed']];
+export const plannedPublicTypes: readonly string[] = [];

@@ -143,6 +143,8 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',
+  'recycle:after-copy': 'test/services/outcomes/recycles.test.ts',
+  'recycle:after-record': 'test/services/outcomes/recycles.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',
 };
 

@@ -17,6 +17,7 @@ import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost } from '#projections/one-post.ts';
 import { beforeAllTargets, unfinishedSql } from '#projections/overdue-targets.ts';
+import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/post-recycles.ts';
 import { listPosts, renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
 import { sameTexts } from '#projections/same-texts.ts';
@@ -348,6 +349,41 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       assert.ok(text.includes('"Actual Rows":500'), 'the page is not full');
     }
   });
+
+  t(
+    'the searches for copies that are due, and for recycled posts of a client, read a page of their index',
+    async () => {
+      await pool.query(
+        `update read.posts_v1 set recycle = '{"enabled": true}', recycle_at = created_at
+       where client_id = $1 or id < '08000000-0000-0000-0000-000000000000'`,
+        [bigClient],
+      );
+      await pool.query('analyze read.posts_v1');
+      const { rows } = await pool.query(
+        `select id, recycle_at::text as at from read.posts where recycle_at is not null order by recycle_at, id limit 1`,
+      );
+      const lowest = beforeAllRecycles.id;
+      for (const [sql, values] of [
+        [recyclesDueSql, ['2027-01-01T00:00:00Z', beforeAllRecycles.at, lowest]],
+        [recyclesDueSql, ['2027-01-01T00:00:00Z', rows[0].at, rows[0].id]],
+        [recycledOfClientSql, [bigClient, lowest]],
+      ] as const) {
+        const found = await pool.query(`explain (analyze, buffers, format json) ${sql}`, [...values]);
+        const [{ Plan: plan }] = found.rows[0]['QUERY PLAN'];
+        const text = JSON.stringify(plan);
+        assert.match(text, /Index (?:Only )?Scan/);
+        assert.doesNotMatch(text, /Seq Scan|"Sort"|Bitmap/);
+        assert.match(text, /"Actual Rows":100/);
+        assert.ok(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] < 400, text);
+      }
+      const none = await pool.query(`explain (analyze, format json) ${recyclesDueSql}`, [
+        '2025-01-01T00:00:00Z',
+        beforeAllRecycles.at,
+        lowest,
+      ]);
+      assert.doesNotMatch(JSON.stringify(none.rows), /Seq Scan|Rows Removed by Filter":[1-9]/);
+    },
+  );
 
   const codec = new EventCodec(new TestKeys());
   const project = async (name: string, workspaceId: string, events: readonly Given[]): Promise<void> =>

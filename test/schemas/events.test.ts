@@ -58,7 +58,7 @@ suite('event catalogue', (t) => {
     for (const { type } of events)
       match(
         type,
-        /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
+        /^[A-Z][a-zA-Z]+(ed|Set|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
       );
   });
 

@@ -20,10 +20,12 @@ import type { PostCreate } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
+import { type Checked, checksOf, checksOfDraft, slowToCount } from '#services/workflows/posts/compose.ts';
 import { withinLimit } from '../client-limits.ts';
 import type { Call } from '../operation.ts';
 import { bodyOf } from './body.ts';
-import { type Checked, checksOf, checksOfDraft, slowToCount } from './compose.ts';
+import { composingOf } from './checks.ts';
+import { select } from './destinations.ts';
 import { takenRefOf } from './external-ref.ts';
 import { Reads } from './reads.ts';
 
@@ -58,7 +60,9 @@ export const previewOf = async (call: Previewing) => {
   const { clientId, saveDraft, ...input } = call.body;
   const body = bodyOf(input);
   const reads = new Reads(call);
-  const { refusals, found } = await all(checksOf(call, reads, { id: uuidv7(), clientId, body, planNumber: 1 }));
+  const { refusals, found } = await all(
+    checksOf(composingOf(call), reads, { id: uuidv7(), clientId, body, planNumber: 1, choose: select }),
+  );
   // That nothing is selected follows from what was refused before.
   const told = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
   const ofDraft = saveDraft ? (await all(checksOfDraft(reads, clientId, body))).refusals : null;

@@ -1,16 +1,20 @@
-import { account } from '#domain/account.ts';
-import { asksToRetry, client, letsLateFail, retriesWhenAbsent } from '#domain/client.ts';
+import { asksToRetry, letsLateFail } from '#domain/client.ts';
 import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { lazy } from '#domain/lazy.ts';
 import { mediaIdsOf } from '#domain/post-media.ts';
 import { accountsByIds, groupOf } from '#projections/accounts.ts';
 import { getClient } from '#projections/clients.ts';
-import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
-import { type LiveCampaign, liveCampaign } from '../campaigns/check.ts';
+import { type LiveCampaign, liveCampaign } from '#services/workflows/campaigns/live.ts';
+import {
+  accountFromStream,
+  clientFromStream,
+  type SelectedAccount,
+  type SelectedClient,
+} from '#services/workflows/posts/accounts.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Call } from '../operation.ts';
-import { assetsByIds } from './media.ts';
+import { assetsByIds } from './assets.ts';
 
 /**
  * What the checks of posts read. Sets come from the read models, after a wait for the caller's own writes; an id that
@@ -20,26 +24,6 @@ import { assetsByIds } from './media.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
-export interface SelectedClient {
-  readonly id: string;
-  readonly archived: boolean;
-  readonly approvalRequired: boolean;
-  readonly timezone: string | null;
-  /** Whether a target fails that nobody has approved when it is due. */
-  readonly failsLate: boolean;
-  /** Whether a target with an unknown outcome is tried again after looks that found no post. */
-  readonly retriesWhenAbsent: boolean;
-}
-
-export interface SelectedAccount {
-  readonly id: string;
-  readonly clientId: string;
-  readonly platform: Platform;
-  readonly status: string;
-  readonly timezone: string | null;
-  readonly scopes: readonly string[];
-}
-
 export const clientById = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedClient | null> => {
   const row = await getClient(deps.knex, workspaceId, id);
   if (row !== null) {
@@ -48,20 +32,7 @@ export const clientById = async ({ deps, workspaceId }: Asking, id: string): Pro
     const failsLate = letsLateFail(rules);
     return { id, archived, approvalRequired, timezone, failsLate, retriesWhenAbsent: !archived && asksToRetry(rules) };
   }
-  const { state, events } = await deps.store.load(client, id);
-  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { approvalRequired, timezone } = state.fields;
-  const archived = state.status === 'archived';
-  const failsLate = letsLateFail(state.fields.rules);
-  return { id, archived, approvalRequired, timezone, failsLate, retriesWhenAbsent: retriesWhenAbsent(state) };
-};
-
-/** Null for an account that is unknown or another workspace's. */
-export const accountFromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedAccount | null> => {
-  const { state, events } = await deps.store.load(account, id);
-  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { clientId, platform, status, timezone, scopes } = state;
-  return { id, clientId, platform, status, timezone, scopes };
+  return clientFromStream({ deps, workspaceId }, id);
 };
 
 /** Streams of one call that are read at once: a caller may name 500 ids that nobody has, and others read meanwhile. */

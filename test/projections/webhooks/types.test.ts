@@ -42,6 +42,7 @@ const given = [
   ...['post.created', 'post.updated', 'post.scheduled', 'post.published', 'post.partially_published'],
   ...['post.failed', 'post.canceled', 'post.revised', 'post.discarded'],
   ...['post.submitted', 'post.released', 'post.returned_to_draft'],
+  ...['post.recycled', 'post.recycle_changed', 'post.recycle_failed'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted', 'post.campaign_changed'],
@@ -476,7 +477,8 @@ suite('webhooks and state agree', (t) => {
     );
     const ofDrafts = ['post.updated', 'post.discarded'];
     const ofApprovals = ['post.submitted', 'post.released', 'post.returned_to_draft'];
-    const unseen = [...ofDrafts, ...ofApprovals];
+    const ofRecycling = ['post.recycled', 'post.recycle_changed', 'post.recycle_failed'];
+    const unseen = [...ofDrafts, ...ofApprovals, ...ofRecycling];
     deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && !unseen.includes(type)).sort());
   });
 
