@@ -99,6 +99,12 @@ export const readRules = (rules: ClientFields['rules']): ClientRules => {
   };
 };
 
+/** Null: the rules say nothing about texts. */
+export const textRules = (rules: ClientFields['rules']): ClientRules | null => {
+  const read = readRules(rules);
+  return isSilent(read) ? null : read;
+};
+
 /** Whether the rules say anything about texts. */
 export const isSilent = ({ banned, bannedSigns, hashtags, disclaimer, linkPolicy }: ClientRules): boolean =>
   banned.next.size === 0 &&
@@ -137,6 +143,10 @@ const hostOfLink = (link: string): string => {
 /** The first link of a text that is not allowed; null: it has none. */
 const strangerIn = (policy: LinkPolicy, text: string): string | null => {
   if (policy === 'any') return null;
+  // Some networks link every address with a scheme, whatever its last label.
+  for (const [link] of text.matchAll(/https?:\/\/[^\s"'<>()[\]]{1,2000}/giu)) {
+    if (!allows(policy, hostOfLink(link))) return link;
+  }
   for (const { start, end } of links(text)) {
     const link = text.slice(start, end);
     if (!allows(policy, hostOfLink(link))) return link;

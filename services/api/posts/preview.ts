@@ -154,6 +154,9 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
     ...planned.map(({ target, destination }) => {
       const again = same.get(target.accountId);
       const about = [
+        ...found.warned
+          .filter(({ accountId }) => accountId === target.accountId)
+          .map(({ code, path, message }) => warning(code, path, message)),
         ...accountWarnings(statuses.get(target.accountId) ?? ''),
         ...(again === undefined ? [] : [duplicate(again)]),
         ...(retrying.has(target.clientId) ? retryWarnings(target) : []),

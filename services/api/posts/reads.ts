@@ -1,4 +1,5 @@
 import { asksToRetry, letsLateFail } from '#domain/client.ts';
+import { textRules } from '#domain/client-rules.ts';
 import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { lazy } from '#domain/lazy.ts';
 import { mediaIdsOf } from '#domain/post-media.ts';
@@ -29,8 +30,8 @@ export const clientById = async ({ deps, workspaceId }: Asking, id: string): Pro
   if (row !== null) {
     const { archived_at: archivedAt, approval_required: approvalRequired, timezone, rules } = row;
     const archived = archivedAt !== null;
-    const failsLate = letsLateFail(rules);
-    return { id, archived, approvalRequired, timezone, failsLate, retriesWhenAbsent: !archived && asksToRetry(rules) };
+    const read = { failsLate: letsLateFail(rules), rules: textRules(rules) };
+    return { id, archived, approvalRequired, timezone, ...read, retriesWhenAbsent: !archived && asksToRetry(rules) };
   }
   return clientFromStream({ deps, workspaceId }, id);
 };

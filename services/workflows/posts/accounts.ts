@@ -1,5 +1,6 @@
 import { account } from '#domain/account.ts';
 import { client, letsLateFail, retriesWhenAbsent } from '#domain/client.ts';
+import { type ClientRules, textRules } from '#domain/client-rules.ts';
 import { Rejection } from '#domain/decider.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -14,6 +15,8 @@ export interface SelectedClient {
   readonly archived: boolean;
   readonly approvalRequired: boolean;
   readonly timezone: string | null;
+  /** What it wants of the texts of its posts; null: nothing. */
+  readonly rules: ClientRules | null;
   /** Whether a target fails that nobody has approved when it is due. */
   readonly failsLate: boolean;
   /** Whether a target with an unknown outcome is tried again after looks that found no post. */
@@ -44,8 +47,9 @@ export const clientFromStream = async (
   if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
   const { approvalRequired, timezone } = state.fields;
   const archived = state.status === 'archived';
-  const failsLate = letsLateFail(state.fields.rules);
-  return { id, archived, approvalRequired, timezone, failsLate, retriesWhenAbsent: retriesWhenAbsent(state) };
+  const { rules } = state.fields;
+  const read = { failsLate: letsLateFail(rules), rules: textRules(rules) };
+  return { id, archived, approvalRequired, timezone, ...read, retriesWhenAbsent: retriesWhenAbsent(state) };
 };
 
 /** Null for an account that is unknown or another workspace's. */

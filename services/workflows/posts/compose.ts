@@ -4,6 +4,7 @@ import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
 import type { LivePost } from '#domain/post.ts';
 import type { Submission } from '#domain/post-approval.ts';
+import { type Ruled, ruledOn } from '#domain/ruled.ts';
 import { considerPlan, type Destination, scheduleIssues, type WishedTime } from '#domain/scheduling.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Actor } from '#schemas/common.ts';
@@ -49,6 +50,32 @@ const networkIssues = async (
     await setImmediate();
   }
   return issues;
+};
+
+/** The rules of a client hold for its posts, and for every post that goes to its accounts. */
+const ruledIssues = async (
+  body: PostBody,
+  { clients, destinations }: Selected,
+  clientId: string,
+  bytes: number,
+): Promise<Ruled> => {
+  const rules = new Map(clients.map((one) => [one.id, one.rules]));
+  const known = new Map<string, Ruled>();
+  const [errors, warnings]: [Issue[], Issue[]] = [[], []];
+  for (const { accountId, platform, clientId: ofAccount } of destinations) {
+    const wanted = [...new Set([clientId, ofAccount])].map((id) => rules.get(id) ?? null).filter((one) => one !== null);
+    if (wanted.length === 0) continue;
+    const key = `${platform} ${ofAccount}`;
+    let ruled = known.get(key);
+    if (ruled === undefined) {
+      ruled = ruledOn(body, platform, wanted);
+      known.set(key, ruled);
+      if (bytes >= slowToCount) await setImmediate();
+    }
+    errors.push(...ruled.errors.map((one) => ({ ...one, accountId, platform })));
+    warnings.push(...ruled.warnings.map((one) => ({ ...one, accountId, platform })));
+  }
+  return { errors, warnings };
 };
 
 /** What the checks read, each thing once. */
@@ -105,6 +132,8 @@ export interface Checked extends Selected {
   readonly bytes: number;
   /** The accounts that the rules of their networks refuse, each with the first rule it breaks. */
   readonly gated: readonly Issue[];
+  /** What the rules of the clients warn of, for each account. */
+  readonly warned: readonly Issue[];
 }
 
 /**
@@ -155,8 +184,10 @@ export async function* checksOf<Reads extends PostReads>(
   yield* mediaRefusals(body, destinations, assets);
   const gated = await networkIssues(body, destinations, assets, bytes);
   yield* invalid(gated);
+  const ruled = await ruledIssues(body, selected, clientId, bytes);
+  yield* invalid(ruled.errors);
   const isHeld = author.needsApproval || clients.some((one) => one.approvalRequired);
-  return { ...selected, plan, assets, isHeld, bytes, gated };
+  return { ...selected, plan, assets, isHeld, bytes, gated, warned: ruled.warnings };
 }
 
 /** The rule of a target's client as it is now: what waits for an approval keeps it. */

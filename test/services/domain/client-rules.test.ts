@@ -90,6 +90,9 @@ suite('rules of a client', (t) => {
     deepEqual(codes(acme, sent('', { links: ['https://acme.com@evil.com/'] })), ['link_not_allowed']);
     deepEqual(codes(acme, sent('', { links: ['https://www.acme.com:8080/x'] })), []);
     deepEqual(codes({ linkPolicy: { allowedHosts: [] } }, text), ['link_not_allowed']);
+    for (const marked of ['<a href="https://intranet/x">a</a>', '[a](HTTP://10.0.0.1:80/x)', 'https://evil.example']) {
+      deepEqual(codes(acme, marked), ['link_not_allowed'], marked);
+    }
   });
 
   t('members of another type count as absent', () => {
