@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { ApprovalEvent, ApprovalStatus, WithdrawReason } from '#schemas/approval.ts';
 import type { Actor } from '#schemas/common.ts';
 import { ofClientsAlone, threeTimes } from './client-posts.ts';
-import { change, defineModel, type Row } from './model.ts';
+import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
 /** Requests for approval. The content that each is about is in the post's stream, at `post_revision`. */
@@ -73,6 +73,10 @@ export const approvals = defineModel<Own, ApprovalEvent>({
       comment: null,
       withdrawn_reason: null,
     }),
+    // The link's token is derived when it is made, and the guest's name is read from the stream: it is personal.
+    ApprovalLinkCreated: unchanged,
+    ApprovalLinkRevoked: unchanged,
+    ApprovalGuestNamed: unchanged,
     ApprovalApproved: decided('approved'),
     ApprovalRejected: decided('rejected'),
     ApprovalChangesRequested: decided('changes_requested'),
@@ -113,23 +117,51 @@ export const listApprovals = async (
   return newestFirst(query, approvals, page);
 };
 
-/**
- * Posts whose newest request lags: it was not made, or a decision about it was not carried out, or it is pending although
- * the post waits for none. A request that was sent back and whose post cannot become a draft waits for a revise.
- */
-export const untendedSql = `
-select p.id::text as id from read.posts p
-left join read.approvals a on a.id = (p.approval ->> 'id')::uuid
-where p.approval ->> 'status' = 'pending' and p.shown_status in ('pending_approval', 'publishing') and p.id > $1
-  and (a.id is null or a.status in ('approved', 'rejected')
-    or (a.status = 'changes_requested' and (p.approval ->> 'isWhole')::bool))
-union
-select a.post_id::text from read.approvals a join read.posts p on p.id = a.post_id
-where a.status = 'pending' and p.id > $1
-  and ((p.approval ->> 'id')::uuid is distinct from a.id
-    or p.status not in ('pending_approval', 'scheduled', 'publishing'))
-order by id limit 100`;
+/** A post that waits for an approval, or a request that waits for a decision. */
+export interface Waiting {
+  readonly id: string;
+  readonly postId: string;
+  /** Whether a process must bring the post and its requests to agree. */
+  readonly lags: boolean;
+}
 
-/** In the order of their ids. @param after the last one seen */
-export const untendedPosts = async (pool: Pool, after: string): Promise<readonly string[]> =>
-  (await pool.query<{ id: string }>(untendedSql, [after])).rows.map(({ id }) => id);
+/** Rows of one page. A walk passes everything that waits, since only the other side of each tells whether it lags. */
+const pageOfWaiting = 500;
+
+/**
+ * Posts that wait, in the order of their ids. One lags whose newest request was not made, or was decided and the decision
+ * not carried out. A request that was sent back and whose post cannot become a draft waits for a revise.
+ */
+export const waitingPostsSql = `
+select p.id::text as id, p.id::text as "postId", coalesce(a.status in ('approved', 'rejected')
+  or (a.status = 'changes_requested' and p.whole), true) and p.shown_status in ('pending_approval', 'publishing') as lags
+from (select id, shown_status, (approval ->> 'id')::uuid as asked, (approval ->> 'isWhole')::bool as whole
+  from read.posts where approval ->> 'status' = 'pending' and id > $1 order by id limit ${pageOfWaiting}) p
+left join lateral (select status from read.approvals where id = p.asked offset 0) a on true
+order by p.id`;
+
+/** Requests that wait, in the order of their ids. One lags whose post waits for another request, or for none. */
+export const waitingRequestsSql = `
+select a.id::text as id, a.post_id::text as "postId", p.asked is distinct from a.id
+  or p.status not in ('pending_approval', 'scheduled', 'publishing') as lags
+from (select id, post_id from read.approvals where status = 'pending' and id > $1 order by id limit ${pageOfWaiting}) a
+cross join lateral (select (approval ->> 'id')::uuid as asked, status from read.posts where id = a.post_id offset 0) p
+order by a.id`;
+
+/** Each walk of `untendedPosts`. */
+export const walksOfWaiting = [waitingPostsSql, waitingRequestsSql] as const;
+
+/**
+ * The posts of one page of a walk whose approval lags.
+ * @param after the last id that was walked over
+ * @returns `next`: where the walk goes on; null: it is over
+ */
+export const untendedPosts = async (
+  pool: Pool,
+  walk: (typeof walksOfWaiting)[number],
+  after: string,
+): Promise<{ readonly ids: readonly string[]; readonly next: string | null }> => {
+  const { rows } = await pool.query<Waiting>(walk, [after]);
+  const next = rows.length < pageOfWaiting ? null : (rows.at(-1)?.id ?? null);
+  return { ids: rows.filter(({ lags }) => lags).map(({ postId }) => postId), next };
+};

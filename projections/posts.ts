@@ -1,14 +1,7 @@
 import type { Knex } from 'knex';
-import {
-  type Intent,
-  type LivePost,
-  type PostState,
-  post,
-  publishedAtOf,
-  statusOf,
-  type TargetOutcome,
-} from '#domain/post.ts';
+import { type Intent, type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
 import type { PostApproval } from '#domain/post-approval.ts';
+import type { TargetProgress } from '#domain/post-state.ts';
 import { openStatuses, revisableStatuses } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
@@ -21,6 +14,7 @@ import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bo
 import { isOfCampaign, shownCampaignOf } from './post-campaigns.ts';
 import { latestOf } from './post-intents.ts';
 import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
+import { type RecycleColumns, recycleColumns, recycleIndexes, recycleOfState } from './post-recycles.ts';
 import { type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
 import { renderTarget, type ShownTarget, type TargetRow } from './targets.ts';
 
@@ -31,15 +25,10 @@ import { renderTarget, type ShownTarget, type TargetRow } from './targets.ts';
  * each.
  */
 
-type ProgressByTarget = Readonly<
-  Record<
-    string,
-    { readonly revision: number; readonly outcome: TargetOutcome | null; readonly publishedAt: string | null }
-  >
->;
+type ProgressByTarget = Readonly<Record<string, TargetProgress>>;
 type Counts = { readonly total: number } & { readonly [S in TargetStatus]?: number };
 
-interface Own {
+interface Own extends RecycleColumns {
   readonly client_id: string;
   readonly status: PostStatus;
   /** Set on rows that the projector loads only where the post is revised. */
@@ -88,8 +77,8 @@ const uncounted = {
 const stateOf = (row: Own | null): PostState => {
   if (row === null) return { status: 'none' };
   const { client_id: clientId, created_by: createdBy, body, plans, plan_revision: planRevision, intents } = row;
-  const { approval } = row;
-  const written = { clientId, createdBy, body, plans, requests: approval?.request ?? 0 };
+  const { approval, recycle, recycled_from: recycledFrom } = row;
+  const written = { clientId, createdBy, body, plans, requests: approval?.request ?? 0, recycle, recycledFrom };
   const live: LivePost = {
     ...written,
     status: 'live',
@@ -142,6 +131,7 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
     campaign_id: written ? state.body.campaignId : (row?.campaign_id ?? null),
     external_ref: written ? (state.body.externalRef ?? null) : (row?.external_ref ?? null),
     approval: live === null ? (row?.approval ?? null) : live.approval,
+    ...recycleOfState(state, status),
   };
 };
 
@@ -161,6 +151,11 @@ const on: Handlers<Own, PostEvent> = {
   PostTargetsSkipped: folded,
   PostTargetSettled: folded,
   PostCampaignChanged: folded,
+  PostRecycleSet: folded,
+  PostRecyclePlanned: folded,
+  PostRecycled: folded,
+  PostRecycleFailed: folded,
+  PostRecycleCleared: folded,
   PostTargetReopened: folded,
   PostExternalRefClaimLapsed: folded,
   PostAbandoned: folded,
@@ -203,6 +198,7 @@ export const posts = defineModel<Own, PostEvent>({
     fan_out_behind: 'bool',
     body_revision: 'int4',
     earlier: 'jsonb',
+    ...recycleColumns,
   },
   cold: ['body', 'earlier'],
   warmedBy: ['PostRevised', 'PostTargetsSkipped', 'PostCampaignChanged'],
@@ -236,6 +232,7 @@ export const posts = defineModel<Own, PostEvent>({
         where campaign_id is not null and status <> 'discarded' and revision >= 0`,
     },
     { on: `(id) where approval ->> 'status' = 'pending'` },
+    ...recycleIndexes,
   ],
   on,
 });
@@ -298,6 +295,7 @@ export const shownOfPost = [
   'published_at',
   'campaign_id',
   'approval',
+  'recycled_from',
   'counts',
   'publishing_count',
   'scheduled_at',
@@ -322,7 +320,7 @@ export const renderPostRow = (row: ShownPost) => {
     publishedAt: row.published_at,
     createdBy: row.created_by,
     approvalId: row.approval?.id ?? null,
-    recycledFrom: null,
+    recycledFrom: row.recycled_from?.postId ?? null,
     counts: row.counts,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

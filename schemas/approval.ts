@@ -1,11 +1,13 @@
 import { type Static, Type } from 'typebox';
-import { Actor, type EventOf, Instant, Nullable, Uuid } from './common.ts';
+import { Actor, type EventOf, Instant, Nullable, Personal, Uuid } from './common.ts';
 
 /** A request for approval: it asks a person whether a post may go out with exactly this content. */
 
 /** SHA-256 of the content that was asked for, in lower-case hex. */
 export const ContentHash = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
+/** Longest name of a guest, in characters. */
+export const maxGuestName = 100;
 /** Longest comment of an approver, in characters. */
 export const maxComment = 2000;
 const Comment = Type.String({ maxLength: maxComment });
@@ -27,6 +29,16 @@ export const approvalEvents = {
     /** When the first target is due as the post was submitted. */
     scheduledAt: Instant,
   }),
+  /** A guest of the client may decide through this link until it expires. */
+  ApprovalLinkCreated: Type.Object({
+    linkId: Uuid,
+    expiresAt: Instant,
+    /** Version of the secret key from which its token is derived. */
+    keyVersion: Type.String({ minLength: 1, maxLength: 20 }),
+  }),
+  ApprovalLinkRevoked: Type.Object({ linkId: Uuid }),
+  /** In the append of a decision, right before it: who the guest says that they are. */
+  ApprovalGuestNamed: Type.Object({ clientId: Uuid, linkId: Uuid, name: Personal(maxGuestName) }),
   ApprovalApproved: Type.Object({ decidedBy: Actor, comment: Nullable(Comment) }),
   ApprovalRejected: Type.Object({ decidedBy: Actor, comment: Comment }),
   ApprovalChangesRequested: Type.Object({ decidedBy: Actor, comment: Comment }),

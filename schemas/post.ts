@@ -145,6 +145,12 @@ const Plan = Type.Object({
 });
 export type Plan = Static<typeof Plan>;
 
+/** Why the service stops the recycling of a post. */
+export const recycleStops = ['times', 'until', 'client_archived', 'account_disconnected', 'failures'] as const;
+
+/** Days after the publication of the post, by which its copies are due. */
+const RecycleDay = Type.Integer({ minimum: 1 });
+
 const Creator = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
 
 export const postEvents = {
@@ -161,6 +167,10 @@ export const postEvents = {
     plan: Plan,
     /** The targets begin held: PostSubmittedForApproval follows in the same append. Absent: no approval is required. */
     held: Type.Optional(Type.Literal(true)),
+    /** The post is a copy that the service made of a recycled post. Absent: it is none. */
+    recycledFrom: Type.Optional(
+      Type.Object({ postId: Uuid, occurrence: Type.Integer({ minimum: 1 }), day: Type.Integer({ minimum: 1 }) }),
+    ),
   }),
   /**
    * These targets are held until the request is approved. In the append of the plan or of the revise that it follows.
@@ -209,6 +219,40 @@ export const postEvents = {
   }),
   /** The post belongs to another campaign, or to none, from here on. */
   PostCampaignChanged: Type.Object({ campaignId: Nullable(Uuid), previousCampaignId: Nullable(Uuid) }),
+  /** How the post is repeated from here on. PostRecyclePlanned follows in the same append where the post is out. */
+  PostRecycleSet: Type.Object({
+    /** False: the settings are kept, and no copy is made. */
+    enabled: Type.Boolean(),
+    everyDays: Type.Integer({ minimum: 1, maximum: 365 }),
+    /** Copies of the post at most; null: no limit. */
+    times: Nullable(Type.Integer({ minimum: 1, maximum: 100 })),
+    /** No copy is due after it; null: no end. */
+    until: Nullable(Instant),
+    /** The copies are theirs. */
+    setBy: Actor,
+    /** Every copy waits for an approval, whatever its clients require: the role of `setBy` requires it. */
+    needsApproval: Type.Boolean(),
+  }),
+  /** When the next copy is due. */
+  PostRecyclePlanned: Type.Object({ day: RecycleDay, dueAt: Instant }),
+  /** A copy of the post was stored. */
+  PostRecycled: Type.Object({
+    /** 1 for the first copy. */
+    occurrence: Type.Integer({ minimum: 1 }),
+    newPostId: Uuid,
+    day: RecycleDay,
+    /** When the first target of the copy is due. */
+    scheduledAt: Instant,
+  }),
+  /** A copy was due, and a check of the post refused it. */
+  PostRecycleFailed: Type.Object({
+    day: RecycleDay,
+    /** Of the refusal. */
+    code: Type.String({ maxLength: 100 }),
+    message: Type.String({ maxLength: 1000 }),
+  }),
+  /** No more copies are made: a caller asked for it, or the service ended it for this reason. */
+  PostRecycleCleared: Type.Object({ reason: Type.Enum(['requested', ...recycleStops]) }),
   PostTargetReopened: Type.Object({ targetId: Uuid, targetRevision: Type.Integer({ minimum: 0 }) }),
   /**
    * Another post took over a reference that this one had claimed and does not have; the pending write fails at this

@@ -17,6 +17,7 @@ import {
   keyedIdOf,
   nextKeyedIdOf,
   quotaIdOf,
+  recycledPostIdOf,
   targetIdOf,
   testTwinIdOf,
 } from '#domain/ids.ts';
@@ -207,6 +208,7 @@ suite('names on disk', (t) => {
   t('ids that are derived from others', () => {
     const now = {
       target: targetIdOf(one, two, 3),
+      recycled: recycledPostIdOf(one, 3),
       account: accountIdOf(one, 'bluesky', 'did:plc:1'),
       keyed: keyedIdOf(one, 'createPost', 'key'),
       nextKeyed: nextKeyedIdOf(one, 'createPost', 'key', 1),

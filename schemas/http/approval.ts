@@ -126,7 +126,15 @@ export const ApprovalSummary = Named(
 export const Approval = Named(
   'Approval',
   Type.Object(
-    { ...shared, post: said(ApprovalPost, 'What the decision is about.') },
+    {
+      ...shared,
+      guestName: Nullable(
+        Type.String({
+          description: 'Who the guest says that they are that decided; null: a member did, or nobody yet.',
+        }),
+      ),
+      post: said(ApprovalPost, 'What the decision is about.'),
+    },
     {
       description:
         'A request for approval. It is bound to one content: a post of which one character changes needs another.',

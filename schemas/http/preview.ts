@@ -39,7 +39,7 @@ export const PreviewWarning = Named(
     {
       code: Type.String({
         description:
-          'Stable: branch on it. `platforms_ignored`: `targets.platforms` narrows groups only; `approval_not_required`: `requestApproval` changes nothing; `no_account`: no account of the client is on this network; `duplicate_text`: the account has the same text within 24 hours; `duplicate_possible`: the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice. With `willFail`, any other code: the `failure.code` that the target would have, which GET /errors/{code} explains.',
+          'Stable: branch on it. `platforms_ignored`: `targets.platforms` narrows groups only; `approval_not_required`: `requestApproval` changes nothing; `no_account`: no account of the client is on this network; `duplicate_text`: the account has the same text within 24 hours; `hashtag_missing` and `disclaimer_missing`: the rules of the client want it, and only warn; `duplicate_possible`: the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice. With `willFail`, any other code: the `failure.code` that the target would have, which GET /errors/{code} explains.',
         examples: ['tiktok_privacy_level_required'],
       }),
       path: Type.String({

@@ -162,7 +162,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   post_not_scheduled: {
     status: 409,
     title: 'The post is not scheduled',
-    about: 'A draft has no targets to revise: replace the draft instead.',
+    about: 'A draft has no targets to revise: replace the draft instead. A draft and a canceled post are not recycled.',
   },
   target_not_pending: {
     status: 409,

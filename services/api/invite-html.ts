@@ -10,15 +10,6 @@ export interface ConnectedAccount {
   readonly status: string;
 }
 
-/** One page for every link that does not work, so that the page does not reveal why. */
-export const missingPage = page(
-  'Link not found',
-  '<h1>This link does not work</h1>\n<p>It may have expired or been withdrawn. Ask for a new one.</p>',
-);
-
-export const messagePage = (title: string, text: string): string =>
-  page(title, `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>`);
-
 const form = (platform: Platform): string => {
   const name = escapeHtml(rulesOf(platform).name);
   return `<form method="post">

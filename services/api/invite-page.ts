@@ -9,19 +9,20 @@ import { type InviteState, invite, isUsable } from '#domain/invite.ts';
 import { connectable, normalizePlatform } from '#domain/platforms/index.ts';
 import { workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
-import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
-import { pageHeaders } from './html.ts';
-import { type ConnectedAccount, invitePage, messagePage, missingPage } from './invite-html.ts';
-import { claimedInviteId, isGenuine } from './invite-token.ts';
+import { type ConnectedAccount, invitePage } from './invite-html.ts';
+
 import { readBody } from './json.ts';
+import { claimedIds, isGenuine } from './link-token.ts';
 import { toProblem } from './middleware/problems.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
+import { forPeople, show, show404, tooLate } from './people.ts';
 import { Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';
 
@@ -40,12 +41,12 @@ const nowOf = ({ clock }: Deps): string => new Date(clock()).toISOString();
 
 /** Null for unknown, forged, revoked and expired tokens alike, and for those of an archived client. */
 const openInvite = async (deps: Deps, token: string): Promise<OpenInvite | null> => {
-  const id = claimedInviteId(token);
-  if (id === null) return null;
+  const [id] = claimedIds(token, 1) ?? [];
+  if (id === undefined) return null;
   const { state, events } = await deps.store.load(invite, id);
   const workspaceId = events[0]?.metadata.workspaceId;
   if (workspaceId === undefined || !isUsable(state, nowOf(deps))) return null;
-  if (!isGenuine(deps.secrets, token, id, state.keyVersion)) return null;
+  if (!isGenuine(deps.secrets, 'invite', token, [id], state.keyVersion)) return null;
   const owner = await deps.store.load(client, state.clientId);
   const home = await deps.store.load(workspace, workspaceId);
   if (owner.state.status !== 'live' || home.state.status !== 'created') return null;
@@ -70,6 +71,7 @@ interface Wanted {
 }
 
 const refuse = (message: string) => new Refusal('validation_failed', message);
+
 const formLimit = 16 * 1024;
 
 /** @throws Refusal with words for the guest. */
@@ -137,15 +139,6 @@ const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wante
   );
 };
 
-const show = (ctx: Context, status: number, html: string): void => {
-  ctx.status = status;
-  ctx.set(pageHeaders);
-  ctx.type = 'text/html';
-  ctx.body = html;
-};
-
-const show404 = (ctx: Context): void => show(ctx, errors.not_found.status, missingPage);
-
 /** The fault of the form, in words for the guest. */
 interface Alert {
   readonly code: ErrorCode;
@@ -165,26 +158,6 @@ const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Ale
     alert: alert?.words ?? null,
   });
   show(ctx, alert === null ? 200 : errors[alert.code].status, html);
-};
-
-/** Answers an error with a page for a person, with the same codes and statuses as the API. */
-const forPeople =
-  (deps: Deps, allowances: Allowances): Middleware =>
-  async (ctx, next) => {
-    try {
-      await allowances.spend(ctx, 1);
-      await next();
-    } catch (error) {
-      const { code, headers } = toProblem(error);
-      if (code === 'not_found') return show404(ctx);
-      if (code === 'internal') deps.logger.error({ correlationId: stateOf(ctx).correlationId, err: error }, 'failed');
-      ctx.set(headers);
-      show(ctx, errors[code].status, messagePage(errors[code].title, errors[code].about));
-    }
-  };
-
-const tooLate = (): never => {
-  throw new Unavailable('The stores behind this page did not answer in time.');
 };
 
 export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, callMs }: CallPatience): Middleware => {

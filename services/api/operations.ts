@@ -6,6 +6,8 @@ import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
+import { clearPostRecycle } from './operations/clearPostRecycle.ts';
+import { createApprovalLink } from './operations/createApprovalLink.ts';
 import { createCampaign } from './operations/createCampaign.ts';
 import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
@@ -30,6 +32,7 @@ import { getMedia } from './operations/getMedia.ts';
 import { getOpenapi } from './operations/getOpenapi.ts';
 import { getPost } from './operations/getPost.ts';
 import { getPostAnalytics } from './operations/getPostAnalytics.ts';
+import { getPostRecycle } from './operations/getPostRecycle.ts';
 import { getPostTarget } from './operations/getPostTarget.ts';
 import { getQuota } from './operations/getQuota.ts';
 import { getReport } from './operations/getReport.ts';
@@ -65,7 +68,9 @@ import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
 import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
+import { revokeApprovalLink } from './operations/revokeApprovalLink.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
+import { setPostRecycle } from './operations/setPostRecycle.ts';
 import { shiftCampaign } from './operations/shiftCampaign.ts';
 import { testWebhook } from './operations/testWebhook.ts';
 import { unassignCampaignPosts } from './operations/unassignCampaignPosts.ts';
@@ -98,6 +103,9 @@ export const operations: readonly Operation[] = [
   deletePost,
   revisePost,
   publishPost,
+  getPostRecycle,
+  setPostRecycle,
+  clearPostRecycle,
   listPostTargets,
   bulkPostTargets,
   getPostTarget,
@@ -109,6 +117,8 @@ export const operations: readonly Operation[] = [
   approveApproval,
   rejectApproval,
   requestApprovalChanges,
+  createApprovalLink,
+  revokeApprovalLink,
   listCampaigns,
   createCampaign,
   getCampaign,

@@ -66,7 +66,7 @@ export const wantedModeOf = (
 
 const isRefused = (platform: Platform, overrides: Overrides): boolean =>
   Object.entries(rulesOf(platform).nativeWindow?.refuses ?? {}).some(([key, values]) =>
-    values.includes(String(overrides[key])),
+    values.some((value) => value === overrides[key]),
   );
 
 /** The mode that a target of a new plan or a revision gets. */

@@ -1,6 +1,7 @@
-import type { Plan, PostBody } from '#schemas/post.ts';
+import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
 import type { TargetTime } from '#schemas/target.ts';
 import type { PostApproval } from './post-approval.ts';
+import type { Recycle } from './post-recycle.ts';
 
 /** A post as its stream's fold knows it. */
 
@@ -48,7 +49,17 @@ export interface Written {
   readonly body: PostBody;
 }
 
-export interface LivePost extends Written {
+/** The recycled post of which the service made this one. */
+export type RecycledFrom = NonNullable<Extract<PostEvent, { type: 'PostScheduled' }>['data']['recycledFrom']>;
+
+interface Recyclable {
+  /** Null: nobody has set it. */
+  readonly recycle: Recycle | null;
+  /** Null: the post is no copy. */
+  readonly recycledFrom: RecycledFrom | null;
+}
+
+export interface LivePost extends Written, Recyclable {
   readonly status: 'live';
   readonly plan: Plan;
   /** Revision of the event that holds the plan in force. */
@@ -75,7 +86,7 @@ export const lacksIntent = ({ intents }: LivePost, targetId: string, appliedRevi
       intent.revision > appliedRevision && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
   );
 
-interface DraftPost extends Written {
+interface DraftPost extends Written, Recyclable {
   readonly plans: number;
   readonly requests: number;
   /** The plan that an approver sent back, until its targets are canceled and the draft is published again. */

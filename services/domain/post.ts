@@ -11,16 +11,18 @@ import {
   withoutLate,
 } from './post-approval.ts';
 import { type CampaignChange, changeCampaign } from './post-campaign.ts';
+import { decideRecycle, evolveRecycle, type RecycleCommand } from './post-recycle.ts';
 import type {
   CancelReason,
   Intent,
   LivePost,
   PostState,
+  RecycledFrom,
   TargetOutcome,
   TargetProgress,
   Written,
 } from './post-state.ts';
-import { wholeFact } from './post-status.ts';
+import { statusOf, wholeFact } from './post-status.ts';
 
 /**
  * A post: its content, its plan and its outcome. Its law: only a draft is replaced or discarded; partial and canceled
@@ -28,8 +30,21 @@ import { wholeFact } from './post-status.ts';
  * Longer than other streams: plan, intents and the tally of targets guard each other in one fold.
  */
 
-export { type Intent, type LivePost, lacksIntent, type PostState, type TargetOutcome } from './post-state.ts';
+export {
+  type Intent,
+  type LivePost,
+  lacksIntent,
+  type PostState,
+  type RecycledFrom,
+  type TargetOutcome,
+} from './post-state.ts';
 export { publishedAtOf, statusOf } from './post-status.ts';
+
+/** A target that is not settled by its own stream, and how far it has carried out the intents of its post. */
+export interface UnsettledTarget {
+  readonly targetId: string;
+  readonly appliedRevision: number;
+}
 
 export type PostCommand =
   | (Written & { readonly type: 'Draft' })
@@ -40,6 +55,8 @@ export type PostCommand =
       readonly plan: Plan;
       /** Absent: no approval is required. */
       readonly submission?: Submission;
+      /** Absent: the post is no copy of another. */
+      readonly recycledFrom?: RecycledFrom;
     })
   | DecidePost
   | {
@@ -47,8 +64,11 @@ export type PostCommand =
       readonly targetIds: readonly string[];
       readonly reason: CancelReason;
     }
-  /** Discards a draft, or cancels every open target of a post. */
-  | { readonly type: 'Delete' }
+  /**
+   * Discards a draft, or cancels the unsettled targets of a post: as their streams say, because the post learns later
+   * that one was requeued.
+   */
+  | { readonly type: 'Delete'; readonly unsettled: readonly UnsettledTarget[] }
   | {
       readonly type: 'Revise';
       readonly commandId: string;
@@ -73,6 +93,7 @@ export type PostCommand =
     }
   | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number }
   | CampaignChange
+  | RecycleCommand
   /** Another post takes a reference that this post claimed and does not have. */
   | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string }
   /** The places of a quota that the next append of this stream needs are given back. */
@@ -82,25 +103,28 @@ export type PostCommand =
 export const bearsExternalRef = (state: PostState, externalRef: string): boolean =>
   (state.status === 'draft' || state.status === 'live') && state.body.externalRef === externalRef;
 
+/**
+ * Whether a cancel that is still to be carried out names the target. One that came too late for the target is over, and
+ * so is one up to `applied` that the target carried out: a new intent may name it while it is open.
+ */
+const isMeant = (state: LivePost, id: string, applied = -1): boolean =>
+  state.intents.some(
+    ({ kind, revision, targetIds, skipped }) =>
+      kind === 'cancel' && revision > applied && targetIds.includes(id) && !skipped.includes(id),
+  );
+
 /** Those of these targets that are not settled and that no cancel names. */
-const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] => {
-  // An intent that came too late for a target is over. A new intent may name the target once it is open again.
-  const meant = (id: string) =>
-    state.intents.some(
-      (intent) => intent.kind === 'cancel' && intent.targetIds.includes(id) && !intent.skipped.includes(id),
-    );
-  return targetIds.filter((id) => state.targets[id]?.outcome === null && !meant(id));
-};
+const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] =>
+  targetIds.filter((id) => state.targets[id]?.outcome === null && !isMeant(state, id));
 
 /** Whether no target is left that the newest request is about: a person need not decide about it any more. */
 export const isBeyondApproval = (state: PostState): boolean =>
   state.status !== 'live' || (state.approval !== null && openOf(state, state.approval.targetIds).length === 0);
 
-const cancelOf = (state: LivePost, targetIds: readonly string[], reason: CancelReason): readonly PostEvent[] => {
-  const open = [...openOf(state, targetIds)];
-  if (open.length === 0) return [];
-  return [{ type: 'PostTargetsChanged', data: { change: { kind: 'cancel', reason }, targetIds: open } }];
-};
+const cancelOf = (targetIds: readonly string[], reason: CancelReason): readonly PostEvent[] =>
+  targetIds.length === 0
+    ? []
+    : [{ type: 'PostTargetsChanged', data: { change: { kind: 'cancel', reason }, targetIds: [...targetIds] } }];
 
 const unknown = (): Rejection => new Rejection('not_found', 'There is no such post.');
 
@@ -125,8 +149,8 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       if (command.plan.number !== (state.status === 'draft' ? state.plans : 0) + 1) {
         throw new Rejection('revision_mismatch', 'Another plan was made meanwhile.');
       }
-      const { clientId, createdBy, body, plan, submission } = command;
-      const scheduled = { clientId, createdBy, body, plan };
+      const { clientId, createdBy, body, plan, submission, recycledFrom } = command;
+      const scheduled = { clientId, createdBy, body, plan, ...(recycledFrom === undefined ? {} : { recycledFrom }) };
       if (submission === undefined) return [{ type: 'PostScheduled', data: scheduled }];
       const requests = state.status === 'draft' ? state.requests : 0;
       const all = plan.targets.map(({ targetId }) => targetId);
@@ -140,13 +164,19 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       const planned = Object.keys(live?.targets ?? {});
       return decidePost(command, live?.approval ?? null, (ids) => (live === null ? [] : openOf(live, ids)), planned);
     }
-    case 'CancelTargets':
-      return state.status === 'live' ? cancelOf(state, command.targetIds, command.reason) : [];
-    case 'Delete':
+    case 'CancelTargets': {
+      if (state.status !== 'live') return [];
+      const { targetIds, reason } = command;
+      return cancelOf(openOf(state, targetIds), reason);
+    }
+    case 'Delete': {
       if (state.status === 'none') throw unknown();
       if (state.status === 'discarded') return [];
       if (state.status === 'draft') return [{ type: 'PostDiscarded', data: {} }];
-      return cancelOf(state, Object.keys(state.targets), 'post_canceled');
+      const left = command.unsettled.filter((one) => !isMeant(state, one.targetId, one.appliedRevision));
+      const targetIds = left.map(({ targetId }) => targetId);
+      return cancelOf(targetIds, 'post_canceled');
+    }
     case 'Revise': {
       if (state.status === 'none' || state.status === 'discarded') throw unknown();
       if (state.status === 'draft') throw new Rejection('post_not_scheduled', 'A draft is replaced, not revised.');
@@ -200,6 +230,9 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       return [{ type: 'PostExternalRefClaimLapsed', data: { externalRef: command.externalRef } }];
     case 'Abandon':
       return [{ type: 'PostAbandoned', data: {} }];
+    default:
+      if (state.status === 'none' || state.status === 'discarded') throw unknown();
+      return decideRecycle(command, { ...state, status: statusOf(state) });
   }
 };
 
@@ -215,17 +248,26 @@ const settle = (
 });
 
 const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
+  const next = evolveBody(state, event, fact);
+  if (next.status === 'none') return next;
+  const recycle = evolveRecycle(next.recycle, event, fact);
+  return recycle === next.recycle ? next : { ...next, recycle };
+};
+
+const evolveBody = (state: PostState, event: PostEvent, fact: Fact): PostState => {
   switch (event.type) {
     case 'PostDrafted': {
       const { clientId, createdBy, body } = event.data;
-      return { status: 'draft', clientId, createdBy, body, plans: 0, requests: 0, returned: null };
+      const written = { clientId, createdBy, body, recycle: null, recycledFrom: null };
+      return { status: 'draft', ...written, plans: 0, requests: 0, returned: null };
     }
     case 'DraftReplaced':
       return state.status === 'draft' ? { ...state, body: event.data.body } : state;
     case 'PostDiscarded':
       return state.status === 'draft' ? { ...state, status: 'discarded' } : state;
     case 'PostScheduled': {
-      const { clientId, createdBy, body, plan } = event.data;
+      const { clientId, createdBy, body, plan, recycledFrom = null } = event.data;
+      const draft = state.status === 'draft' ? state : null;
       const targets = Object.fromEntries(
         plan.targets.map((one): [string, TargetProgress] => [
           one.targetId,
@@ -247,8 +289,10 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
         saidPartial: false,
         saidCanceled: false,
         approval: null,
-        requests: state.status === 'draft' ? state.requests : 0,
+        requests: draft?.requests ?? 0,
         planHeld: event.data.held === true,
+        recycle: draft?.recycle ?? null,
+        recycledFrom: recycledFrom ?? draft?.recycledFrom ?? null,
       };
     }
     case 'PostCampaignChanged':
@@ -262,10 +306,11 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
 
 /** Every target of the plan is canceled; a new plan is made only after that. */
 const returnedToDraft = (state: LivePost, fact: Fact): PostState => {
-  const { clientId, createdBy, body, plans, requests, targets } = state;
+  const { clientId, createdBy, body, plans, requests, targets, recycle, recycledFrom } = state;
   const cancel: Intent = { ...aimedAt(Object.keys(targets).sort(), fact), kind: 'cancel', reason: 'changes_requested' };
   const returned: LivePost = { ...state, intents: [...state.intents, cancel] };
-  return { status: 'draft', clientId, createdBy, body, plans, requests, returned };
+  const written = { clientId, createdBy, body, recycle, recycledFrom };
+  return { status: 'draft', ...written, plans, requests, returned };
 };
 
 const aimedAt = (targetIds: readonly string[], { revision, eventId }: Fact) =>

@@ -22,12 +22,22 @@ export interface Destination {
   readonly scopes: readonly string[];
 }
 
+/** A time that a target has of itself, before jitter. */
+export interface WishedTime {
+  readonly at: string;
+  /** Null: no wall-clock time was asked for. */
+  readonly local: string | null;
+  readonly timezone: string;
+}
+
 export interface PlanInput {
   readonly postId: string;
   readonly number: number;
   readonly destinations: readonly Destination[];
   readonly schedule: Schedule;
   readonly timezone: string;
+  /** By account, instead of the times that the schedule gives. */
+  readonly times?: ReadonlyMap<string, WishedTime>;
   readonly scheduleMode: PostBody['scheduleMode'];
   readonly variants: PostBody['variants'];
   /** Instant of the call, ISO 8601. */
@@ -105,6 +115,8 @@ export const checkDue = (dueAt: string, now: string, path: string): void => {
 const zoneOf = (destination: Destination, timezone: string): string =>
   destination.accountTimezone ?? destination.clientTimezone ?? timezone;
 
+const scheduledLocalOf = ({ type, scheduledLocal }: Schedule): string | null => (type === 'at' ? scheduledLocal : null);
+
 /** The requested instant of destination `index` of `count`, before jitter. */
 const wishedAt = (input: PlanInput, destination: Destination, index: number, count: number): string => {
   const { schedule, now } = input;
@@ -144,8 +156,9 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
   const past: Issue[] = [];
   const far: Issue[] = [];
   const targets = destinations.map((destination, index): PlannedTarget => {
-    const wished = wishedAt(input, destination, index, destinations.length);
     const { accountId, platform } = destination;
+    const own = input.times?.get(accountId);
+    const wished = own?.at ?? wishedAt(input, destination, index, destinations.length);
     if (wished < earliest) past.push({ path: '/schedule', ...inPast(wished), accountId, platform });
     if (wished > latest) far.push({ path: '/schedule', ...tooFar(wished), accountId, platform });
     const jitterSeconds = jitterOf(input.postId, accountId, input.schedule.spreadMinutes ?? 0);
@@ -156,8 +169,8 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
       clientId: destination.clientId,
       platform,
       dueAt,
-      scheduledLocal: input.schedule.type === 'at' ? input.schedule.scheduledLocal : null,
-      timezone: zoneOf(destination, input.timezone),
+      scheduledLocal: own !== undefined ? own.local : scheduledLocalOf(input.schedule),
+      timezone: own?.timezone ?? zoneOf(destination, input.timezone),
       jitterSeconds,
       ...scheduleModeOf({ ...wantedModeOf(input, platform), platform, dueAt, now: input.now }),
     };

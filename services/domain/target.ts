@@ -29,6 +29,7 @@ export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
   type FirstComment,
+  isBeingCanceled,
   isCancelable,
   isOpen,
   type NetworkPost,

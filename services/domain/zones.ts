@@ -43,8 +43,12 @@ export const monthsAfter = (instant: string, months: number): string => {
   return at.toISOString();
 };
 
-/** False for a text that fits the pattern and is no date: 31 February, 25 o'clock. */
+/** First and last days of the years that the stores hold: some zone moves an instant of theirs out of these years. */
+const edges = /^(0000|0001-01-01|9999-12-31)/;
+
+/** False for a text that fits the pattern and is no date: 31 February, 25 o'clock, a time beyond the years 1 to 9999. */
 export const isLocalDateTime = (local: string): boolean => {
+  if (edges.test(local)) return false;
   try {
     Temporal.PlainDateTime.from(local);
     return true;

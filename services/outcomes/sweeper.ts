@@ -1,5 +1,5 @@
 import { post } from '#domain/post.ts';
-import { untendedPosts } from '#projections/approvals.ts';
+import { untendedPosts, walksOfWaiting } from '#projections/approvals.ts';
 import { archivedWithOpen } from '#projections/archived-clients.ts';
 import { disconnectedWithOpen } from '#projections/disconnected-accounts.ts';
 import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/posts-behind.ts';
@@ -61,13 +61,15 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
     after = posts.at(-1);
   }
   await finishShifts(deps, (id, work) => alone(each, 'campaign', id, work), signal);
-  for (let after: string | undefined = beforeAllPosts.id; after !== undefined; ) {
-    const ids: readonly string[] = await untendedPosts(pool, after);
-    for (const id of ids) {
-      if (signal.aborted) return swept;
-      await alone(each, 'post', id, () => tendApprovals(store, id));
+  for (const walk of walksOfWaiting) {
+    for (let after: string | null = beforeAllPosts.id; after !== null; ) {
+      const page: Awaited<ReturnType<typeof untendedPosts>> = await untendedPosts(pool, walk, after);
+      for (const id of page.ids) {
+        if (signal.aborted) return swept;
+        await alone(each, 'post', id, () => tendApprovals(store, id));
+      }
+      after = page.next;
     }
-    after = ids.at(-1);
   }
   await sweepQuotas(deps, (id, work) => alone(each, 'workspace', id, work), signal);
   const since = new Date(now() - raceMs);

@@ -2,7 +2,4 @@
 
 export const plannedEvents: readonly string[] = [];
 
-export const plannedPublicTypes: readonly string[] = [
-  ...['post.recycled', 'post.recycle_changed'],
-  ...['approval.link_created', 'approval.link_revoked'],
-];
+export const plannedPublicTypes: readonly string[] = [];

@@ -19,6 +19,7 @@ const names = [
   'projections',
   'api',
   'composing',
+  'approvals',
   'campaigns',
   'lists',
   'publisher',

@@ -90,7 +90,8 @@ export const checkAnalytics = async (
   }
 };
 
-const pageSize = 500;
+/** As many as a page of the API asks for: the ids travel in the address of the query, which has a limit. */
+const pageSize = 100;
 /** Reports of one kind; further ones say nothing new. */
 const maxTold = 10;
 

@@ -54,6 +54,7 @@ export const points: readonly Point[] = [
   at('api', 'campaign:after-shift', 'campaign'),
   at('api', 'campaign:between-targets', 'campaign'),
   at('api', 'campaign:before-completion', 'campaign'),
+  at('api', 'approval:after-decision', 'approve'),
   at('api', 'delete:after-append', 'discard', 'withdraw'),
   at('api', 'client:after-claim', 'race'),
   at('api', 'client:after-append', 'race'),
@@ -147,6 +148,8 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'campaign:before-give-back': 'test/services/api/quota-deaths.test.ts',
   'quota:after-fence': 'test/services/outcomes/quotas.test.ts',
   'quota:after-set': 'test/services/outcomes/quotas.test.ts',
+  'recycle:after-copy': 'test/services/outcomes/recycles.test.ts',
+  'recycle:after-record': 'test/services/outcomes/recycles.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',
 };
 

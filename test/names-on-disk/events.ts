@@ -79,7 +79,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostDrafted: '1: clientId createdBy:{type id} body:PostBody',
     DraftReplaced: '1: body:PostBody',
     PostDiscarded: '1:',
-    PostScheduled: '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]} held?:true',
+    PostScheduled:
+      '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]} held?:true recycledFrom?:{postId occurrence day}',
     PostSubmittedForApproval:
       '1: approvalId request hash submittedBy:{type:member|apikey|service|guest|admin id} targetIds:[]',
     PostReleased: '1: approvalId hash',
@@ -90,6 +91,12 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
     PostCampaignChanged: '1: campaignId:null previousCampaignId:null',
+    PostRecycleSet:
+      '1: enabled everyDays times:null until:null setBy:{type:member|apikey|service|guest|admin id} needsApproval',
+    PostRecyclePlanned: '1: day dueAt',
+    PostRecycled: '1: occurrence newPostId day scheduledAt',
+    PostRecycleFailed: '1: day code message',
+    PostRecycleCleared: '1: reason:requested|times|until|client_archived|account_disconnected|failures',
     PostTargetReopened: '1: targetId targetRevision',
     PostExternalRefClaimLapsed: '1: externalRef',
     PostAbandoned: '1:',
@@ -101,6 +108,9 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   approval: {
     ApprovalRequested:
       '1: postId clientId request postRevision contentHash requestedBy:{type:member|apikey|service|guest|admin id} scheduledAt',
+    ApprovalLinkCreated: '1: linkId expiresAt keyVersion',
+    ApprovalLinkRevoked: '1: linkId',
+    ApprovalGuestNamed: '1: clientId linkId name:personal',
     ApprovalApproved: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
     ApprovalRejected: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',
     ApprovalChangesRequested: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',

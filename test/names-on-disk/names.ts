@@ -85,6 +85,7 @@ export const derivedKeys: Readonly<Record<string, string>> = {
 /** What an HMAC that is stored or shown is made of. */
 export const signedTexts: readonly string[] = [
   '*\\n*',
+  'approval\\n*\\n*',
   'invite\\n*',
   'postline engine *',
   'postline key check *',
@@ -102,6 +103,7 @@ export const blobKeyForms: readonly string[] = ['*/*/*-*.*', '*/*/upload', '*/re
 /** For the arguments in the test. */
 export const derivedIds: Readonly<Record<string, string>> = {
   target: '342579ad-3300-5dd8-9c1f-0ca9c6b04902',
+  recycled: '68d0566d-a273-5b57-b1bf-03cc71863ecf',
   account: 'bdd8218e-7487-574d-8254-f2d61e3b84f8',
   keyed: '01bb4315-dfd0-5070-a320-d08b8d4b5f48',
   nextKeyed: '44ada134-b9af-5ae8-b3ff-ad238c39dc8d',
@@ -195,6 +197,7 @@ export const ownActors: readonly string[] = [
   'service outcomes',
   'service publisher',
   'service quota',
+  'service recycle',
   'service reports',
   'service sweeper',
   'service webhooks',

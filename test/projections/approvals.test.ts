@@ -31,6 +31,16 @@ suite('read models: approvals', (t) => {
         .project(pool, approvals)
         .sees([{ ...pending, status, decided_by: decidedBy, decided_at: instant(1), comment: 'Why.' }]);
     }
+    // The guest's name is personal: it is read from the stream.
+    const { linkId } = ids('linkId');
+    await given(
+      requested,
+      approval('ApprovalLinkCreated', { linkId, expiresAt: instant(9), keyVersion: 'v1' }),
+      approval('ApprovalLinkRevoked', { linkId }),
+      approval('ApprovalGuestNamed', { clientId, linkId, name: 'Zoë' }),
+    )
+      .project(pool, approvals)
+      .sees([pending]);
     await given(
       requested,
       approval('ApprovalApproved', { decidedBy, comment: null }),

@@ -355,6 +355,35 @@ suite('read models: posts', (t) => {
     );
   });
 
+  t('posts: the row wakes the worker once a recycled post is out, and before each copy', async () => {
+    const { id, a, b, plan, fanOut, post } = scheduled();
+    const setBy = { type: 'apikey', id: 'k1' };
+    const settings = { enabled: true, everyDays: 7, times: 2, until: null, setBy, needsApproval: false };
+    const out = (targetId: string) =>
+      post('PostTargetSettled', { targetId, targetRevision: 3, outcome: 'published', publishedAt: instant(9) });
+    const set = [plan, ...fanOut, post('PostRecycleSet', settings)];
+    await given(...set)
+      .project(pool, posts)
+      .sees([{ id, recycle_at: null, recycled_from: null }]);
+    const published = [...set, out(a), out(b), post('PostPublished', { publishedAt: instant(9) })];
+    await given(...published)
+      .project(pool, posts)
+      .sees([{ id, recycle_at: instant(9) }]);
+    const run = { day: 7, dueAt: '2026-01-08T09:00:00.000Z' };
+    const planned = [...published, post('PostRecyclePlanned', run)];
+    await given(...planned)
+      .project(pool, posts)
+      .sees([{ id, recycle_at: '2026-01-08T08:00:00.000Z' }]);
+    const copy = { occurrence: 1, newPostId: b, day: 7, scheduledAt: run.dueAt };
+    const refusal = { day: 14, code: 'no_targets', message: 'None is left.' };
+    await given(...planned, post('PostRecycled', copy), post('PostRecycleFailed', refusal))
+      .project(pool, posts)
+      .sees([{ id, recycle_at: instant(9) }]);
+    await given(...planned, post('PostRecycleCleared', { reason: 'requested' }))
+      .project(pool, posts)
+      .sees([{ id, recycle_at: null }]);
+  });
+
   t('every event of the model was projected above', () => {
     assert.deepEqual(notProjected('post'), []);
   });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { findKeys } from '#projections/apikeys.ts';
+import { listApprovals, walksOfWaiting } from '#projections/approvals.ts';
 import { slotsOf } from '#projections/cadence-slots.ts';
 import {
   beforeAllCampaigns,
@@ -17,6 +18,7 @@ import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost } from '#projections/one-post.ts';
 import { beforeAllTargets, unfinishedSql } from '#projections/overdue-targets.ts';
+import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/post-recycles.ts';
 import { readPostingRules, workspacesWithQuota } from '#projections/posting-rules.ts';
 import { listPosts, renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
@@ -95,6 +97,19 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
        from generate_series(1, ${many}) n`,
       [big, bigClient, bigCampaign],
     );
+    // One in twenty waits; one in fifty is of the client. A post has few requests.
+    await pool.query(
+      `insert into read.approvals_v1 (id, workspace_id, revision, created_at, updated_at, post_id, client_id, status,
+         post_revision, content_hash, scheduled_at, requested_by)
+       select gen_random_uuid(), $1, 0, p.created_at, now(), p.id, p.client_id,
+         case when row_number() over () % 20 = 0 then 'pending' else 'approved' end, 1, repeat('a', 64), now(), '{}'
+       from read.posts_v1 p`,
+      [big],
+    );
+    await pool.query(
+      `update read.posts_v1 p set approval = jsonb_build_object('id', a.id, 'status', 'pending', 'isWhole', true)
+       from read.approvals_v1 a where a.post_id = p.id and a.status = 'pending'`,
+    );
     await pool.query('update read.posts_v1 set campaign_id = $1 where client_id = $2', [bigCampaign, bigClient]);
     await pool.query('vacuum read.posts_v1');
     // A tenant with few rows among theirs.
@@ -146,6 +161,11 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       await indexed('posts of a client', () => listPosts(knex, big, { clientId: bigClient }, page));
       await indexed('posts of a campaign', () => listPosts(knex, big, { campaignId: bigCampaign }, page));
       await indexed('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
+      await indexed('approvals', () => listApprovals(knex, big, {}, page));
+      await indexed('pending approvals', () => listApprovals(knex, big, { statuses: ['pending'] }, page));
+      await indexed('approvals of a client', () => listApprovals(knex, big, { clientId: bigClient }, page));
+      const waiting = { clientId: bigClient, statuses: ['pending'] } as const;
+      await indexed('pending approvals of a client', () => listApprovals(knex, big, waiting, page));
       await indexed('campaigns', () => listCampaigns(knex, big, {}, page));
       await indexed('campaigns of a client', () => listCampaigns(knex, big, { clientId: bigClient }, page));
       await indexed('clients', () => listClients(knex, big, {}, page));
@@ -362,6 +382,51 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.match(text, /Index Scan/);
     assert.doesNotMatch(text, /Seq Scan|"Sort"|Bitmap/);
   });
+
+  t('the query for posts whose approval lags reads what waits, and no more', async () => {
+    for (const walk of walksOfWaiting) {
+      const found = await pool.query(`explain (analyze, format json) ${walk}`, [beforeAllPosts.id]);
+      const text = JSON.stringify(found.rows);
+      assert.ok(text.includes('Index'), 'no index is read');
+      assert.ok(!/"Seq Scan"|"Hash Join"/.test(text), text.slice(0, 2_000));
+      assert.ok(text.includes('"Actual Rows":500'), 'the page is not full');
+    }
+  });
+
+  t(
+    'the searches for copies that are due, and for recycled posts of a client, read a page of their index',
+    async () => {
+      await pool.query(
+        `update read.posts_v1 set recycle = '{"enabled": true}', recycle_at = created_at
+       where client_id = $1 or id < '08000000-0000-0000-0000-000000000000'`,
+        [bigClient],
+      );
+      await pool.query('analyze read.posts_v1');
+      const { rows } = await pool.query(
+        `select id, recycle_at::text as at from read.posts where recycle_at is not null order by recycle_at, id limit 1`,
+      );
+      const lowest = beforeAllRecycles.id;
+      for (const [sql, values] of [
+        [recyclesDueSql, ['2027-01-01T00:00:00Z', beforeAllRecycles.at, lowest]],
+        [recyclesDueSql, ['2027-01-01T00:00:00Z', rows[0].at, rows[0].id]],
+        [recycledOfClientSql, [bigClient, lowest]],
+      ] as const) {
+        const found = await pool.query(`explain (analyze, buffers, format json) ${sql}`, [...values]);
+        const [{ Plan: plan }] = found.rows[0]['QUERY PLAN'];
+        const text = JSON.stringify(plan);
+        assert.match(text, /Index (?:Only )?Scan/);
+        assert.doesNotMatch(text, /Seq Scan|"Sort"|Bitmap/);
+        assert.match(text, /"Actual Rows":100/);
+        assert.ok(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] < 400, text);
+      }
+      const none = await pool.query(`explain (analyze, format json) ${recyclesDueSql}`, [
+        '2025-01-01T00:00:00Z',
+        beforeAllRecycles.at,
+        lowest,
+      ]);
+      assert.doesNotMatch(JSON.stringify(none.rows), /Seq Scan|Rows Removed by Filter":[1-9]/);
+    },
+  );
 
   const codec = new EventCodec(new TestKeys());
   const project = async (name: string, workspaceId: string, events: readonly Given[]): Promise<void> =>

@@ -59,7 +59,7 @@ suite('event catalogue', (t) => {
     for (const { type } of events)
       match(
         type,
-        /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform|Set)$/,
+        /^[A-Z][a-zA-Z]+(ed|Set|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
       );
   });
 
@@ -112,6 +112,7 @@ suite('personal members', (t) => {
       'AccountProfileChanged/username',
       'AccountReauthorized/displayName',
       'AccountReauthorized/username',
+      'ApprovalGuestNamed/name',
       'ConnectInviteCreated/recipientEmail',
     ]);
     for (const { type, schema } of events) {

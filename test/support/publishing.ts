@@ -356,7 +356,7 @@ export class PublishingWorld {
       context,
     );
     if (fan) await fanOut(this.store, postId, context, { loaded });
-    if (held !== undefined) await tendApprovals(this.store, postId);
+    if (held !== undefined && fan) await tendApprovals(this.store, postId);
     return { postId, targetIds: targets.map(({ targetId }) => targetId) };
   }
 

@@ -2,9 +2,7 @@ import type { ApprovalEvent } from '#schemas/approval.ts';
 import type { approvalPublic } from '#schemas/http/webhook-events/approval.ts';
 import type { Publisher } from './rule.ts';
 
-/** Requests for approval and what people decided about them. Links for guests are not made yet. */
-
-type Payloads = Omit<typeof approvalPublic, 'approval.link_created' | 'approval.link_revoked'>;
+/** Requests for approval, the links for guests, and what people decided about them. */
 
 /** The post of the request, and its client. */
 interface Subject {
@@ -12,7 +10,7 @@ interface Subject {
   readonly clientId: string;
 }
 
-export const approval: Publisher<Payloads, ApprovalEvent, Subject> = {
+export const approval: Publisher<typeof approvalPublic, ApprovalEvent, Subject> = {
   rules: {
     ApprovalRequested: [
       {
@@ -23,6 +21,19 @@ export const approval: Publisher<Payloads, ApprovalEvent, Subject> = {
         }),
       },
     ],
+    ApprovalLinkCreated: [
+      {
+        type: 'approval.link_created',
+        ofStream: ({ id, data: { linkId, expiresAt } }, about) => ({ approvalId: id, ...about, linkId, expiresAt }),
+      },
+    ],
+    ApprovalLinkRevoked: [
+      {
+        type: 'approval.link_revoked',
+        ofStream: ({ id, data: { linkId } }, about) => ({ approvalId: id, ...about, linkId }),
+      },
+    ],
+    ApprovalGuestNamed: 'part of the decision that follows it; the name is personal',
     ApprovalApproved: [
       { type: 'approval.approved', ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }) },
     ],

@@ -218,6 +218,44 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
         }),
       },
     ],
+    PostRecycleSet: [
+      {
+        type: 'post.recycle_changed',
+        ofStream: ({ id, data: { enabled, everyDays, times, until } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          ...{ enabled, everyDays, times, until, stoppedReason: null },
+        }),
+      },
+    ],
+    PostRecycleCleared: [
+      {
+        type: 'post.recycle_changed',
+        ofStream: ({ id, data: { reason } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          ...{ enabled: false, everyDays: null, times: null, until: null },
+          stoppedReason: reason === 'requested' ? null : reason,
+        }),
+      },
+    ],
+    PostRecyclePlanned: 'it follows from the settings and from the copy before, which are published',
+    PostRecycled: [
+      {
+        type: 'post.recycled',
+        ofStream: ({ id, data: { newPostId, occurrence, scheduledAt } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          ...{ newPostId, occurrence, scheduledAt },
+        }),
+      },
+    ],
+    PostRecycleFailed: [
+      {
+        type: 'post.recycle_failed',
+        ofStream: ({ id, data: { code, message } }, { clientId }) => ({ postId: id, clientId, code, message }),
+      },
+    ],
     PostTargetReopened: 'the target has published its own event',
     PostAbandoned: 'a step of reserving places of a quota; nothing that a caller sees changes',
     PostExternalRefClaimLapsed: 'a step of claiming a reference; events of the post that has it show it',

@@ -28,6 +28,19 @@ const hasFollowed = ({ state, events }: Loaded<PostState>, id: string, decided: 
   events.some(({ metadata }) => metadata.$causationId === decided.id) ||
   (decided.type === 'ApprovalChangesRequested' && asksFor(state, id));
 
+/** A request that its post has left behind is withdrawn. @throws Rejection `approval_superseded` */
+export const requireInForce = async (
+  { deps, positions }: Pick<Call, 'deps' | 'positions'>,
+  id: string,
+  state: ApprovalState,
+): Promise<void> => {
+  if (state.status !== 'pending') return;
+  const { state: about } = await deps.store.load(post, postOf(state));
+  if (asksFor(about, id) && !isBeyondApproval(about)) return;
+  await tendApprovals(deps.store, postOf(state), { positions });
+  throw superseded();
+};
+
 /**
  * The decision is appended to the request, then the post follows, then its targets. If we die before the append,
  * nothing was decided; after it, the caller's repeat, the outcomes consumer or the sweeper carries the decision out.
@@ -37,16 +50,9 @@ const hasFollowed = ({ state, events }: Loaded<PostState>, id: string, decided: 
 export const decideApproval = async (call: Deciding, decision: Decision): Promise<One<unknown>> => {
   const { deps, params, positions, principal } = call;
   const { comment = null } = call.body;
-  const refuseOld = async ({ state }: Loaded<ApprovalState>): Promise<void> => {
-    if (state.status !== 'pending') return;
-    const { state: about } = await deps.store.load(post, postOf(state));
-    if (asksFor(about, params.id) && !isBeyondApproval(about)) return;
-    await tendApprovals(deps.store, postOf(state), { positions });
-    throw superseded();
-  };
   const acted = await call.stream(approval).act({
     command: () => ({ type: 'Decide', decision, decidedBy: principal.actor, comment }),
-    rule: refuseOld,
+    rule: ({ state }) => requireInForce({ deps, positions }, params.id, state),
     partitionKey: postOf,
   });
   faultPoint('approval:after-decision');
@@ -54,5 +60,5 @@ export const decideApproval = async (call: Deciding, decision: Decision): Promis
   await tendApprovals(deps.store, postId, { positions });
   if (!hasFollowed(await deps.store.load(post, postId), params.id, lastOf(acted.events))) throw superseded();
   const row = writtenRow(rowOf(approvals, acted.events));
-  return { data: await showApproval(call, row), revision: acted.revision, replayed: acted.replayed };
+  return { data: await showApproval(call, row, acted.state), revision: acted.revision, replayed: acted.replayed };
 };

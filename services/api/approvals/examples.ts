@@ -26,6 +26,7 @@ export const approvalRowExample = {
 
 export const approvalExample = {
   ...approvalRowExample,
+  guestName: null,
   post: {
     ...{ content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure },
     schedule: postDataExample.schedule,
@@ -54,3 +55,16 @@ export const decidedExample = (status: string, comment: string | null) => ({
   comment,
   revision: 1,
 });
+
+const token = `fTsKUmwfXg2KlB8uPUwAC${'A'.repeat(65)}`;
+
+export const linkExample = {
+  object: 'approval_link',
+  linkId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000c',
+  approvalId: approvalRowExample.id,
+  url: `https://console.example/approval/${token}`,
+  token,
+  isRevoked: false,
+  expiresAt: '2026-02-07T08:00:00.000Z',
+  createdAt: '2026-01-31T08:00:00.000Z',
+};

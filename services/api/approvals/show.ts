@@ -1,3 +1,4 @@
+import { type ApprovalState, approval } from '#domain/approval.ts';
 import { type PostState, post } from '#domain/post.ts';
 import type { ApprovalRow } from '#projections/approvals.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
@@ -17,7 +18,7 @@ const liveOf = (state: PostState, { id }: About): Extract<PostState, { status: '
 };
 
 /** The post as its events up to the request leave it. */
-const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
+export const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
   const { body, plan, approval, intents } = liveOf(foldEvents(post, events), row);
   const held = new Set(approval?.targetIds);
   const times = new Map(
@@ -58,7 +59,9 @@ export const renderApprovalRow = (row: ApprovalRow) => ({
   scheduledAt: row.scheduled_at,
 });
 
-export const showApproval = async ({ deps }: Pick<Call, 'deps'>, row: ApprovalRow) => {
+export const showApproval = async ({ deps }: Pick<Call, 'deps'>, row: ApprovalRow, known?: ApprovalState) => {
+  const state = known ?? (await deps.store.load(approval, row.id)).state;
+  const guestName = state.status === 'none' ? null : (state.decided?.guestName ?? null);
   const events = await deps.store.readStream(`post-${row.post_id}`, row.post_revision);
-  return { ...renderApprovalRow(row), post: snapshotOf(row, events) };
+  return { ...renderApprovalRow(row), guestName, post: snapshotOf(row, events) };
 };

@@ -1,7 +1,8 @@
 import type { TargetCommand, TargetState } from '#domain/target.ts';
 import { faultOfMove } from '#services/workflows/cadence/move.ts';
+import { oftenRejection } from '#services/workflows/cadence/refusal.ts';
 import type { Call } from '../operation.ts';
-import { oftenRejection, readingOwnWrites } from './check.ts';
+import { readingOwnWrites } from './check.ts';
 
 /**
  * Refuses to move a target to a time at which its account would publish too often.

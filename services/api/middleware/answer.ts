@@ -9,6 +9,7 @@ import { commandsOf } from '../commands.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { pageHeaders } from '../html.ts';
 import { ifMatch } from '../if-match.ts';
+import { isShort, jsonPieces } from '../json-pieces.ts';
 import { type Answer, type Call, nounOf, type Pieces, type Principal } from '../operation.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { notFound } from '../refusal.ts';
@@ -43,8 +44,9 @@ async function* enveloped({ head, items, tail }: Pieces, meta: unknown): AsyncGe
   yield `{"data":${head}`;
   let comma = '';
   for (const item of items()) {
-    yield comma + JSON.stringify(item);
+    if (comma !== '') yield comma;
     comma = ',';
+    yield* jsonPieces(item);
     await setImmediate();
   }
   yield `${tail},"meta":${JSON.stringify(meta)}}`;
@@ -61,6 +63,10 @@ const showsOther = async (made: Answer, clientIds: readonly string[]): Promise<b
   }
   return false;
 };
+
+/** A long text is written while it is sent. */
+const written = (value: object): string | Readable =>
+  isShort(value) ? JSON.stringify(value) : Readable.from(jsonPieces(value));
 
 const tooLate = (): never => {
   throw new Unavailable('The stores behind this call did not answer in time.');
@@ -138,12 +144,10 @@ export const answer =
       const warned = operation.method === 'GET' ? await warnings.of(workspaceId, data) : own;
       const meta = warned.length === 0 ? { correlationId } : { correlationId, warnings: warned };
       if ('page' in made) {
-        ctx.body = JSON.stringify({ data: made.data, page: made.page, meta });
+        ctx.body = written({ data: made.data, page: made.page, meta });
       } else {
         ctx.body =
-          'json' in made
-            ? `{"data":${made.json},"meta":${JSON.stringify(meta)}}`
-            : JSON.stringify({ data: made.data, meta });
+          'json' in made ? `{"data":${made.json},"meta":${JSON.stringify(meta)}}` : written({ data: made.data, meta });
         const tagged = operation.ifMatch === true || operation.etag === true;
         if (made.revision !== undefined && tagged) ctx.set('ETag', `"${made.revision}"`);
         if ('data' in made && made.replayed === true) ctx.set('Idempotent-Replayed', 'true');

@@ -17,7 +17,7 @@ import { limitRuleOf } from '../client-limits.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { digestOfEntry, type Entry } from '../entries.ts';
 import { inParallel } from '../in-parallel.ts';
-import { nounOf, type Operation } from '../operation.ts';
+import { type Call, nounOf, type Operation } from '../operation.ts';
 import { badParameter, invalid, Refusal } from '../refusal.ts';
 import { type CallState, operationOf, stateOf } from '../state.ts';
 
@@ -169,7 +169,26 @@ const isPostSeen = async (looking: Looking, state: PostState): Promise<boolean> 
   if (!('clientId' in state) || !looking.sees(state.clientId)) return false;
   if (state.status === 'live') return state.plan.targets.every(({ clientId }) => looking.sees(clientId));
   const ids = state.body.targetSelection.accountIds ?? [];
-  return (await seen.account(looking, ids)).size === new Set(ids).size;
+  const visible = await seen.account(looking, ids);
+  // A draft may name accounts that nobody has: they belong to no other client.
+  const others = ids.filter((id) => !visible.has(id));
+  const existing = await filtered(
+    looking,
+    others,
+    async (id) => (await looking.deps.store.load(account, id)).state.status !== 'none',
+  );
+  return existing.size === 0;
+};
+
+/** Whether a post of the caller's workspace may be seen by its credential. */
+export const seesPost = async (
+  { deps, principal }: Pick<Call, 'deps' | 'principal'>,
+  state: PostState,
+): Promise<boolean> => {
+  const { clientIds, workspaceId } = principal;
+  if (clientIds === null) return true;
+  const sees: Sees = (clientId) => clientId === null || clientIds.includes(clientId);
+  return isPostSeen({ deps, workspaceId, sees, until: Number.POSITIVE_INFINITY }, state);
 };
 
 /** A target needs its own client and that of its post; one that its post has only planned, or without a row, too. */

@@ -1,9 +1,11 @@
 import { type CampaignCommand, campaign } from '#domain/campaign.ts';
+import { campaigns, renderCampaign } from '#projections/campaigns.ts';
+import { rowOf } from '#projections/model.ts';
 import { Campaign, CampaignCreate } from '#schemas/http/campaign.ts';
 import { exampleCampaign } from '../campaigns/examples.ts';
-import { showWritten } from '../campaigns/show.ts';
 import { operation } from '../operation.ts';
 import { ownClient } from '../posts/destinations.ts';
+import { writtenRow } from '../rows.ts';
 
 export const createCampaign = operation({
   id: 'createCampaign',
@@ -36,7 +38,8 @@ export const createCampaign = operation({
         return { type: 'Create', clientId, fields };
       },
     });
-    const data = await showWritten(call, events);
+    // A campaign begins without posts, and a repeat says so too.
+    const data = renderCampaign({ ...writtenRow(rowOf(campaigns, events)), post_count: 0 });
     return { data, revision: data.revision, replayed };
   },
 });

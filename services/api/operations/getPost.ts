@@ -23,10 +23,9 @@ export const getPost = operation({
   example: { data: postDataExample },
   handle: async (call) => {
     const posts = shownPosts(call.deps.pool);
-    const { isDiscarded, json, revision } = await readRow(call, 'post', ['posts'], (id) =>
-      posts.get(call.workspaceId, id),
-    );
-    if (isDiscarded) throw notFound('post');
-    return { json, revision };
+    const shown = await readRow(call, 'post', ['posts'], (id) => posts.get(call.workspaceId, id));
+    if (shown.isDiscarded) throw notFound('post');
+    const { json, revision } = shown;
+    return json === null ? { data: shown.post, revision } : { json, revision };
   },
 });

@@ -1,7 +1,6 @@
 import type { LivePost, PostState } from '#domain/post.ts';
 import type { TargetState } from '#domain/target.ts';
 import { rowOf } from '#projections/model.ts';
-import { bodyAt } from '#projections/post-bodies.ts';
 import { posts, renderPost, withTargets } from '#projections/posts.ts';
 import type { TargetWithContent } from '#projections/target-queries.ts';
 import { postTargets, renderTarget, type TargetRow } from '#projections/targets.ts';
@@ -81,8 +80,13 @@ const missing = (): never => {
 };
 
 export const answerTarget = (events: readonly DecodedEvent[], postEvents: readonly DecodedEvent[]) => {
-  const row = rowOf(postTargets, events);
-  const post = rowOf(posts, postEvents);
-  if (row === null || post === null) throw fault('target');
-  return renderTarget(row, bodyAt(post, row.post_revision));
+  const row = rowOf(postTargets, events) ?? missing();
+  // Only the events up to the target's own revision: a later row drops the bodies that no target shows any more, and a
+  // repeat of a call shows the target as it was.
+  const post = rowOf(
+    posts,
+    postEvents.filter(({ revision }) => revision <= row.post_revision),
+  );
+  if (post === null) throw fault('target');
+  return renderTarget(row, post.body);
 };

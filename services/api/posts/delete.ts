@@ -1,5 +1,5 @@
-import { type LivePost, type PostState, post } from '#domain/post.ts';
-import { isCancelable, type TargetState } from '#domain/target.ts';
+import { type LivePost, type PostState, post, type UnsettledTarget } from '#domain/post.ts';
+import { isBeingCanceled, isCancelable, type ScheduledTarget, type TargetState } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
@@ -33,12 +33,18 @@ const isDeleted = (state: PostState): boolean =>
  * claimant.
  */
 export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
+  let unsettled: readonly UnsettledTarget[] = [];
   const left = await call.stream(post).act({
     guard: ownStreamToDelete(call, 'post', isDeleted),
-    rule: async ({ state }) => {
-      if (state.status === 'live') requireCanceled(await fanOutOf(call), (one) => isCancelable(one, call.now));
+    rule: async (loaded) => {
+      if (loaded.state.status !== 'live') return;
+      const fanned = await fanOutOf(call);
+      unsettled = unsettledOf(fanned, call.now);
+      if (unsettled.length === 0) requireCanceled(fanned);
+      // What was opened since the first deletion is no repeat of it.
+      else call.guard(loaded);
     },
-    command: () => ({ type: 'Delete' }),
+    command: () => ({ type: 'Delete', unsettled }),
   });
   faultPoint('delete:after-append');
   if (left.state.status !== 'live') {
@@ -54,17 +60,25 @@ export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
 const fanOutOf = ({ deps, params, context, positions }: Deleting): Promise<FannedOut> =>
   fanOut(deps.store, params.id, context, { positions });
 
-/**
- * @param or a target that suffices as well
- * @throws Refusal 409 where a deletion has canceled no target, and where not all were canceled before
- */
-const requireCanceled = (
-  { post: { state }, targets }: FannedOut,
-  or: (state: TargetState) => boolean = () => false,
-): void => {
-  const states = Array.from(targets.values(), (one) => one.state);
-  if (states.some(or) || states.every(({ status }) => status === 'canceled')) return;
+const settled: readonly ScheduledTarget['status'][] = ['published', 'failed', 'canceled'];
+
+/** The targets that a deletion made now is for; none where it can cancel none of them. */
+const unsettledOf = ({ targets }: FannedOut, now: string): readonly UnsettledTarget[] => {
+  const left = Array.from(targets.values(), ({ state }) => state)
+    .filter((state) => state.status !== 'none')
+    .filter((state) => !settled.includes(state.status) && !isBeingCanceled(state));
+  if (!left.some((state) => isCancelable(state, now))) return [];
+  return left.map(({ common: { targetId, appliedRevision } }) => ({ targetId, appliedRevision }));
+};
+
+const isEnded = (state: TargetState | undefined): boolean =>
+  state !== undefined && (state.status === 'canceled' || isBeingCanceled(state));
+
+/** @throws Refusal 409 where a deletion has canceled no target, and where not all were canceled before */
+const requireCanceled = ({ post: { state }, targets }: FannedOut): void => {
+  if ([...targets.values()].every((one) => isEnded(one.state))) return;
   const deletions = state.status === 'live' ? state.intents.filter(isDeletion) : [];
-  if (deletions.some(({ targetIds, skipped }) => targetIds.some((id) => !skipped.includes(id)))) return;
+  const named = deletions.flatMap(({ targetIds, skipped }) => targetIds.filter((id) => !skipped.includes(id)));
+  if (named.some((id) => isEnded(targets.get(id)?.state))) return;
   throw new Refusal('target_not_pending', 'No target of the post can be canceled any more.');
 };

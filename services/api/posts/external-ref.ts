@@ -8,16 +8,23 @@ import {
   loadRef,
   type PostRef,
   type RefClaim,
+  type RefClaimant,
   releaseExternalRef,
   takenExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
 import { claimantOf } from '../clients.ts';
+import { seesPost } from '../middleware/client-limits.ts';
 import type { Call } from '../operation.ts';
 import { asDraft } from './load.ts';
 
 /** The reference of a post under the claim that keeps it unique in its client. */
 
-type Claiming = Pick<Call, 'deps' | 'context' | 'positions'>;
+type Claiming = Pick<Call, 'deps' | 'principal' | 'context' | 'positions'>;
+
+const refClaimantOf = (call: Claiming): RefClaimant => ({
+  ...claimantOf(call),
+  sees: (state) => seesPost(call, state),
+});
 
 /**
  * Claims the reference of a post that is about to be created. A post without one makes no query.
@@ -32,7 +39,7 @@ export const claimRefOf = async (
   }: { readonly clientId: string; readonly postId: string; readonly body: Pick<PostBody, 'externalRef'> },
 ): Promise<void> => {
   const { externalRef } = body;
-  if (externalRef !== undefined) await claimExternalRef(claimantOf(call), { clientId, externalRef, postId });
+  if (externalRef !== undefined) await claimExternalRef(refClaimantOf(call), { clientId, externalRef, postId });
 };
 
 /**
@@ -57,7 +64,7 @@ export const takenRefOf = (
   { clientId, body }: { readonly clientId: string; readonly body: Pick<PostBody, 'externalRef'> },
 ): Promise<Rejection | null> | null => {
   const { externalRef } = body;
-  return externalRef === undefined ? null : takenExternalRef(claimantOf(call), { clientId, externalRef });
+  return externalRef === undefined ? null : takenExternalRef(refClaimantOf(call), { clientId, externalRef });
 };
 
 /**
@@ -75,7 +82,7 @@ export const refOfDraft = (call: Claiming & Pick<Call<{ readonly id: string }>, 
       const had = draft.body.externalRef;
       former = null;
       if (had === externalRef) return;
-      if (externalRef !== undefined) await claimExternalRef(claimantOf(call), { clientId, externalRef, postId });
+      if (externalRef !== undefined) await claimExternalRef(refClaimantOf(call), { clientId, externalRef, postId });
       if (had === undefined) return;
       const ref = { clientId, externalRef: had, postId };
       former = { ref, claim: await loadRef(claimantOf(call), ref) };

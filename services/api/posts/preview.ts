@@ -21,12 +21,14 @@ import type { PostCreate } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
+import { type Checked, checksOf, checksOfDraft, slowToCount } from '#services/workflows/posts/compose.ts';
 import { showCadence } from '../cadence/show.ts';
 import { withinLimit } from '../client-limits.ts';
 import type { Call } from '../operation.ts';
 import { previewQuota } from '../quota/show.ts';
 import { bodyOf } from './body.ts';
-import { type Checked, checksOf, checksOfDraft, slowToCount } from './compose.ts';
+import { composingOf } from './checks.ts';
+import { select } from './destinations.ts';
 import { takenRefOf } from './external-ref.ts';
 import { Reads } from './reads.ts';
 
@@ -61,7 +63,9 @@ export const previewOf = async (call: Previewing) => {
   const { clientId, saveDraft, ...input } = call.body;
   const body = bodyOf(input);
   const reads = new Reads(call);
-  const { refusals, found } = await all(checksOf(call, reads, { id: uuidv7(), clientId, body, planNumber: 1 }));
+  const { refusals, found } = await all(
+    checksOf(composingOf(call), reads, { id: uuidv7(), clientId, body, planNumber: 1, choose: select }),
+  );
   // That nothing is selected follows from what was refused before.
   const told = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
   const ofDraft = saveDraft ? (await all(checksOfDraft(reads, clientId, body))).refusals : null;
@@ -165,6 +169,9 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
     ...planned.map(({ target, destination }) => {
       const again = same.get(target.accountId);
       const about = [
+        ...found.warned
+          .filter(({ accountId }) => accountId === target.accountId)
+          .map(({ code, path, message }) => warning(code, path, message)),
         ...accountWarnings(statuses.get(target.accountId) ?? ''),
         ...(again === undefined ? [] : [duplicate(again)]),
         ...(retrying.has(target.clientId) ? retryWarnings(target) : []),
@@ -176,8 +183,12 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
 };
 
 /** Networks that narrow a group and on which its client has no account. */
-const unconnectedOf = (body: PostBody, clientId: string, known: readonly Destination[]): readonly Destination[] =>
-  (body.targetSelection.platforms ?? [])
+const unconnectedOf = (
+  { targetSelection: { mode, platforms } }: PostBody,
+  clientId: string,
+  known: readonly Destination[],
+): readonly Destination[] =>
+  (mode === 'group' ? (platforms ?? []) : [])
     .filter((platform) => !known.some((one) => one.platform === platform))
     .map((platform) => ({
       accountId: '',
@@ -199,12 +210,15 @@ const duplicate = ({ postId, dueAt }: SameText): PreviewWarning =>
 const later = (instant: string, seconds: number): string =>
   seconds === 0 ? instant : new Date(Date.parse(instant) + seconds * 1_000).toISOString();
 
+/** Null after the year 9999, for which neither the contract nor Postgres has a form: a delay may pass its end. */
+const writable = (instant: string): string | null => (/^\d{4}-/.test(instant) ? instant : null);
+
 /** The id of the post decides the jitter, so only its bounds are known. */
 const timesOf = ({ dueAt, jitterSeconds, scheduleMode, scheduleModeReason }: PlannedTarget, body: PostBody) => {
   const scheduledAt = later(dueAt, -jitterSeconds);
   return {
     scheduledAt,
-    latestAt: later(scheduledAt, (body.schedule.spreadMinutes ?? 0) * 60),
+    latestAt: writable(later(scheduledAt, (body.schedule.spreadMinutes ?? 0) * 60)),
     scheduleMode,
     scheduleModeReason,
   };
@@ -229,7 +243,9 @@ const sameTextsOf = async (
   planned: readonly Planned[],
 ): Promise<ReadonlyMap<string, SameText>> => {
   const { deps, workspaceId, principal } = call;
-  const asked = planned.map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
+  const asked = planned
+    .filter(({ target }) => writable(target.dueAt) !== null)
+    .map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
   const texts = [...new Set(asked.map(({ platform }) => platform))].flatMap((platform) => {
     const text = contentFor(body, platform).segments[0].content;
     return text === '' ? [] : [{ platform, text }];

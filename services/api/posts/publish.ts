@@ -6,11 +6,12 @@ import type { Cleaned } from '#schemas/http/common.ts';
 import type { PostPublish } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
+import type { PlannedPost } from '#services/workflows/posts/compose.ts';
 import type { Acted } from '../actions.ts';
 import { streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
-import { type PlannedPost, planPost } from './compose.ts';
+import { planForCaller } from './checks.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 import { isOvertaken, reservePlan } from './quota.ts';
 
@@ -70,7 +71,7 @@ const accept = async (call: Publishing, { state, revision }: LoadedPost): Promis
   const sent = call.body.schedule;
   const schedule = sent === undefined ? body.schedule : scheduleOf(sent);
   const { id } = call.params;
-  const planned = await planPost(call, {
+  const planned = await planForCaller(call, {
     ...{ id, clientId, planNumber: plans + 1 },
     body: { ...body, schedule, campaignId: null },
   });

@@ -15,12 +15,12 @@ import type { PostRevise } from '#schemas/http/post-revise.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget, TargetTime } from '#schemas/target.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
+import { selectAccounts } from '#services/workflows/posts/accounts.ts';
 import type { Placed } from '#services/workflows/quota/reserve.ts';
 import { isOf } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { changedMembers, revisedBody } from './body.ts';
-import { planPost } from './compose.ts';
-import { selectAccounts } from './destinations.ts';
+import { planForCaller } from './checks.ts';
 import { loadPost, tendOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveBehind } from './quota.ts';
 import { Reads } from './reads.ts';
@@ -143,7 +143,7 @@ const accept = async (call: Revising): Promise<Accepted> => {
     revised: state,
     keepsTimes: !isTimed,
   };
-  const { plan, ...submitted } = await planPost(call, composed, reads);
+  const { plan, ...submitted } = await planForCaller(call, composed, reads);
   const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;
   const places = await placesOf(call, fanned, targetIds, times);
   const accepted = { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped };

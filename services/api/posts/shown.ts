@@ -1,23 +1,32 @@
 import type { Pool } from 'pg';
 import { getPostUnless } from '#projections/one-post.ts';
 import { renderPost } from '#projections/posts.ts';
+import { isShort } from '../json-pieces.ts';
 
 /**
  * Posts as GET shows them. Callers poll a post until it is published: each look asks Postgres whether the post or one of
  * its targets has changed, and an unchanged post is neither read nor rendered again.
  */
 
-export interface ShownPost {
+interface Shown {
   /** A discarded draft can no longer be read. */
   readonly isDiscarded: boolean;
   readonly revision: number;
-  /** The post as JSON. */
+}
+/** The post as JSON. */
+interface ShortPost extends Shown {
   readonly json: string;
 }
+/** A post that is too large to be kept, and to be written at once. */
+interface LongPost extends Shown {
+  readonly json: null;
+  readonly post: object;
+}
+export type ShownPost = ShortPost | LongPost;
 
 interface Kept {
   readonly version: string;
-  readonly shown: ShownPost;
+  readonly shown: ShortPost;
 }
 
 /** Characters of all texts that are kept, and of the largest that is: some 3,000 posts of ten targets. */
@@ -49,16 +58,17 @@ export class ShownPosts {
     const { version, whole } = found;
     if (whole === null) return kept === undefined ? null : this.#keep(id, kept);
     const { post, targets } = whole;
-    const json = JSON.stringify(renderPost(post, targets));
-    return this.#keep(id, {
-      version,
-      shown: { isDiscarded: post.status === 'discarded', revision: post.revision, json },
-    });
+    const rendered = renderPost(post, targets);
+    const shown = { isDiscarded: post.status === 'discarded', revision: post.revision };
+    if (!isShort(rendered, maxOfOne)) {
+      this.#drop(id);
+      return { ...shown, json: null, post: rendered };
+    }
+    return this.#keep(id, { version, shown: { ...shown, json: JSON.stringify(rendered) } });
   }
 
   #keep(id: string, kept: Kept): ShownPost {
     this.#drop(id);
-    if (kept.shown.json.length > maxOfOne) return kept.shown;
     this.#kept.set(id, kept);
     this.#characters += kept.shown.json.length;
     for (const oldest of this.#kept.keys()) {

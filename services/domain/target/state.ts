@@ -175,6 +175,10 @@ export const isOpen = (state: TargetState): boolean =>
 export const isCancelable = (state: TargetState, now: string): boolean =>
   state.status === 'handed_to_platform' ? isUndoable(state.common.dueAt, now) : isOpen(state);
 
+/** Whether its network is asked to delete the post that it has, so that the target is canceled. */
+export const isBeingCanceled = (state: TargetState): boolean =>
+  state.status === 'handed_to_platform' && state.undo?.then === 'cancel';
+
 export const requireScheduled = (state: TargetState): ScheduledTarget => {
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');
   return state;

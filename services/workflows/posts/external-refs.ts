@@ -38,36 +38,46 @@ const idOf = ({ context }: Claimant, { clientId, externalRef }: Omit<PostRef, 'p
 export const loadRef = (by: Claimant, ref: Omit<PostRef, 'postId'>): Promise<RefClaim> =>
   by.store.load(externalref, idOf(by, ref));
 
+interface OtherOwner {
+  readonly id: string;
+  readonly claimedAt: string;
+  readonly loaded: Loaded<PostState>;
+}
+
 /** The other post that has claimed a reference; null: none has. */
-const otherOwner = async (
-  { store }: Claimant,
-  { state }: RefClaim,
-  postId: string,
-): Promise<{ readonly id: string; readonly claimedAt: string; readonly loaded: Loaded<PostState> } | null> => {
+const otherOwner = async ({ store }: Claimant, { state }: RefClaim, postId: string): Promise<OtherOwner | null> => {
   if (state.status === 'free' || state.postId === postId) return null;
   return { id: state.postId, claimedAt: state.claimedAt, loaded: await store.load(post, state.postId) };
 };
 
-const taken = (postId: string): Rejection =>
-  new Rejection('already_exists', `The post ${postId} of the client has this externalRef.`, { extra: { postId } });
+/** Who asks for a reference. */
+export interface RefClaimant extends Claimant {
+  /** Whether the caller may know of the post that has it. */
+  readonly sees: (state: PostState) => Promise<boolean>;
+}
+
+const taken = async ({ sees }: RefClaimant, { id: postId, loaded: { state } }: OtherOwner): Promise<Rejection> =>
+  (await sees(state))
+    ? new Rejection('already_exists', `The post ${postId} of the client has this externalRef.`, { extra: { postId } })
+    : new Rejection('already_exists', 'Another post of the client has this externalRef.');
 
 /** Why no other post can have the reference now; null: one can. A claim that is under way is none yet. */
-export const takenExternalRef = async (by: Claimant, ref: Omit<PostRef, 'postId'>): Promise<Rejection | null> => {
+export const takenExternalRef = async (by: RefClaimant, ref: Omit<PostRef, 'postId'>): Promise<Rejection | null> => {
   const other = await otherOwner(by, await loadRef(by, ref), '');
-  return other !== null && bearsExternalRef(other.loaded.state, ref.externalRef) ? taken(other.id) : null;
+  return other !== null && bearsExternalRef(other.loaded.state, ref.externalRef) ? taken(by, other) : null;
 };
 
 /**
  * Claims the reference for a post, before the append that gives the post this reference. If we die before that append,
  * the claim does not hold: a repeat of the call claims again, and another post may break the claim once it is old.
- * @throws Rejection `already_exists` with the `postId` of the post that has the reference
+ * @throws Rejection `already_exists`, with the `postId` of the post that has the reference where the caller may know it
  */
-export const claimExternalRef = async (by: Claimant, ref: PostRef): Promise<void> => {
+export const claimExternalRef = async (by: RefClaimant, ref: PostRef): Promise<void> => {
   const { clientId, externalRef, postId } = ref;
   for (let round = 1; round <= maxRounds; round += 1) {
     const claim = await loadRef(by, ref);
     const other = await otherOwner(by, claim, postId);
-    if (other !== null && bearsExternalRef(other.loaded.state, externalRef)) throw taken(other.id);
+    if (other !== null && bearsExternalRef(other.loaded.state, externalRef)) throw await taken(by, other);
     if (other !== null && by.clock() - Date.parse(other.claimedAt) <= lapseMs) {
       await by.wait(pollMs);
       continue;

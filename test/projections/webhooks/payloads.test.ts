@@ -366,6 +366,32 @@ suite('published: posts', (t) => {
       .gives({ 'post.discarded': { ...ids, campaignId: next, externalRef } });
   });
 
+  t('recycling: set, cleared or stopped, a copy made or refused', async () => {
+    const settings = { enabled: true, everyDays: 7, times: null, until: null };
+    const set = post('PostRecycleSet', { ...settings, setBy: { type: 'apikey', id: 'k1' }, needsApproval: false });
+    await given(scheduled(1))
+      .when(set)
+      .gives({ 'post.recycle_changed': { ...ids, ...settings, stoppedReason: null } });
+    const none = { enabled: false, everyDays: null, times: null, until: null };
+    for (const reason of ['requested', 'times', 'until', 'client_archived', 'account_disconnected', 'failures']) {
+      const stoppedReason = reason === 'requested' ? null : reason;
+      await given(scheduled(1), set)
+        .when(post('PostRecycleCleared', { reason }))
+        .gives({ 'post.recycle_changed': { ...ids, ...none, stoppedReason } });
+    }
+    await given(scheduled(1), set)
+      .when(post('PostRecyclePlanned', { day: 7, dueAt: at(30) }))
+      .gives({});
+    const copy = { occurrence: 1, newPostId: randomUUID(), scheduledAt: at(30) };
+    await given(scheduled(1), set)
+      .when(post('PostRecycled', { ...copy, day: 7 }))
+      .gives({ 'post.recycled': { ...ids, ...copy } });
+    const refusal = { code: 'no_targets', message: 'None is left.' };
+    await given(scheduled(1), set)
+      .when(post('PostRecycleFailed', { ...refusal, day: 7 }))
+      .gives({ 'post.recycle_failed': { ...ids, ...refusal } });
+  });
+
   t('a draft that is deleted: discarded', async () => {
     await given(drafted)
       .when(post('PostDiscarded'))
@@ -776,6 +802,19 @@ suite('published: the agency', (t) => {
     await given(requested)
       .when(approval('ApprovalWithdrawn', { reason: 'post_canceled' }))
       .gives({ 'approval.withdrawn': { ...ids, reason: 'post_canceled' } });
+    const [linkId = ''] = uuids(1);
+    const link = approval('ApprovalLinkCreated', { linkId, expiresAt: at(600), keyVersion: 'v1' });
+    await given(requested)
+      .when(link)
+      .gives({ 'approval.link_created': { ...ids, linkId, expiresAt: at(600) } });
+    await given(requested, link)
+      .when(approval('ApprovalLinkRevoked', { linkId }))
+      .gives({ 'approval.link_revoked': { ...ids, linkId } });
+    const guest = approval('ApprovalGuestNamed', { clientId, linkId, name: 'Zoë Canary' });
+    await given(requested, link).when(guest).gives({});
+    await given(requested, link, guest)
+      .when(approval('ApprovalApproved', decided))
+      .gives({ 'approval.approved': { ...ids, ...decided } });
   });
 
   t('accounts: no personal member', async () => {
@@ -956,11 +995,13 @@ suite('published: the whole table', (t) => {
         ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
         ...['quota/QuotaReserved', 'quota/QuotaReleased', 'post/PostAbandoned', 'target/TargetPlaceLapsed'],
         ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
+        'post/PostRecyclePlanned',
         ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
         ...['target/TargetFirstCommentScheduled', 'target/TargetFirstCommentStarted', 'target/TargetAbsenceObserved'],
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
         ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
         ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested', 'campaign/CampaignShifted'],
+        'approval/ApprovalGuestNamed',
         ...['request/RequestAccepted', 'request/RequestCompleted'],
       ],
       'too many': ['targetmetrics/TargetMetricsObserved', 'accountmetrics/AccountMetricsObserved'],

@@ -42,8 +42,9 @@ const given = [
   ...['post.created', 'post.updated', 'post.scheduled', 'post.published', 'post.partially_published'],
   ...['post.failed', 'post.canceled', 'post.revised', 'post.discarded'],
   ...['post.submitted', 'post.released', 'post.returned_to_draft'],
+  ...['post.recycled', 'post.recycle_changed', 'post.recycle_failed'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
-  'approval.withdrawn',
+  ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted', 'post.campaign_changed'],
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
   ...['target.publishing', 'target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
@@ -485,7 +486,8 @@ suite('webhooks and state agree', (t) => {
     );
     const ofDrafts = ['post.updated', 'post.discarded'];
     const ofApprovals = ['post.submitted', 'post.released', 'post.returned_to_draft'];
-    const unseen = [...ofDrafts, ...ofApprovals];
+    const ofRecycling = ['post.recycled', 'post.recycle_changed', 'post.recycle_failed'];
+    const unseen = [...ofDrafts, ...ofApprovals, ...ofRecycling];
     deepEqual([...seen].sort(), given.filter((type) => type.startsWith('post.') && !unseen.includes(type)).sort());
   });
 

@@ -173,6 +173,20 @@ suite('one action on many targets', (t) => {
     assert.deepEqual(told(unkeyed), Array(3).fill('canceled'));
   });
 
+  t('a repeat shows the content of its time, however often the post was revised since', async () => {
+    const [one, two] = await made();
+    assert.ok(one && two);
+    const [key, alone] = [randomUUID(), randomUUID()];
+    const moved = () => bulk({ action: 'reschedule', targetIds: [one.id], shiftMinutes: 60 }, { key });
+    const movedAlone = () => tester.post(`/post-targets/${two.id}/reschedule`, { shiftMinutes: 5 }, { key: alone });
+    const first = [outcomes(await moved()), (await movedAlone()).data];
+    for (const content of ['Second.', 'Third.']) {
+      const revised = await tester.post(`/posts/${one.postId}/revise`, { content });
+      assert.equal(revised.status, 200, revised.text);
+    }
+    assert.deepEqual([outcomes(await moved()), (await movedAlone()).data], first);
+  });
+
   t('counts as one request for each target, as debt, and needs its scope', async () => {
     const targets = await made();
     const reader = await world.keyOf(world.workspaceId, world.memberId, { mode: 'test', scopes: ['posts.read'] });

@@ -56,6 +56,9 @@ suite('campaigns over HTTP', (t) => {
   t('a repeat of a keyed call answers the same campaign; another body is refused', async () => {
     const key = randomUUID();
     const first = await tester.post('/campaigns', { name: 'Keyed' }, { key });
+    const draft = await tester.post('/posts', mine.body({ saveDraft: true, campaignId: first.data.id }));
+    assert.equal(draft.status, 200, draft.text);
+    assert.equal((await tester.get(`/campaigns/${first.data.id}`)).data.postCount, 1);
     const again = await tester.post('/campaigns', { name: 'Keyed' }, { key });
     assert.deepEqual(again.data, first.data);
     assert.equal(again.headers.get('idempotent-replayed'), 'true');

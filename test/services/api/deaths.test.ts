@@ -212,6 +212,28 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
     });
   }
 
+  t('between a decision and its post: nothing went out, and the repeat carries the decision out', async () => {
+    await world.load.call('PATCH', `/clients/${clientId}`, { approvalRequired: true });
+    for (const [decision, left] of [
+      ['approve', 'TargetReleased'],
+      ['reject', 'TargetCanceled'],
+      ['request-changes', 'TargetCanceled'],
+    ] as const) {
+      const made = await post('/posts', body(), randomUUID());
+      const ids = (made.targets as Target[]).map(({ id }) => id);
+      const streams = async () => Promise.all(ids.map((id) => types(`target-${id}`)));
+      const route = `/approvals/${made.approvalId}/${decision}`;
+      const key = randomUUID();
+      await dies('approval:after-decision', 'POST', route, { comment: 'Why.' }, key);
+      assert.deepEqual(await streams(), Array(ids.length).fill(['TargetScheduled', 'TargetHeld']));
+      const done = await post(route, { comment: 'Why.' }, key);
+      assert.deepEqual(await streams(), Array(ids.length).fill(['TargetScheduled', 'TargetHeld', left]));
+      assert.deepEqual(await post(route, { comment: 'Why.' }, key), done);
+      assert.equal((await types(`approval-${made.approvalId}`)).length, 2);
+    }
+    await world.load.call('PATCH', `/clients/${clientId}`, { approvalRequired: false });
+  });
+
   t(
     'between the discard of a draft and the release of its reference: gone once, and the reference is free',
     async () => {

@@ -4,9 +4,11 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { composedWorld, refused } from '#test/support/composing.ts';
+import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import type { Answered } from '#test/support/http.ts';
+import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 const { world, tester, composed: all } = await composedWorld(['x', 'bluesky']);
@@ -24,6 +26,26 @@ const tell = async (postId: string, id: string, ...commands: readonly TargetComm
   for (const command of commands) {
     await execute(world.store, target, id, command, contextOf(world.operator, twin), { partitionKey: postId });
   }
+};
+/** What the outcomes process does once it comes to these targets. */
+const recorded = async (...ids: readonly string[]): Promise<void> => {
+  for (const id of ids) await recordOutcomes(world.store, await world.store.readStream(`target-${id}`));
+};
+/** A post of which the network's own scheduler has its one target, due in an hour. */
+const handedOver = async () => {
+  const own = await composer(world, ['facebook']);
+  const schedule = { type: 'at', scheduledAt: new Date(Date.now() + 3_600_000).toISOString() };
+  const made = await tester.post('/posts', own.body({ scheduleMode: 'native', schedule }));
+  const [id = ''] = idsOf(made);
+  const claim = { attempt: 1, takeover: 0 };
+  await tell(
+    made.data.id,
+    id,
+    { type: 'Start', now: new Date().toISOString() },
+    { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: start.now },
+    { type: 'RecordHandedOver', ...claim, nativeId: 'n1' },
+  );
+  return { postId: made.data.id, id, path: `/posts/${made.data.id}` };
 };
 const typesOf = async (stream: string) => (await world.store.readStream(stream)).map(({ type }) => type);
 
@@ -100,12 +122,98 @@ suite('deleting a post over HTTP', (t) => {
     assert.ok(second);
   });
 
+  t('a target that was retried a moment ago is canceled with the others', async () => {
+    const made = await tester.post('/posts', all.body());
+    const [first = ''] = idsOf(made);
+    await tell(made.data.id, first, start, { type: 'RecordFailed', attempt: 1, takeover: 0, failure });
+    await recorded(first);
+    assert.equal((await tester.post(`/post-targets/${first}/retry`)).data.status, 'pending');
+    // The post learns of the retry later than its target.
+    const deleted = await tester.delete(`/posts/${made.data.id}`);
+    assert.equal(deleted.status, 200, deleted.text);
+    assert.deepEqual(statusesOf(deleted), ['canceled', 'canceled']);
+    await recorded(...idsOf(made));
+    assert.equal((await typesOf(`post-${made.data.id}`)).at(-1), 'PostCanceled');
+    assert.deepEqual((await tester.delete(`/posts/${made.data.id}`)).data.counts, deleted.data.counts);
+  });
+
+  /** The network kept the post that a deletion wanted back, and did not publish it. */
+  const notTakenBack = async () => {
+    const made = await handedOver();
+    assert.equal((await tester.delete(made.path)).status, 200);
+    await tell(
+      made.postId,
+      made.id,
+      { type: 'RecordUndoFailed', failure },
+      { type: 'Settle', by: 'reconcile', now: new Date().toISOString(), outcome: { kind: 'failed', failure } },
+    );
+    await recorded(made.id);
+    return made;
+  };
+
+  t('a target that a deletion did not take back is canceled by the next one, once it is open again', async () => {
+    const { id, path } = await notTakenBack();
+    assert.equal((await tester.post(`/post-targets/${id}/retry`)).data.status, 'pending');
+    await recorded(id);
+    const deleted = await tester.delete(path);
+    assert.equal(deleted.status, 200, deleted.text);
+    assert.deepEqual(statusesOf(deleted), ['canceled']);
+  });
+
+  t('a deletion that ended no target is refused when it is repeated', async () => {
+    const { path } = await notTakenBack();
+    refused(await tester.delete(path), 409, 'target_not_pending');
+  });
+
+  t('a target that is taken back from its network already needs no deletion of its own', async () => {
+    const { id, path } = await handedOver();
+    assert.equal((await tester.post(`/post-targets/${id}/cancel`)).data.undo, 'pending');
+    const before = await world.head();
+    for (const _ of [1, 2]) {
+      const deleted = await tester.delete(path);
+      assert.equal(deleted.status, 200, deleted.text);
+      assert.deepEqual(statusesOf(deleted), ['handed_to_platform']);
+    }
+    assert.equal(await world.head(), before, 'the deletion stored events');
+  });
+
+  t('a deletion is not repeated on a post that changed since, under the If-Match of the first', async () => {
+    const made = await tester.post('/posts', all.body());
+    const [first = ''] = idsOf(made);
+    const path = `/posts/${made.data.id}`;
+    await tell(made.data.id, first, start, { type: 'RecordFailed', attempt: 1, takeover: 0, failure });
+    const deleted = await tester.delete(path, { headers: { 'if-match': '"0"' } });
+    assert.deepEqual(statusesOf(deleted), ['canceled', 'failed']);
+    assert.equal((await tester.post(`${path}/revise`, { content: 'Once more.' })).status, 200);
+    const before = await world.head();
+    refused(await tester.delete(path, { headers: { 'if-match': '"0"' } }), 412, 'revision_mismatch');
+    assert.equal(await world.head(), before, 'a refused call stored events');
+    assert.deepEqual(statusesOf(await tester.delete(path)), ['canceled', 'canceled']);
+  });
+
   t('a deletion that died before its targets is completed by its repeat', async () => {
     const made = await tester.post('/posts', all.body());
-    await execute(world.store, post, made.data.id, { type: 'Delete' }, contextOf(world.operator, twin));
+    const unsettled = idsOf(made).map((targetId) => ({ targetId, appliedRevision: 0 }));
+    await execute(world.store, post, made.data.id, { type: 'Delete', unsettled }, contextOf(world.operator, twin));
     const deleted = await tester.delete(`/posts/${made.data.id}`);
     assert.deepEqual(statusesOf(deleted), ['canceled', 'canceled']);
     assert.deepEqual(await typesOf(`post-${made.data.id}`), ['PostScheduled', 'PostTargetsChanged']);
+  });
+
+  t('a key limited to clients keeps a draft of its own that names an account that nobody has', async () => {
+    const limits = { mode: 'test', clientIds: [all.clientId] } as const;
+    const { caller: limited } = await world.keyOf(world.workspaceId, world.memberId, limits);
+    const other = await composer(world, ['x']);
+    for (const accountId of [randomUUID(), other.accounts.x]) {
+      const targets = { mode: 'accounts', accountIds: [all.accounts.x, accountId] };
+      const draft = await limited.post('/posts', all.body({ saveDraft: true, targets }));
+      assert.equal(draft.status, 200, draft.text);
+      const path = `/posts/${draft.data.id}`;
+      await world.settled();
+      assert.ok((await limited.get('/posts')).rows.some(({ id }) => id === draft.data.id));
+      assert.equal((await limited.get(path)).status, 200);
+      assert.equal((await limited.delete(path)).data.status, 'discarded');
+    }
   });
 
   t('unknown and foreign posts are one', async () => {

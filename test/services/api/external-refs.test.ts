@@ -102,13 +102,43 @@ suite('externalRef over HTTP', (t) => {
       const made = await create({ externalRef, saveDraft: true });
       // What such a death leaves behind.
       const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
-      await execute(world.store, post, made.data.id, { type: 'Delete' }, context);
+      await execute(world.store, post, made.data.id, { type: 'Delete', unsettled: [] }, context);
       assert.deepEqual(await claimsOf(externalRef), ['ExternalRefClaimed']);
       for (const _ of [1, 2]) assert.equal((await tester.delete(`/posts/${made.data.id}`)).status, 200);
       assert.deepEqual(await claimsOf(externalRef), ['ExternalRefClaimed', 'ExternalRefReleased']);
       assert.equal((await create({ externalRef })).status, 200);
     },
   );
+
+  t('a key that is limited to clients is not told which post has one, where it may not see that post', async () => {
+    const other = await composer(world, ['x']);
+    const limits = { mode: 'test', clientIds: [mine.clientId] } as const;
+    const { caller: limited } = await world.keyOf(world.workspaceId, world.memberId, limits);
+    const { clientId: _client, ...draft } = mine.body();
+    const { data: own } = await create({ saveDraft: true });
+    /** What the key is told by each operation that takes a reference. */
+    const told = async (externalRef: string): Promise<readonly Answered[]> => [
+      await limited.post('/posts', mine.body({ externalRef })),
+      await limited.post('/posts/preview', mine.body({ externalRef })),
+      await limited.post('/posts/bulk', { posts: [mine.body({ externalRef })] }),
+      await limited.patch(`/posts/${own.id}`, { ...draft, externalRef }),
+    ];
+    const targets = { mode: 'accounts', accountIds: [other.accounts.x] };
+    for (const more of [{ targets }, { targets, saveDraft: true }]) {
+      const externalRef = someRef();
+      const hidden = await create({ externalRef, ...more });
+      await world.settled();
+      refused(await limited.get(`/posts/${hidden.data.id}`), 404, 'not_found');
+      for (const one of await told(externalRef)) {
+        assert.match(one.text, /"already_exists"/);
+        assert.ok(!one.text.includes(hidden.data.id), one.text);
+      }
+      taken(await create({ externalRef }), hidden.data.id);
+    }
+    const externalRef = someRef();
+    const shown = await create({ externalRef });
+    for (const one of await told(externalRef)) assert.ok(one.text.includes(shown.data.id), one.text);
+  });
 
   t('a preview tells of one that a post has', async () => {
     const externalRef = someRef();

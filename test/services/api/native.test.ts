@@ -83,6 +83,22 @@ suite('native targets over HTTP', (t) => {
     });
   });
 
+  t('a setting of any JSON value is refused as one of a wrong type, alone and beside others', async () => {
+    const schedule = { type: 'at', scheduledAt: inMinutes(60) };
+    const contentType = { toString: 'story', valueOf: 'story' };
+    const variants = [{ platform: 'facebook', overrides: { contentType } }];
+    const odd = one.body({ scheduleMode: 'native', schedule, variants });
+    const send = (path: string, body: unknown) => tester.post(path, undefined, { raw: JSON.stringify(body) });
+    refused(await send('/posts', odd), 422, 'validation_failed', ['/variants/0/overrides/contentType']);
+    const preview = await send('/posts/preview', odd);
+    assert.deepEqual([preview.status, preview.data.valid], [200, false], preview.text);
+    const draft = await send('/posts', { ...odd, saveDraft: true });
+    assert.equal(draft.status, 200, draft.text);
+    refused(await tester.post(`/posts/${draft.data.id}/publish`, {}), 422, 'validation_failed');
+    const bulk = await send('/posts/bulk', { posts: [odd, one.body()] });
+    assert.deepEqual([bulk.status, bulk.data.created, bulk.data.rejected], [200, 1, 1], bulk.text);
+  });
+
   t('a cancel of a handed-over target is pending until the network has deleted the post', async () => {
     const { postId, facebook } = await made(60);
     await handOver(postId, facebook.id);

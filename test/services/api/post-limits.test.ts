@@ -1,8 +1,9 @@
 /** The largest post that the specification allows, and the delay that a target gets. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { readyAsset } from '#test/support/assets.ts';
-import { composedWorld } from '#test/support/composing.ts';
+import { composedWorld, refused } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';
 
 interface Target {
@@ -52,6 +53,57 @@ suite('the limits of a post', (t) => {
     }
     assert.equal((await tester.post('/posts', all.body({ schedule: spread(721) }))).status, 422);
   });
+
+  t('a time at the ends of the calendar is refused, and its preview says so', async () => {
+    const ends: readonly (readonly [object, string, object?])[] = [
+      [{ scheduledLocal: '0000-01-01T00:00' }, 'validation_failed'],
+      [{ scheduledLocal: '0001-01-01T00:00' }, 'validation_failed', { timezone: 'Asia/Tokyo' }],
+      [{ scheduledLocal: '9999-12-31T23:59' }, 'validation_failed', { timezone: 'America/New_York' }],
+      [{ scheduledLocal: '0001-01-02T00:00' }, 'schedule_in_past', { timezone: 'Asia/Tokyo' }],
+      [{ scheduledLocal: '9999-12-30T23:59' }, 'schedule_too_far', { timezone: 'America/New_York' }],
+      [{ scheduledAt: '9999-12-31T23:59:59Z', spreadMinutes: 720 }, 'schedule_too_far'],
+    ];
+    for (const [time, code, more] of ends) {
+      const body = all.body({ schedule: { type: 'at', ...time }, ...more });
+      refused(await tester.post('/posts', body), 422, code);
+      const preview = await tester.post('/posts/preview', body);
+      assert.equal(preview.status, 200, preview.text);
+      const problems = preview.data.problems as readonly { readonly code: string }[];
+      assert.deepEqual(
+        problems.map((one) => one.code),
+        [code],
+      );
+    }
+  });
+
+  t(
+    '500 accounts that nobody has are looked up a few at a time, so that the reads of others come in between',
+    async () => {
+      const { store } = world.deps;
+      const { readStream } = store;
+      let [reading, most, looked] = [0, 0, 0];
+      store.readStream = async (stream, ...more) => {
+        if (!stream.startsWith('account-')) return readStream.call(store, stream, ...more);
+        reading += 1;
+        looked += 1;
+        most = Math.max(most, reading);
+        try {
+          return await readStream.call(store, stream, ...more);
+        } finally {
+          reading -= 1;
+        }
+      };
+      try {
+        const targets = { mode: 'accounts', accountIds: Array.from({ length: 500 }, () => randomUUID()) };
+        const preview = await tester.post('/posts/preview', all.body({ targets }));
+        assert.deepEqual([preview.status, preview.data.valid], [200, false], preview.text);
+      } finally {
+        store.readStream = readStream;
+      }
+      assert.equal(looked, 500);
+      assert.ok(most <= 16, `${most} at once`);
+    },
+  );
 
   t('a draft is delayed when it is published and not before', async () => {
     const draft = await tester.post('/posts', all.body({ saveDraft: true, schedule: spread(720) }));

@@ -298,6 +298,11 @@ suite('the preview of a post', (t) => {
       'platforms_ignored /targets/platforms',
       'approval_not_required /requestApproval',
     ]);
+    const ignored = await previewed(all.body({ targets: { ...named, platforms: ['threads'] } }));
+    assert.deepEqual(
+      ignored.verdicts.map(({ platform }) => platform),
+      ['x'],
+    );
     const lapsed = await composer(world, ['x']);
     const command: AccountCommand = { type: 'RequireReauth', reason: 'expired' };
     await execute(world.store, account, lapsed.accounts.x ?? '', command, contextOf(world.operator, twin));

@@ -376,19 +376,35 @@ suite('post', (t) => {
   });
 
   t('is deleted: a draft is discarded, of a scheduled post every open target is canceled', () => {
-    const remove = { type: 'Delete' } as const;
+    const removing = (...targets: readonly (readonly [id: string, appliedRevision: number])[]) =>
+      ({
+        type: 'Delete',
+        unsettled: targets.map(([targetId, appliedRevision]) => ({ targetId, appliedRevision })),
+      }) as const;
+    const remove = removing();
     given([drafted]).when(remove).then([discarded]);
     given([drafted, discarded]).when(remove).then([]);
     given([]).when(remove).refused('not_found', 'There is no such post.');
     given([scheduled])
-      .when(remove)
+      .when(removing(['a', 0], ['b', 0], ['c', 0]))
       .then([intent('a', 'b', 'c')]);
     given([scheduled, settled('a', 'published'), intent('b')])
-      .when(remove)
+      .when(removing(['b', 0], ['c', 0]))
       .then([intent('c')]);
     given([scheduled, settled('a', 'published'), settled('b', 'failed'), settled('c', 'canceled')])
       .when(remove)
       .then([]);
+    // The target was requeued, and this stream does not know it yet.
+    given([scheduled, settled('a', 'failed')])
+      .when(removing(['a', 0]))
+      .then([intent('a')]);
+    // The target has carried out the first cancel, and was not canceled: its network kept the post.
+    given([scheduled, intent('a'), settled('a', 'failed')])
+      .when(removing(['a', 1]))
+      .then([intent('a')]);
+    given([scheduled, intent('a', 'b'), skipped(1, 'b')])
+      .when(removing(['a', 0], ['b', 0]))
+      .then([intent('b')]);
   });
 
   t('joins one campaign at a time and leaves it, as a draft and later', () => {

@@ -160,7 +160,8 @@ suite('races', (t) => {
     const drafted: PostEvent = { type: 'PostDrafted', data: written };
     const plan = { number: 1, targets: [planned(ids)] };
     const schedule = (commandId: string): PostCommand => ({ type: 'Schedule', commandId, ...written, plan });
-    const remove: PostCommand = { type: 'Delete' };
+    const unsettled = [{ targetId: ids.targetId, appliedRevision: 0 }];
+    const remove: PostCommand = { type: 'Delete', unsettled };
     const replace: PostCommand = { type: 'ReplaceDraft', body: postBody({ content: 'other' }) };
     const cancel: PostCommand = { type: 'CancelTargets', targetIds: [ids.targetId], reason: 'account_disconnected' };
     const scheduled: PostEvent = { type: 'PostScheduled', data: { ...written, plan } };

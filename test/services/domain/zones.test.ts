@@ -20,7 +20,12 @@ suite('zones', (t) => {
   });
 
   t('a wall-clock time is a date that exists', () => {
-    for (const local of ['2028-02-29T10:00', '2026-12-31T23:59:59']) equal(isLocalDateTime(local), true, local);
+    for (const local of ['2028-02-29T10:00', '2026-12-31T23:59:59', '0001-01-02T00:00', '9999-12-30T23:59'])
+      equal(isLocalDateTime(local), true, local);
+    // Of these, some zone makes an instant outside of the years that every store holds.
+    for (const local of ['0000-06-01T10:00', '0001-01-01T00:00', '9999-12-31T23:59']) {
+      equal(isLocalDateTime(local), false, local);
+    }
     for (const local of ['2026-02-31T10:00', '2027-02-29T10:00', '2026-01-01T25:00', 'tomorrow']) {
       equal(isLocalDateTime(local), false, local);
     }

@@ -173,10 +173,10 @@ suite('approvals', (t) => {
 
   t('a post that is deleted needs no decision: the request is withdrawn, and an approval comes too late', async () => {
     for (const isApproved of [false, true]) {
-      const { store, postId, send, decide, seen, fan } = await submitted();
+      const { store, postId, ids, send, decide, seen, fan } = await submitted();
       await tendApprovals(store, postId);
       if (isApproved) await decide('approve');
-      await send({ type: 'Delete' });
+      await send({ type: 'Delete', unsettled: ids.map((targetId) => ({ targetId, appliedRevision: 0 })) });
       await tendApprovals(store, postId);
       await fan();
       const { targets, approvals } = await seen();

@@ -8,8 +8,12 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createIdempotently } from '#runtime/eventing/idempotency.ts';
-import type { Claimant } from '#services/workflows/clients/names.ts';
-import { claimExternalRef, loadRef, releaseExternalRef } from '#services/workflows/posts/external-refs.ts';
+import {
+  claimExternalRef,
+  loadRef,
+  type RefClaimant,
+  releaseExternalRef,
+} from '#services/workflows/posts/external-refs.ts';
 import { Died, mortal } from '#test/support/mortal-store.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { postBody } from '#test/support/samples.ts';
@@ -21,7 +25,7 @@ const createdBy = { type: 'service', id: 'test' };
 const bodyOf = (externalRef: string | null) => postBody(externalRef === null ? {} : { externalRef });
 
 /** Creates a draft with this reference, as POST /posts does. */
-const create = (by: Claimant, key: string, externalRef: string | null) =>
+const create = (by: RefClaimant, key: string, externalRef: string | null) =>
   createIdempotently({
     ...{ store: by.store, context: by.context, positions: by.positions },
     ...{ operation: 'createPost', key, decider: post },
@@ -32,7 +36,7 @@ const create = (by: Claimant, key: string, externalRef: string | null) =>
   });
 
 /** Gives a draft another reference, as PATCH /posts/{id} does. */
-const change = async (by: Claimant, postId: string, externalRef: string | null): Promise<void> => {
+const change = async (by: RefClaimant, postId: string, externalRef: string | null): Promise<void> => {
   for (;;) {
     const loaded = await by.store.load(post, postId);
     if (loaded.state.status !== 'draft') return;
@@ -59,7 +63,7 @@ const world = () => {
   const workspaceId = randomUUID();
   const time = { now: Date.parse('2026-01-31T08:00:00.000Z') };
   const bare = new DomainStore(new MemoryEventStore(log), codec, 12);
-  const claimant = (store: DomainStore, key: string = randomUUID(), fingerprint = 'one'): Claimant => {
+  const claimant = (store: DomainStore, key: string = randomUUID(), fingerprint = 'one'): RefClaimant => {
     const commandId = randomUUID();
     return {
       store,
@@ -76,6 +80,7 @@ const world = () => {
         time.now += ms;
         await new Promise((done) => setImmediate(done));
       },
+      sees: async () => true,
     };
   };
   /** References that posts have now, sorted. */

@@ -72,6 +72,12 @@ export const postArrows: Readonly<Record<PostEvent['type'], readonly PostArrow[]
   PostTargetsSkipped: live,
   PostTargetSettled: live,
   PostCampaignChanged: ['draft → draft', 'live → live'],
+  PostRecycleSet: live,
+  PostRecyclePlanned: live,
+  PostRecycled: live,
+  PostRecycleFailed: live,
+  // A draft that an approver sent back keeps what was set.
+  PostRecycleCleared: ['draft → draft', ...live],
   PostTargetReopened: live,
   PostExternalRefClaimLapsed: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],
   PostAbandoned: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],

@@ -14,6 +14,28 @@ import type { World } from './world.ts';
 const rowsOf = (world: World): readonly TargetRow[] =>
   world.targets.flatMap(({ row }) => (row === null ? [] : [row as TargetRow]));
 
+/** Copies are counted once and in order, none after `times`, and the row wakes the worker for an enabled one alone. */
+export const checkRecycle = (world: World): void => {
+  const { state, row, events } = world.post;
+  if (state.status === 'none') return;
+  const { recycle } = state;
+  const { recycle: shown, recycle_at: at } = row as PostRow;
+  assert.deepEqual(shown, recycle);
+  const copies = events.filter(({ type }) => type === 'PostRecycled').map(({ data }) => data.occurrence);
+  assert.deepEqual(
+    copies,
+    copies.map((_, n) => n + 1),
+  );
+  assert.equal(copies.length, recycle?.posted ?? 0);
+  if (!recycle?.enabled) {
+    assert.deepEqual([recycle?.next ?? null, at], [null, null]);
+    return;
+  }
+  assert.equal(recycle.stoppedReason, null);
+  assert.ok(recycle.settings !== null && recycle.posted < (recycle.settings.times ?? Number.POSITIVE_INFINITY));
+  assert.ok(recycle.next === null || at !== null);
+};
+
 /** The rows that callers see say what the deciders know, and the counts add up. */
 export const checkCounts = (world: World): void => {
   for (const { state, row } of world.targets) {

@@ -28,6 +28,7 @@ export type Move =
   /** A process carries the newest decisions out on the post. */
   | { readonly move: 'carry out' }
   | { readonly move: 'compose'; readonly command: Composed }
+  | { readonly move: 'recycle'; readonly what: Parameters<World['recycle']>[0]; readonly n: number }
   | {
       readonly move: 'cancel';
       readonly indexes: readonly number[];
@@ -90,6 +91,13 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [2, composed('schedule', 'submit', 'delete')],
   [2, composed('join', 'leave')],
   [
+    10,
+    fc.record({
+      ...{ move: always('recycle'), n: fc.constantFrom(1, 2, 3, 4) },
+      what: fc.constantFrom('set', 'set', 'clear', 'stop', 'plan', 'record', 'record', 'fail'),
+    }),
+  ],
+  [
     3,
     fc.record({
       ...{ move: always('cancel'), indexes: fc.uniqueArray(fc.nat(3), { maxLength: 4 }) },
@@ -105,6 +113,8 @@ const move = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitr
 
 const compose = (command: Composed): Move => ({ move: 'compose', command });
 const scheduled: readonly Move[] = [compose('schedule'), { move: 'fan out', steps: 99 }];
+const recycle = (what: Parameters<World['recycle']>[0]): Move => ({ move: 'recycle', what, n: 1 });
+const returned: Move = { move: 'decide', decision: 'ReturnToDraft', back: 0 };
 const begin = fc.oneof(
   { weight: 5, arbitrary: fc.constant(scheduled) },
   { weight: 2, arbitrary: fc.constant<readonly Move[]>([compose('submit'), { move: 'fan out', steps: 99 }]) },
@@ -115,6 +125,7 @@ const begin = fc.oneof(
     [compose('lapse'), compose('draft'), compose('lapse'), compose('delete'), compose('lapse')],
     [compose('abandon'), compose('draft'), compose('abandon'), compose('delete'), compose('abandon')],
     [compose('draft')],
+    [compose('submit'), recycle('set'), returned, { move: 'carry out' }, recycle('clear')],
     [compose('draft'), compose('join'), compose('leave'), compose('schedule'), compose('join'), compose('leave')],
     [],
   ),
@@ -171,6 +182,9 @@ export const play = (world: World, one: Move): void => {
       break;
     case 'compose':
       world.compose(one.command);
+      break;
+    case 'recycle':
+      world.recycle(one.what, one.n);
       break;
     case 'cancel':
       world.cancel(one.indexes, one.reason);

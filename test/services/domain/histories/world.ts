@@ -2,11 +2,21 @@ import assert from 'node:assert/strict';
 import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
-import { type Intent, type LivePost, type PostCommand, type PostState, post } from '#domain/post.ts';
+import {
+  type Intent,
+  type LivePost,
+  type PostCommand,
+  type PostState,
+  post,
+  publishedAtOf,
+  type UnsettledTarget,
+} from '#domain/post.ts';
 import type { DecidePost, Submission } from '#domain/post-approval.ts';
+import type { RecycleThen } from '#domain/post-recycle.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import {
   attemptAt,
+  isBeingCanceled,
   openStatuses,
   revisableStatuses,
   type ScheduledTarget,
@@ -50,6 +60,7 @@ type Plan = readonly PlannedTarget[];
 
 const clientId = uuid(1, 1);
 const createdBy = { type: 'member', id: 'm1' };
+const approver = { type: 'member', id: 'm2' } as const;
 const wholeFacts: readonly string[] = ['PostPublished', 'PostPartiallyPublished', 'PostFailed', 'PostCanceled'];
 
 export class World {
@@ -173,13 +184,44 @@ export class World {
       replace: { type: 'ReplaceDraft', body },
       schedule: { ...schedule, plan },
       submit: { ...schedule, plan, submission: submissionOf(body, plan.targets) },
-      delete: { type: 'Delete' },
+      delete: { type: 'Delete', unsettled: this.#unsettled() },
       join: { type: 'JoinCampaign', campaignId: clientId },
       leave: { type: 'LeaveCampaign', campaignId: clientId },
       abandon: { type: 'Abandon' },
       lapse: { type: 'LapseExternalRefClaim', externalRef: 'r1' },
     };
     this.sendToPost(made[command]);
+  }
+
+  /** The caller of a deletion carries out every intent first. */
+  #unsettled(): readonly UnsettledTarget[] {
+    this.fanOut();
+    return this.targets
+      .flatMap(({ state }) => (state.status === 'none' ? [] : [state]))
+      .filter((state) => !['published', 'failed', 'canceled'].includes(state.status) && !isBeingCanceled(state))
+      .map(({ common: { targetId, appliedRevision } }) => ({ targetId, appliedRevision }));
+  }
+
+  /** A caller sets or clears the recycling, and the worker writes what became of a copy, also late and once more. */
+  recycle(what: 'set' | 'clear' | 'stop' | 'plan' | 'record' | 'fail', n: number): void {
+    const { state } = this.post;
+    const known = state.status === 'none' ? null : state.recycle;
+    const { posted = 0, lastDay = 0 } = known ?? {};
+    const day = lastDay + n;
+    const run = { day, dueAt: instantOf(this.now + day * 24 * 60 * minuteMs) };
+    const then: RecycleThen = posted + 1 === known?.settings?.times ? { reason: 'times' } : run;
+    const about = { day, newPostId: uuid(7, posted + n), scheduledAt: run.dueAt, then: known?.enabled ? then : null };
+    const settings = { everyDays: n, times: n === 3 ? null : posted + n, until: null };
+    const next = state.status === 'live' && publishedAtOf(state) !== null ? run : null;
+    const made: Readonly<Record<typeof what, PostCommand>> = {
+      set: { type: 'SetRecycle', enabled: n < 4, ...settings, setBy: approver, needsApproval: n === 1, next },
+      clear: { type: 'ClearRecycle' },
+      stop: { type: 'StopRecycle', reason: 'client_archived' },
+      plan: { type: 'PlanRecycle', then: n === 4 ? { reason: 'until' } : run },
+      record: { type: 'RecordRecycled', occurrence: posted + Math.min(n, 2), ...about },
+      fail: { type: 'RecordRecycleFailed', day, code: 'no_targets', message: 'None is left.', then },
+    };
+    this.sendToPost(made[what]);
   }
 
   cancel(indexes: readonly number[], reason: 'client_archived' | 'account_disconnected'): void {

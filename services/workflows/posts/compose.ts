@@ -4,19 +4,20 @@ import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
 import type { LivePost } from '#domain/post.ts';
 import type { Submission } from '#domain/post-approval.ts';
-import { considerPlan, type Destination, scheduleIssues } from '#domain/scheduling.ts';
+import { type Ruled, ruledOn } from '#domain/ruled.ts';
+import { considerPlan, type Destination, scheduleIssues, type WishedTime } from '#domain/scheduling.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import type { Actor } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
-import { callsFor } from '../cadence/check.ts';
-import { checkCampaign } from '../campaigns/check.ts';
-import type { Call } from '../operation.ts';
-import { checkOwnClient, type Selected, select } from './destinations.ts';
+import { callsFor, type TimedAccount } from '../cadence/refusal.ts';
+import { checkCampaign, type LiveCampaign } from '../campaigns/live.ts';
+import { type Choose, checkOwnClient, type Selected, type SelectedClient } from './accounts.ts';
 import { draftMediaRefusals, mediaRefusals } from './media.ts';
-import { Reads } from './reads.ts';
 
 /**
- * The gates between a composed body and the post's stream. A check yields each reason for which it refuses, in order: a
+ * The gates between a composed body and the post's stream, for the posts of callers and for the copies that the service
+ * makes of recycled posts. A check yields each reason for which it refuses, in order: a
  * command is refused with the first and makes no further check, and a preview shows all of them.
  */
 
@@ -52,7 +53,54 @@ const networkIssues = async (
   return issues;
 };
 
-export interface ComposedPost {
+/** The rules of a client hold for its posts, and for every post that goes to its accounts. */
+const ruledIssues = async (
+  body: PostBody,
+  { clients, destinations }: Selected,
+  clientId: string,
+  bytes: number,
+): Promise<Ruled> => {
+  const rules = new Map(clients.map((one) => [one.id, one.rules]));
+  const known = new Map<string, Ruled>();
+  const [errors, warnings]: [Issue[], Issue[]] = [[], []];
+  for (const { accountId, platform, clientId: ofAccount } of destinations) {
+    const wanted = [...new Set([clientId, ofAccount])].map((id) => rules.get(id) ?? null).filter((one) => one !== null);
+    if (wanted.length === 0) continue;
+    const key = `${platform} ${ofAccount}`;
+    let ruled = known.get(key);
+    if (ruled === undefined) {
+      ruled = ruledOn(body, platform, wanted);
+      known.set(key, ruled);
+      if (bytes >= slowToCount) await setImmediate();
+    }
+    errors.push(...ruled.errors.map((one) => ({ ...one, accountId, platform })));
+    warnings.push(...ruled.warnings.map((one) => ({ ...one, accountId, platform })));
+  }
+  return { errors, warnings };
+};
+
+/** What the checks read, each thing once. */
+export interface PostReads {
+  readonly client: (id: string) => Promise<SelectedClient | null>;
+  readonly campaign: (id: string) => Promise<LiveCampaign | null>;
+  /** The assets of the workspace that the body names. */
+  readonly assets: (body: PostBody) => Promise<PostAssets>;
+  /** Why accounts cannot publish at these times; null: they can. The present times of `own` targets do not count. */
+  readonly cadence: (wanted: readonly TimedAccount[], own: ReadonlySet<string>) => Promise<Rejection | null>;
+}
+
+/** Whose post it is, and when it is composed. */
+export interface Composing {
+  readonly author: {
+    readonly actor: Actor;
+    /** The role of the author requires an approval, whatever the clients do. */
+    readonly needsApproval: boolean;
+  };
+  /** ISO 8601. */
+  readonly now: string;
+}
+
+export interface ComposedPost<Reads> {
   readonly id: string;
   readonly clientId: string;
   /** With the campaign, where the caller names one: that of a stored post was checked when it was named. */
@@ -62,14 +110,14 @@ export interface ComposedPost {
   readonly revised?: Pick<LivePost, 'approval' | 'plan'>;
   /** The targets keep the times that they have: nobody goes out more often. Default: no. */
   readonly keepsTimes?: boolean;
-  /** The targets of the plan. Default: the accounts that the body selects. */
-  readonly choose?: typeof select;
+  /** The targets of the plan. */
+  readonly choose: Choose<Reads>;
+  /** By account, instead of the times that the schedule gives. */
+  readonly times?: ReadonlyMap<string, WishedTime>;
 }
 
-type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
-
 /** Checks only the form of a draft: no jitter, no quota, no rules of networks. */
-export async function* checksOfDraft(reads: Reads, clientId: string, body: PostBody): AsyncGenerator<Rejection> {
+export async function* checksOfDraft(reads: PostReads, clientId: string, body: PostBody): AsyncGenerator<Rejection> {
   const tooLarge = sizeIssues(bytesOf(body));
   yield* invalid(tooLarge);
   if (tooLarge.length > 0) return;
@@ -78,16 +126,6 @@ export async function* checksOfDraft(reads: Reads, clientId: string, body: PostB
   yield* checkCampaign(reads, clientId, body);
   yield* draftMediaRefusals(body, clientId, await reads.assets(body));
 }
-
-/** @throws Rejection the first of `checksOfDraft` */
-export const checkDraft = async (
-  call: Asking,
-  clientId: string,
-  body: PostBody,
-  reads: Reads = new Reads(call),
-): Promise<void> => {
-  for await (const refusal of checksOfDraft(reads, clientId, body)) throw refusal;
-};
 
 /** What the checks of a post that is to be published found out. */
 export interface Checked extends Selected {
@@ -99,16 +137,18 @@ export interface Checked extends Selected {
   readonly bytes: number;
   /** The accounts that the rules of their networks refuse, each with the first rule it breaks. */
   readonly gated: readonly Issue[];
+  /** What the rules of the clients warn of, for each account. */
+  readonly warned: readonly Issue[];
 }
 
 /**
  * Every check of a post that is to be published; all or nothing. Media are checked before the rules of the networks,
  * which need to know them. Null where the body is too large for the checks.
  */
-export async function* checksOf(
-  call: Pick<Asking, 'principal' | 'now'>,
+export async function* checksOf<Reads extends PostReads>(
+  { author, now }: Composing,
   reads: Reads,
-  { id, clientId, body, planNumber, choose = select, keepsTimes = false }: ComposedPost,
+  { id, clientId, body, planNumber, choose, times, keepsTimes = false }: ComposedPost<Reads>,
 ): AsyncGenerator<Rejection, Checked | null> {
   // Before any check reads the texts: the time of the checks grows with their size.
   const bodyBytes = bytesOf(body);
@@ -132,7 +172,8 @@ export async function* checksOf(
     ...(isTimed ? { schedule, timezone } : { schedule: { ...schedule, type: 'now' }, timezone: 'UTC' }),
     scheduleMode,
     variants: body.variants,
-    now: call.now,
+    now,
+    ...(times === undefined ? {} : { times }),
   });
   yield* refusals;
   const plan = withLateRule(considered, clients);
@@ -148,12 +189,14 @@ export async function* checksOf(
   yield* mediaRefusals(body, destinations, assets);
   const gated = await networkIssues(body, destinations, assets, bytes);
   yield* invalid(gated);
+  const ruled = await ruledIssues(body, selected, clientId, bytes);
+  yield* invalid(ruled.errors);
   if (isTimed && !keepsTimes) {
     const often = await oftenRefusal(reads, body, selected, plan);
     if (often !== null) yield often;
   }
-  const isHeld = call.principal.role === 'creator' || clients.some((one) => one.approvalRequired);
-  return { ...selected, plan, assets, isHeld, bytes, gated };
+  const isHeld = author.needsApproval || clients.some((one) => one.approvalRequired);
+  return { ...selected, plan, assets, isHeld, bytes, gated, warned: ruled.warnings };
 }
 
 /** The rule of a target's client as it is now: what waits for an approval keeps it. */
@@ -168,7 +211,7 @@ const withLateRule = (plan: Plan, clients: Selected['clients']): Plan => {
 
 /** Accounts that would publish too often; the post's own targets leave their former times. */
 const oftenRefusal = (
-  reads: Reads,
+  reads: Pick<PostReads, 'cadence'>,
   body: PostBody,
   { accounts }: Selected,
   { targets }: Plan,
@@ -179,7 +222,7 @@ const oftenRefusal = (
     const account = known.get(accountId);
     return account === undefined ? [] : [{ account, dueAt, calls: calls(platform) }];
   });
-  return reads.cadence(wanted, { path: '/schedule', own: new Set(targets.map(({ targetId }) => targetId)) });
+  return reads.cadence(wanted, new Set(targets.map(({ targetId }) => targetId)));
 };
 
 export interface PlannedPost {
@@ -189,12 +232,12 @@ export interface PlannedPost {
 }
 
 /** @throws Rejection the first of `checksOf` */
-export const planPost = async (
-  call: Asking,
-  post: ComposedPost,
-  reads: Reads = new Reads(call),
+export const planPost = async <Reads extends PostReads>(
+  composing: Composing,
+  reads: Reads,
+  post: ComposedPost<Reads>,
 ): Promise<PlannedPost> => {
-  const { done, value } = await checksOf(call, reads, post).next();
+  const { done, value } = await checksOf(composing, reads, post).next();
   if (done !== true) throw value;
   if (value === null) throw new BrokenInvariant('a post that no check refuses has a plan');
   const { plan, assets, isHeld } = value;
@@ -203,5 +246,5 @@ export const planPost = async (
   // Of all accounts of the post, also those that a revise cannot reach any more: other times alone leave the hash.
   const { targets } = revised?.plan ?? plan;
   const hash = contentHashOf(post.body, targets, (id) => assets.get(id)?.sha256 ?? null);
-  return { plan, submission: { postId: post.id, hash, submittedBy: call.principal.actor } };
+  return { plan, submission: { postId: post.id, hash, submittedBy: composing.author.actor } };
 };
