@@ -75,6 +75,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [50, sent(commandNames)],
   [40, sent(['reschedule', 'retry'])],
   [3, sent(['cancel'])],
+  [12, sent(['lapse place'])],
   [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
   [24, fc.record({ move: always('wait for'), index })],
   [12, fc.record({ move: always('draw near'), index })],
