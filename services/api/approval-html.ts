@@ -26,7 +26,12 @@ export interface ShownNetwork {
   readonly segments: readonly { readonly text: string; readonly files: readonly ShownFile[] }[];
   readonly firstComment: string | null;
   readonly isMadeWithAi: boolean;
-  readonly targets: readonly { readonly account: string; readonly scheduledAt: string; readonly timezone: string }[];
+  readonly targets: readonly {
+    readonly account: string;
+    readonly scheduledAt: string;
+    readonly timezone: string;
+    readonly isPast: boolean;
+  }[];
 }
 
 export interface ShownApproval {
@@ -82,7 +87,9 @@ const segmentOf = (one: Segment, platform: Platform, title: string | null): stri
   return picturesFirst.includes(platform) ? `${filesOf(one)}${words}` : `${words}${filesOf(one)}`;
 };
 
-const when = ({ scheduledAt, timezone }: Target): string => timeOf(scheduledAt, timezone);
+/** Whether a post that is approved late still goes out depends on its settings, so the page promises no time that has passed. */
+const due = ({ scheduledAt, timezone, isPast }: Target): string =>
+  `${isPast ? 'was due' : 'goes out'} ${timeOf(scheduledAt, timezone)}`;
 const accountOf = ({ account }: Target): string => `<bdi>${escapeHtml(account)}</bdi>`;
 
 const accounts = (targets: readonly Target[]): string => {
@@ -92,10 +99,10 @@ const accounts = (targets: readonly Target[]): string => {
 
 const goesOut = (targets: readonly Target[]): string => {
   const [only, ...others] = targets;
-  if (only !== undefined && others.length === 0) return `<p>Goes out ${when(only)}</p>`;
-  const shown = targets.slice(0, maxTargets).map((one) => `<li>${accountOf(one)}: ${when(one)}</li>`);
+  if (only !== undefined && others.length === 0) return `<p>${due(only)}</p>`;
+  const shown = targets.slice(0, maxTargets).map((one) => `<li>${accountOf(one)} ${due(one)}</li>`);
   const more = targets.length > maxTargets ? [`<li>and ${targets.length - maxTargets} more accounts</li>`] : [];
-  return `<p>Goes out</p>\n<ul>\n${[...shown, ...more].join('\n')}\n</ul>`;
+  return `<ul>\n${[...shown, ...more].join('\n')}\n</ul>`;
 };
 
 const network = ({ platform, title, segments, firstComment, isMadeWithAi, targets }: ShownNetwork): string => {

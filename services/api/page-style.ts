@@ -42,7 +42,7 @@ figure{margin:0;min-width:0}figcaption{font-size:.85rem;color:var(--soft);paddin
 img,video{display:block;width:100%;max-width:100%;height:auto;max-height:36rem;object-fit:contain;background:var(--inset);border:1px solid var(--line);border-radius:10px}
 .part{border-left:3px solid var(--line);padding-left:1rem;margin:1rem 0}.part+.part{margin-top:1.25rem}
 .reply{background:var(--inset);border-radius:10px;padding:.7rem 1rem;margin:1rem 0 0 1.5rem}.reply .text{margin:.2rem 0 0}
-.goes{border-top:1px solid var(--line);margin:1rem 0 0;padding:.8rem 0 0;font-size:.9rem;color:var(--soft)}.goes ul{margin:.2rem 0 0;padding-left:1.2rem}.goes p{margin:0}
+.goes{border-top:1px solid var(--line);margin:1rem 0 0;padding:.8rem 0 0;font-size:.9rem;color:var(--soft)}.goes ul{margin:0;padding-left:1.2rem}.goes p{margin:0}.goes p::first-letter{text-transform:uppercase}
 .rows{list-style:none;padding:0;margin:.75rem 0 0}.rows li{padding:.5rem 0;border-top:1px solid var(--line)}
 @media (max-width:30rem){main{padding-top:1.5rem}.card,fieldset{padding:1rem}h1{font-size:1.5rem}.choices{flex-direction:column}.reply{margin-left:.5rem}}`;
 

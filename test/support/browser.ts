@@ -35,7 +35,8 @@ export const visit = async (
     if (!isDropped) faults.push(`failed: ${request.url()} ${request.failure()?.errorText}`);
   });
   page.on('request', (request) => {
-    if (new URL(request.url()).origin !== origin) faults.push(`asks elsewhere: ${request.url()}`);
+    const { protocol, origin: asked } = new URL(request.url());
+    if (asked !== origin && protocol !== 'data:') faults.push(`asks elsewhere: ${request.url()}`);
   });
   await page.goto(url);
   return { page, faults };

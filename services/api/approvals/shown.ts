@@ -55,7 +55,7 @@ export const networksOf = async (
       firstComment: firstCommentOf(platform, overrides),
       isMadeWithAi: overrides.aiGenerated === true || (overrides.aiGenerated === undefined && post.aiDisclosure),
       targets: targetsOf(byPlatform, platform).map(({ accountId, scheduledAt, timezone }) => ({
-        ...{ account: names.get(accountId) ?? '', scheduledAt, timezone },
+        ...{ account: names.get(accountId) ?? '', scheduledAt, timezone, isPast: scheduledAt <= now },
       })),
     };
   });

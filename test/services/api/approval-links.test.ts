@@ -125,6 +125,17 @@ suite('approval links', (t) => {
     },
   );
 
+  t('a time that has passed is not promised', async () => {
+    const { approvalId } = await submit();
+    const { data } = await mint(approvalId);
+    assert.match(await (await page(data.token)).text(), /<p>goes out <time/);
+    world.clock.shiftMs = 2 * 86_400_000;
+    const late = await (await page(data.token)).text();
+    world.clock.shiftMs = 0;
+    assert.match(late, /<p>was due <time/);
+    assert.doesNotMatch(late, /<p>goes out/);
+  });
+
   t('a guest approves; the page then shows it, and nobody decides again', async () => {
     const { postId, approvalId } = await submit();
     const { data } = await mint(approvalId);
