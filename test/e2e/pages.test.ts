@@ -28,7 +28,7 @@ const longName = 'the_very_long_name_of_an_account_'.repeat(3);
 const picture = readFileSync(path.resolve(import.meta.dirname, '../fixtures/coffee.jpg'));
 /** A phone stored it lying on its side. */
 const { autoOrient: pictureSize } = await sharp(picture).metadata();
-const large = { width: 4_000, height: 3_000 };
+const large = { width: 2_000, height: 1_500 };
 
 const desktop = { colorScheme: 'light' } as const;
 const phone = { viewport: { width: 375, height: 667 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true } as const;
@@ -249,7 +249,7 @@ suite('pages in a browser', { timeoutMs: 120_000 }, (t) => {
   });
 
   t('scanners of mail, prefetching and a second tab change nothing', async () => {
-    const urls = [(await request(content)).url, await invited()];
+    const urls = [(await short('Seen before.')).url, await invited()];
     await world.settled();
     const before = await world.head();
     for (const url of urls) {
@@ -284,7 +284,7 @@ suite('pages in a browser', { timeoutMs: 120_000 }, (t) => {
   });
 
   t('no script is needed', async () => {
-    const one = await request(content);
+    const one = await short('Plain.');
     const bare = { ...phone, javaScriptEnabled: false };
     await look(one.url, bare, async (page) => {
       await page.getByLabel('Your name').fill('Zoë');
