@@ -16,7 +16,7 @@ import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
-import { type ConnectedAccount, invitePage } from './invite-html.ts';
+import { type ConnectedAccount, invitePage, type RefusedForm } from './invite-html.ts';
 
 import { readBody } from './json.ts';
 import { claimedIds, isGenuine } from './link-token.ts';
@@ -74,22 +74,32 @@ const refuse = (message: string) => new Refusal('validation_failed', message);
 
 const formLimit = 16 * 1024;
 
-/** @throws Refusal with words for the guest. */
-const readForm = async (ctx: Context, { state, mode }: OpenInvite): Promise<Wanted> => {
+interface Typed {
+  readonly platform: Platform | null;
+  readonly username: string;
+  readonly timezone: string;
+}
+
+const readForm = async (ctx: Context): Promise<Typed> => {
   if (ctx.is('application/x-www-form-urlencoded') === false) {
     throw new Refusal('unsupported_media_type', 'Send the form of this page.');
   }
   const form = new URLSearchParams((await readBody(ctx.req, formLimit)).toString('utf8'));
-  const platform = normalizePlatform(form.get('platform') ?? '');
+  const text = (name: string): string => (form.get(name) ?? '').trim();
+  return { platform: normalizePlatform(text('platform')), username: text('username'), timezone: text('timezone') };
+};
+
+/** @throws Refusal with words for the guest. */
+const checked = ({ platform, username: typed, timezone }: Typed, { state, mode }: OpenInvite): Wanted => {
   if (platform === null || !state.platforms.includes(platform)) throw refuse('This link is not for that network.');
   if (!connectable(mode, state.platforms).includes(platform))
     throw refuse('That network cannot be connected here yet.');
-  const username = (form.get('username') ?? '').trim().replace(/^@/, '');
+  const username = typed.replace(/^@/, '');
   if (username === '' || username.length > 100 || /\p{C}/u.test(username)) {
     throw refuse('Give a username of 1 to 100 characters.');
   }
-  const timezone = (form.get('timezone') ?? '').trim();
-  if (timezone !== '' && !isTimezone(timezone)) throw refuse('The timezone is not one, such as Europe/Berlin.');
+  if (timezone !== '' && !isTimezone(timezone))
+    throw refuse('That is no timezone: give one such as Europe/Berlin, or none.');
   return { platform, username, timezone: timezone === '' ? null : timezone };
 };
 
@@ -139,13 +149,12 @@ const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wante
   );
 };
 
-/** The fault of the form, in words for the guest. */
-interface Alert {
+/** A form that was refused, and the status of the answer. */
+interface RefusedAs extends RefusedForm {
   readonly code: ErrorCode;
-  readonly words: string;
 }
 
-const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Alert | null): Promise<void> => {
+const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, refused: RefusedAs | null): Promise<void> => {
   const connected = await connectedThrough(deps, open);
   const { platforms, expiresAt } = open.state;
   const html = invitePage({
@@ -155,9 +164,9 @@ const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Ale
     offered: connectable(open.mode, platforms),
     expiresAt,
     connected,
-    alert: alert?.words ?? null,
+    refused,
   });
-  show(ctx, alert === null ? 200 : errors[alert.code].status, html);
+  show(ctx, refused === null ? 200 : errors[refused.code].status, html);
 };
 
 export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, callMs }: CallPatience): Middleware => {
@@ -172,14 +181,14 @@ export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, call
     const token = String(ctx.params.token);
     const open = await within(callMs, openInvite(deps, token), tooLate);
     if (open === null) return show404(ctx);
+    const typed = await readForm(ctx);
     try {
-      const wanted = await readForm(ctx, open);
-      const connecting = connect(deps, ctx, open, wanted, performance.now() + appendMs);
+      const connecting = connect(deps, ctx, open, checked(typed, open), performance.now() + appendMs);
       await within(callMs, connecting, tooLate);
     } catch (error) {
       const { code } = toProblem(error);
       if (!(error instanceof Rejection) || (code !== 'validation_failed' && code !== 'invite_full')) throw error;
-      return showInvite(deps, ctx, open, { code, words: error.message });
+      return showInvite(deps, ctx, open, { ...typed, code, words: error.message });
     }
     // Back to the page by GET, so that a reload sends nothing again.
     ctx.set('Location', `/invite/${token}`);

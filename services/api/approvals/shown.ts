@@ -55,7 +55,7 @@ export const networksOf = async (
       firstComment: firstCommentOf(platform, overrides),
       isMadeWithAi: overrides.aiGenerated === true || (overrides.aiGenerated === undefined && post.aiDisclosure),
       targets: targetsOf(byPlatform, platform).map(({ accountId, scheduledAt, timezone }) => ({
-        ...{ account: names.get(accountId) ?? '', scheduledAt, timezone },
+        ...{ account: names.get(accountId) ?? '', scheduledAt, timezone, isPast: scheduledAt <= now },
       })),
     };
   });
@@ -66,20 +66,53 @@ export const networksOf = async (
 const targetsOf = <Target>(byPlatform: ReadonlyMap<Platform, readonly Target[]>, platform: Platform) =>
   byPlatform.get(platform) ?? [];
 
-/** The file as it was uploaded: each network gets a rendition of it. */
+/** What every browser of today shows by itself. Phones make pictures and videos in other formats too, such as HEIC. */
+const showable: readonly string[] = [
+  ...['image/jpeg', 'image/png', 'image/gif', 'image/webp', 'image/avif'],
+  ...['video/mp4', 'video/webm'],
+];
+
+interface Viewed {
+  readonly key: string;
+  readonly contentType: string;
+  readonly size: ShownFile['size'];
+}
+
+const sizeOf = (width: number | null | undefined, height: number | null | undefined): ShownFile['size'] =>
+  width && height ? { width, height } : null;
+
+/** The file as it was uploaded; where a browser does not show it, what a network gets of it. */
+const viewed = ({ source, probe, needs }: MediaRow): Viewed | null => {
+  if (source === null) return null;
+  const original = { ...source, size: sizeOf(probe?.width, probe?.height) };
+  if (showable.includes(source.contentType)) return original;
+  const made = needs.flatMap((need) => (need.status === 'ready' ? [need.file] : []));
+  // The cover of a video is a picture.
+  const [medium] = source.contentType.split('/');
+  const other = made.find(({ contentType: type }) => showable.includes(type) && type.startsWith(`${medium}/`));
+  return other === undefined ? original : { ...other, size: sizeOf(other.width, other.height) };
+};
+
+/** Harmful, or without files. */
+const unshown: readonly MediaRow['status'][] = ['quarantined', 'deleted', 'removed'];
+
 const fileOf = async (
   { blobs }: Deps,
   row: MediaRow | undefined,
   altText: string | undefined,
   now: string,
 ): Promise<ShownFile> => {
-  const name = row?.name ?? 'a file that was deleted';
-  const words = altText ?? row?.alt_text ?? null;
-  if (row === undefined || row.source === null || row.status === 'quarantined') {
-    return { kind: row?.kind ?? 'document', url: null, altText: words, name };
-  }
-  const { key, contentType } = row.source;
+  const own = {
+    ...{ kind: row?.kind ?? 'document', altText: altText ?? row?.alt_text ?? null },
+    name: row?.name ?? 'a file that was deleted',
+  };
+  const file = row === undefined || unshown.includes(row.status) ? null : viewed(row);
+  if (row === undefined || file === null) return { ...own, url: null, isShowable: false, size: null, posterUrl: null };
   const expiresAt = new Date(Date.parse(now) + readableMs);
-  const url = await unavailable(() => blobs.presignGet(key, { expiresAt, fileName: row.name, contentType }));
-  return { kind: row.kind ?? 'document', url, altText: words, name };
+  const addressOf = ({ key, contentType }: Pick<Viewed, 'key' | 'contentType'>) =>
+    unavailable(() => blobs.presignGet(key, { expiresAt, fileName: row.name, contentType }));
+  return {
+    ...{ ...own, url: await addressOf(file), isShowable: showable.includes(file.contentType), size: file.size },
+    posterUrl: row.poster === null ? null : await addressOf(row.poster),
+  };
 };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { linkToken } from '#services/api/link-token.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -73,7 +74,7 @@ suite('approval links', (t) => {
     assert.match(html, /Line one\n&lt;script&gt;alert\(1\)&lt;\/script&gt;/);
     assert.match(html, /Only for the sky\./);
     assert.match(html, /Acme &lt;b&gt;&amp; Söhne&lt;\/b&gt;/);
-    assert.match(html, /<img src="[^"]+" alt="A &quot;quoted&quot; cat">/);
+    assert.match(html, /<img src="[^"]+" alt="A &quot;quoted&quot; cat"/);
     assert.doesNotMatch(html, /<script/);
     const csp = answers[0]?.headers.get('content-security-policy') ?? '';
     assert.match(csp, /default-src 'none'/);
@@ -81,6 +82,58 @@ suite('approval links', (t) => {
     const [, address = ''] = /<img src="([^"]+)"/.exec(html) ?? [];
     assert.ok(csp.includes(new URL(address.replaceAll('&amp;', '&')).origin));
     for (const name of ['referrer-policy', 'x-frame-options']) assert.ok(answers[0]?.headers.get(name), name);
+  });
+
+  t(
+    'a picture that browsers do not show is a link until a network has its own; one that was deleted is named',
+    async () => {
+      const home = testTwinIdOf(world.workspaceId);
+      const probe = { contentType: 'image/heic', image: null };
+      const needs = [{ platform: 'x', use: 'feed' }] as const;
+      const asset = await readyAsset(world.store, home, 'image', { name: 'phone.heic', probe, needs });
+      await world.settled();
+      const { approvalId } = await submit({ mediaIds: [asset.id] });
+      const { data } = await mint(approvalId);
+      const shown = async () => {
+        await world.settled();
+        return (await page(data.token)).text();
+      };
+      const append = async (revision: number, type: string, more: object) => {
+        const events = [{ type, data: more }];
+        await world.store.append(
+          `media-${asset.id}`,
+          revision,
+          events,
+          contextOf(world.operator, home),
+          `media-${asset.id}`,
+        );
+      };
+      const original = await shown();
+      assert.match(original, /<a href="[^"]+">phone\.heic<\/a>/);
+      assert.doesNotMatch(original, /<img/);
+      const file = { key: `${home}/${asset.id}/x.jpg`, contentType: 'image/jpeg', bytes: 9, sha256: 'a'.repeat(64) };
+      const seen = { width: 640, height: 480, durationMs: null };
+      await append(5, 'MediaRenditionReady', { ...needs[0], rendition: 'b'.repeat(32), ...file, ...seen });
+      assert.match(
+        await shown(),
+        /<img src="[^"]+" alt="Picture without alt text: phone\.heic" width="640" height="480">/,
+      );
+      await append(6, 'MediaDeleted', {});
+      const deleted = await shown();
+      assert.match(deleted, /File: phone\.heic/);
+      assert.doesNotMatch(deleted, /<img|<a /);
+    },
+  );
+
+  t('a time that has passed is not promised', async () => {
+    const { approvalId } = await submit();
+    const { data } = await mint(approvalId);
+    assert.match(await (await page(data.token)).text(), /<p>goes out <time/);
+    world.clock.shiftMs = 2 * 86_400_000;
+    const late = await (await page(data.token)).text();
+    world.clock.shiftMs = 0;
+    assert.match(late, /<p>was due <time/);
+    assert.doesNotMatch(late, /<p>goes out/);
   });
 
   t('a guest approves; the page then shows it, and nobody decides again', async () => {

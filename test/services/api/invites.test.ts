@@ -237,7 +237,7 @@ suite('connect links', (t) => {
   });
 
   t('a page offers those networks that can be connected, and names the others', () => {
-    const shown = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [], alert: null };
+    const shown = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [], refused: null };
     const html = invitePage({ ...shown, mode: 'live', platforms: ['x', 'bluesky'], offered: ['bluesky'] });
     assert.match(html, /<legend>Bluesky<\/legend>/);
     assert.doesNotMatch(html, /<legend>X<\/legend>|sandbox/);
