@@ -8,21 +8,20 @@ import { setImmediate } from 'node:timers/promises';
 /** Characters of a text that is written at once, about. */
 const maxAtOnce = 64 * 1_024;
 
-/** Of a member, besides its name and its text. */
-const ofMember = 8;
+/** Of a member besides its text: its name and its signs, about. */
+const ofMember = 24;
 
 /**
  * What is left of `room` beside the text of an object or list; below zero it is longer, and looked at no further. Every
- * answer is looked at, so members without members of their own cost no call.
+ * answer is looked at, so names are counted and not read, and members without members of their own cost no call.
  */
 const roomBeside = (value: object, room: number): number => {
-  let left = room;
-  for (const name in value) {
-    const member = (value as Readonly<Record<string, unknown>>)[name];
-    left -= ofMember + name.length;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  let left = room - ofMember * members.length;
+  for (const member of members) {
+    if (left < 0) break;
     if (typeof member === 'string') left -= member.length;
     else if (typeof member === 'object' && member !== null) left = roomBeside(member, left);
-    if (left < 0) break;
   }
   return left;
 };
