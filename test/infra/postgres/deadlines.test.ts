@@ -460,13 +460,13 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     let tries = 0;
     try {
       await pool.query('create table locked_one (n int); create table locked_other (n int)');
-      await running.query('begin; insert into locked_other values (1)');
+      // The server gives up the first of the two that has waited for its timeout: never this one.
+      await running.query(`set deadlock_timeout = '60s'; begin; insert into locked_other values (1)`);
       const changing = withTableLock(pool, 4713, async (tx) => {
         tries += 1;
         await tx.query('create index if not exists locked_one_n on locked_one (n)');
         const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
         if (tries === 1) {
-          // It waits first, so it is the one that the server gives up.
           void until('it waits', async () => {
             const sql = `select 1 from pg_locks where pid = $1 and not granted`;
             return (await pool.query(sql, [rows[0]?.pid])).rows.length === 1;
