@@ -88,16 +88,7 @@ interface Looking {
 const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => Promise<ReadonlySet<string>>>> = {
   client: async ({ sees }, ids) => new Set(ids.filter(sees)),
 
-  account: async (looking, ids) => {
-    const { deps, workspaceId, sees } = looking;
-    const rows = new Map((await accountsByIds(deps.knex, workspaceId, ids)).map((row) => [row.id, row.client_id]));
-    return filtered(looking, ids, async (id) => {
-      const known = rows.get(id);
-      if (known !== undefined) return sees(known);
-      const { state } = await deps.store.load(account, id);
-      return state.status !== 'none' && sees(state.clientId);
-    });
-  },
+  account: (looking, ids) => accountsOf(looking, ids, looking.sees),
 
   media: async (looking, ids) => {
     const { deps, workspaceId, sees } = looking;
@@ -136,6 +127,22 @@ const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => 
     }),
 };
 
+/** Those that exist and whose client is meant. */
+const accountsOf = async (
+  looking: Looking,
+  ids: readonly string[],
+  isMeant: (clientId: string) => boolean,
+): Promise<ReadonlySet<string>> => {
+  const { deps, workspaceId } = looking;
+  const rows = new Map((await accountsByIds(deps.knex, workspaceId, ids)).map((row) => [row.id, row.client_id]));
+  return filtered(looking, ids, async (id) => {
+    const known = rows.get(id);
+    if (known !== undefined) return isMeant(known);
+    const { state } = await deps.store.load(account, id);
+    return state.status !== 'none' && isMeant(state.clientId);
+  });
+};
+
 /** Streams that one call reads at once, of ids that the read models do not have. */
 const width = 8;
 
@@ -169,15 +176,8 @@ const isPostSeen = async (looking: Looking, state: PostState): Promise<boolean> 
   if (!('clientId' in state) || !looking.sees(state.clientId)) return false;
   if (state.status === 'live') return state.plan.targets.every(({ clientId }) => looking.sees(clientId));
   const ids = state.body.targetSelection.accountIds ?? [];
-  const visible = await seen.account(looking, ids);
   // A draft may name accounts that nobody has: they belong to no other client.
-  const others = ids.filter((id) => !visible.has(id));
-  const existing = await filtered(
-    looking,
-    others,
-    async (id) => (await looking.deps.store.load(account, id)).state.status !== 'none',
-  );
-  return existing.size === 0;
+  return (await accountsOf(looking, ids, (clientId) => !looking.sees(clientId))).size === 0;
 };
 
 /** Whether a post of the caller's workspace may be seen by its credential. */
