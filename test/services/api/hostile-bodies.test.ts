@@ -8,6 +8,7 @@ import { isJsonType } from '#services/api/media-type.ts';
 import { Refusal } from '#services/api/refusal.ts';
 import { type Composer, composer } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
+import { rawCall } from '#test/support/raw-call.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { longestTurn } from '#test/support/turns.ts';
@@ -105,30 +106,8 @@ suite('hostile bodies', { timeoutMs: 180_000 }, (t) => {
   });
   t.after(() => world.close());
 
-  /** As bytes that were made before, so that of the turns only the server's are long. */
-  const send = (path: string, body: string): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const { hostname, port } = new URL(world.origin());
-      const bytes = Buffer.from(body);
-      const head = [
-        `POST /v1${path} HTTP/1.1`,
-        'Host: x',
-        `Authorization: Bearer ${world.testKey.secret}`,
-        'Connection: close',
-        'Content-Type: application/json',
-        `Idempotency-Key: ${randomUUID()}`,
-        `Content-Length: ${bytes.length}`,
-      ];
-      const socket = connect(Number(port), hostname, () => {
-        socket.write(`${head.join('\r\n')}\r\n\r\n`);
-        socket.write(bytes);
-      });
-      let answer = '';
-      socket.on('data', (chunk) => (answer += String(chunk)));
-      // Refused before its end was read: the answer has come nevertheless.
-      socket.on('error', (error) => (answer === '' ? reject(error) : undefined));
-      socket.on('close', () => resolve(Number(answer.slice(9, 12))));
-    });
+  const send = async (path: string, body: string): Promise<number> =>
+    (await rawCall(world, { method: 'POST', path, body, mayBreak: true })).status;
 
   /** The shorter of two: what happens once in a process (compiling, growing heaps) is no caller's doing. */
   const holds = async ([what, path, body, status]: Shape): Promise<void> => {

@@ -1,13 +1,12 @@
 /** The longest text on many accounts: the answer shows it once for each, and holds the event loop for nobody else. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { connect } from 'node:net';
 import { type AccountCommand, account } from '#domain/account.ts';
 import { accountIdOf, testTwinIdOf } from '#domain/ids.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld } from '#test/support/composing.ts';
+import { rawCall } from '#test/support/raw-call.ts';
 import { suite } from '#test/support/suite.ts';
 import { longestTurn } from '#test/support/turns.ts';
 
@@ -35,34 +34,6 @@ suite('large answers', { timeoutMs: 120_000 }, (t) => {
     body = all.body({ content, targets: { mode: 'accounts', accountIds } });
   });
 
-  /** Status and bytes of the answer. Nothing in this process parses it, so only the server's turns are long. */
-  const send = (method: string, path: string, sent?: unknown): Promise<readonly [status: number, bytes: number]> =>
-    new Promise((resolve, reject) => {
-      const { hostname, port } = new URL(world.origin());
-      const bytes = Buffer.from(sent === undefined ? '' : JSON.stringify(sent));
-      const head = [
-        `${method} /v1${path} HTTP/1.1`,
-        'Host: x',
-        `Authorization: Bearer ${world.testKey.secret}`,
-        'Connection: close',
-        'Content-Type: application/json',
-        `Idempotency-Key: ${randomUUID()}`,
-        `Content-Length: ${bytes.length}`,
-      ];
-      const socket = connect(Number(port), hostname, () => {
-        socket.write(`${head.join('\r\n')}\r\n\r\n`);
-        socket.write(bytes);
-      });
-      let status = 0;
-      let length = 0;
-      socket.on('data', (chunk) => {
-        if (length === 0) status = Number(String(chunk.subarray(9, 12)));
-        length += chunk.length;
-      });
-      socket.on('error', reject);
-      socket.on('close', () => resolve([status, length]));
-    });
-
   t('are written a piece in each turn, whichever operation gives them', async () => {
     const made = await tester.post('/posts', body);
     equal(made.status, 200);
@@ -78,9 +49,10 @@ suite('large answers', { timeoutMs: 120_000 }, (t) => {
       ['DELETE', `/posts/${made.data.id}`],
     ];
     for (const [method, path, sent] of asked) {
-      const { ms, result } = await longestTurn(() => send(method, path, sent));
-      equal(result[0], 200, path);
-      ok(result[1] > 100 * Buffer.byteLength(content), `${method} ${path}: ${result[1]} bytes`);
+      const body = sent === undefined ? '' : JSON.stringify(sent);
+      const { ms, result } = await longestTurn(() => rawCall(world, { method, path, body, mayBreak: false }));
+      equal(result.status, 200, path);
+      ok(result.bytes > 100 * Buffer.byteLength(content), `${method} ${path}: ${result.bytes} bytes`);
       ok(ms <= longestMs, `${method} ${path} held the event loop for ${ms} ms`);
     }
   });
