@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { capabilities } from '#domain/platforms/index.ts';
 import { batchesOf } from '#runtime/postgres/batches.ts';
 import type { AccountEvent } from '#schemas/account.ts';
+import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import { change, defineModel, type Row } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
@@ -33,6 +34,8 @@ interface Own {
   readonly scopes: readonly string[];
   readonly expires_at: string | null;
   readonly network: 'live' | 'sandbox';
+  /** The limits that the network reported; null: none were. */
+  readonly observed_limits: readonly ObservedWindow[] | null;
 }
 export type AccountRow = Row<Own>;
 
@@ -72,6 +75,7 @@ export const accounts = defineModel<Own, AccountEvent>({
     scopes: 'text[]',
     expires_at: 'timestamptz',
     network: 'text',
+    observed_limits: 'jsonb',
   },
   indexes: [
     { on: '(workspace_id, created_at, id)' },
@@ -89,6 +93,7 @@ export const accounts = defineModel<Own, AccountEvent>({
       disconnected_revision: null,
       reconnected_at: null,
       network: data.network,
+      observed_limits: null,
     }),
     AccountReauthorized: change((row, data, event) => ({
       ...row,
@@ -110,6 +115,7 @@ export const accounts = defineModel<Own, AccountEvent>({
       disconnected_revision: event.revision,
       reconnected_at: null,
     })),
+    AccountLimitsObserved: change((row, { windows }) => ({ ...row, observed_limits: windows })),
     AccountProfileChanged: change((row, { username, displayName, avatarUrl }) => ({
       ...row,
       username,

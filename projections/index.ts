@@ -1,6 +1,8 @@
 import type { Topic } from '#schemas/topics.ts';
 import { accounts } from './accounts.ts';
 import { apiKeys } from './apikeys.ts';
+import { approvals } from './approvals.ts';
+import { campaigns } from './campaigns.ts';
 import { clients } from './clients.ts';
 import { invites } from './invites.ts';
 import { media } from './media.ts';
@@ -37,9 +39,11 @@ export const projections: readonly Projection[] = [
     recounts: [clientAccounts],
   },
   { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  { name: 'approvals', shape: 1, topics: ['posts'], models: [approvals], recounts: [] },
   { name: 'media', shape: 1, topics: ['media'], models: [media], recounts: [] },
   { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
   { name: 'reports', shape: 1, topics: ['reports'], models: [reports], recounts: [] },
+  { name: 'campaigns', shape: 1, topics: ['posts'], models: [campaigns], recounts: [] },
 ];
 
 /** @throws when there is no projection of that name. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { batchesOf } from '#runtime/postgres/batches.ts';
+import { shownCampaignOf } from './post-campaigns.ts';
 import { posts, type ShownPost, shownOfPost } from './posts.ts';
 import { asRow } from './rows.ts';
 import { postTargets, type ShownTarget, shownOfTarget } from './targets.ts';
@@ -15,10 +16,11 @@ const maxPostsAtOnce = 8;
 
 /**
  * Equal while an answer about post `p` stays the same: the generation of the tables, the revisions of the post and of
- * each target, and the columns that are counted, which change between two revisions of the post.
+ * each target, the columns that are counted, which change between two revisions of the post, and whether its campaign
+ * is deleted.
  */
 const versionOfPost = `concat_ws(' ', (select live from ops.projections where name = 'posts'), p.revision, p.counts,
-  p.publishing_count, extract(epoch from p.scheduled_at),
+  p.publishing_count, extract(epoch from p.scheduled_at), ${shownCampaignOf('p')},
   (select string_agg(revision::text, ',' order by id) from read.post_targets where post_id = p.id))`;
 
 interface FoundPost {
@@ -30,13 +32,17 @@ interface FoundPost {
 
 const keyOf = (id: string, version: string): string => `${id} ${version}`;
 
+const columns = shownOfPost.map((name) =>
+  name === 'campaign_id' ? `${shownCampaignOf('p')} as campaign_id` : `p.${name}`,
+);
+
 /** One statement: the version of each post and, where the caller has another, its shown columns and its targets. */
 const postsById = batchesOf(async (pool: Pool, keys): Promise<ReadonlyMap<string, FoundPost>> => {
   const { rows } = await pool.query({
     name: 'posts-by-id',
     text: `
       select p.id, k.known, p.workspace_id as "workspaceId", v.version, case when v.version <> k.known then
-        (select row_to_json(s) from (select ${shownOfPost.map((name) => `p.${name}`).join(', ')},
+        (select row_to_json(s) from (select ${columns.join(', ')},
           (select json_agg(t) from (select ${shownOfTarget.join(', ')} from read.post_targets where post_id = p.id) t)
           as targets) s) end as whole
       from unnest($1::uuid[], $2::text[]) as k (id, known) join read.posts p on p.id = k.id

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
-import { type Intent, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
+import { type Intent, type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
+import type { PostApproval } from '#domain/post-approval.ts';
+import type { TargetProgress } from '#domain/post-state.ts';
 import { openStatuses, revisableStatuses } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
@@ -9,8 +11,10 @@ import type { TargetStatus } from '#schemas/target.ts';
 import { ofClientsAlone, threeTimes } from './client-posts.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
 import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
+import { isOfCampaign, shownCampaignOf } from './post-campaigns.ts';
 import { latestOf } from './post-intents.ts';
 import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
+import { type RecycleColumns, recycleColumns, recycleIndexes, recycleOfState } from './post-recycles.ts';
 import { type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
 import { renderTarget, type ShownTarget, type TargetRow } from './targets.ts';
 
@@ -21,15 +25,10 @@ import { renderTarget, type ShownTarget, type TargetRow } from './targets.ts';
  * each.
  */
 
-type ProgressByTarget = Readonly<
-  Record<
-    string,
-    { readonly revision: number; readonly outcome: TargetOutcome | null; readonly publishedAt: string | null }
-  >
->;
+type ProgressByTarget = Readonly<Record<string, TargetProgress>>;
 type Counts = { readonly total: number } & { readonly [S in TargetStatus]?: number };
 
-interface Own {
+interface Own extends RecycleColumns {
   readonly client_id: string;
   readonly status: PostStatus;
   /** Set on rows that the projector loads only where the post is revised. */
@@ -50,6 +49,8 @@ interface Own {
   readonly campaign_id: string | null;
   /** The caller's own reference; null: none. */
   readonly external_ref: string | null;
+  /** The newest request for approval, also of a draft that was sent back; null: none. */
+  readonly approval: PostApproval | null;
   // Counted from the targets of the plan in force:
   readonly counts: Counts;
   readonly publishing_count: number;
@@ -76,24 +77,32 @@ const uncounted = {
 const stateOf = (row: Own | null): PostState => {
   if (row === null) return { status: 'none' };
   const { client_id: clientId, created_by: createdBy, body, plans, plan_revision: planRevision, intents } = row;
-  const written = { clientId, createdBy, body, plans };
-  if (planRevision === null) return { status: row.status === 'discarded' ? 'discarded' : 'draft', ...written };
-  return {
-    status: 'live',
+  const { approval, recycle, recycled_from: recycledFrom } = row;
+  const written = { clientId, createdBy, body, plans, requests: approval?.request ?? 0, recycle, recycledFrom };
+  const live: LivePost = {
     ...written,
+    status: 'live',
     plan: { number: plans, targets: [] },
-    planRevision,
+    planRevision: planRevision ?? -1,
     planEventId: '',
     plannedBy: '',
+    planHeld: false,
     intents,
     targets: row.standings,
+    approval,
     saidPartial: false,
     saidCanceled: false,
   };
+  if (planRevision !== null) return live;
+  // The intents that cancel the targets of a plan that an approver sent back.
+  const returned = intents.length === 0 ? null : live;
+  return { status: row.status === 'discarded' ? 'discarded' : 'draft', ...written, returned };
 };
 
-/** Events that hold the body of the post. */
-const bodyEvents: readonly PostEvent['type'][] = ['PostDrafted', 'DraftReplaced', 'PostScheduled', 'PostRevised'];
+/** Events that hold the body of the post, or change a member of it. */
+const bodyEvents: readonly PostEvent['type'][] = [
+  ...(['PostDrafted', 'DraftReplaced', 'PostScheduled', 'PostRevised', 'PostCampaignChanged'] as const),
+];
 
 const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | null => {
   const [one] = asFacts<PostEvent>([stored]);
@@ -103,6 +112,7 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
   if (state.status === 'none' || status === null) return row;
   const live = state.status === 'live' ? state : null;
   const written = bodyEvents.includes(one.event.type);
+  const returned = state.status === 'draft' ? state.returned : null;
   const planned = one.event.type === 'PostScheduled' ? one.event.data.plan.targets.length : (row?.planned ?? 0);
   return {
     ...(row ?? uncounted),
@@ -114,12 +124,14 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
     created_by: state.createdBy,
     plan_revision: live?.planRevision ?? null,
     plans: state.plans,
-    planned,
-    intents: live === null ? [] : latestOf(live.intents),
+    planned: live === null ? 0 : planned,
+    intents: latestOf((live ?? returned)?.intents ?? []),
     standings: live?.targets ?? {},
     published_at: publishedAtOf(state),
     campaign_id: written ? state.body.campaignId : (row?.campaign_id ?? null),
     external_ref: written ? (state.body.externalRef ?? null) : (row?.external_ref ?? null),
+    approval: live === null ? (row?.approval ?? null) : live.approval,
+    ...recycleOfState(state, status),
   };
 };
 
@@ -131,12 +143,22 @@ const on: Handlers<Own, PostEvent> = {
   DraftReplaced: folded,
   PostDiscarded: folded,
   PostScheduled: folded,
+  PostSubmittedForApproval: folded,
+  PostReleased: folded,
+  PostReturnedToDraft: folded,
   PostTargetsChanged: folded,
   PostRevised: folded,
   PostTargetsSkipped: folded,
   PostTargetSettled: folded,
+  PostCampaignChanged: folded,
+  PostRecycleSet: folded,
+  PostRecyclePlanned: folded,
+  PostRecycled: folded,
+  PostRecycleFailed: folded,
+  PostRecycleCleared: folded,
   PostTargetReopened: folded,
   PostExternalRefClaimLapsed: folded,
+  PostAbandoned: folded,
   PostPublished: folded,
   PostPartiallyPublished: folded,
   PostFailed: folded,
@@ -167,6 +189,7 @@ export const posts = defineModel<Own, PostEvent>({
     published_at: 'timestamptz',
     campaign_id: 'uuid',
     external_ref: 'text',
+    approval: 'jsonb',
     counts: 'jsonb',
     publishing_count: 'int4',
     scheduled_at: 'timestamptz',
@@ -175,10 +198,11 @@ export const posts = defineModel<Own, PostEvent>({
     fan_out_behind: 'bool',
     body_revision: 'int4',
     earlier: 'jsonb',
+    ...recycleColumns,
   },
   cold: ['body', 'earlier'],
-  warmedBy: ['PostRevised', 'PostTargetsSkipped'],
-  preCreationEvents: ['PostExternalRefClaimLapsed'],
+  warmedBy: ['PostRevised', 'PostTargetsSkipped', 'PostCampaignChanged'],
+  preCreationEvents: ['PostExternalRefClaimLapsed', 'PostAbandoned'],
   counted: {
     counts: `'{"total": 0}'`,
     publishing_count: '0',
@@ -202,6 +226,13 @@ export const posts = defineModel<Own, PostEvent>({
     { on: `using gin ((${mediaOf})) where ${isOpenWithMedia}` },
     { on: '(workspace_id, external_ref, created_at, id) where external_ref is not null' },
     { on: `using gin ((${mediaOfEarlier})) where ${isOpenWithEarlierMedia}` },
+    // With the condition of the view: the posts of a campaign are counted in the index alone.
+    {
+      on: `(workspace_id, campaign_id, created_at, id)
+        where campaign_id is not null and status <> 'discarded' and revision >= 0`,
+    },
+    { on: `(id) where approval ->> 'status' = 'pending'` },
+    ...recycleIndexes,
   ],
   on,
 });
@@ -210,6 +241,7 @@ export const posts = defineModel<Own, PostEvent>({
 const reachable: Readonly<Record<PostRow['intents'][number]['kind'], readonly TargetStatus[]>> = {
   cancel: [...openStatuses, 'handed_to_platform'],
   revise: revisableStatuses,
+  release: ['awaiting_approval'],
 };
 
 /** A partly published thread is skipped. */
@@ -242,7 +274,7 @@ export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow =>
     scheduled_at: scheduledAt,
     platforms: [...new Set(targets.map((one) => one.platform))].sort(),
     target_count: targets.length,
-    fan_out_behind: targets.length < row.planned || lacks(row, targets),
+    fan_out_behind: targets.length < row.planned || lacks(row, plan === null ? all : targets),
   };
 };
 
@@ -262,6 +294,8 @@ export const shownOfPost = [
   'plan_revision',
   'published_at',
   'campaign_id',
+  'approval',
+  'recycled_from',
   'counts',
   'publishing_count',
   'scheduled_at',
@@ -285,8 +319,8 @@ export const renderPostRow = (row: ShownPost) => {
     scheduledAt: row.scheduled_at,
     publishedAt: row.published_at,
     createdBy: row.created_by,
-    approvalId: null,
-    recycledFrom: null,
+    approvalId: row.approval?.id ?? null,
+    recycledFrom: row.recycled_from?.postId ?? null,
     counts: row.counts,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -326,7 +360,7 @@ export interface PostFilters {
 /** All columns except those that no row of a list shows. */
 const columnsOfPost = [
   ...['id', 'workspace_id', 'revision', 'created_at', 'updated_at'],
-  ...Object.keys(posts.columns).filter((name) => name !== 'earlier'),
+  ...Object.keys(posts.columns).filter((name) => name !== 'earlier' && name !== 'campaign_id'),
 ];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 
@@ -338,14 +372,14 @@ export const listPosts = async (
   page: PageOf<NewestFirst>,
 ): Promise<Page<PostRow>> => {
   const query = knex('read.posts').select(columnsOfPost).where({ workspace_id: workspaceId });
-  query.whereNot({ status: 'discarded' });
+  query.select(knex.raw(`${shownCampaignOf('posts')} as campaign_id`)).whereRaw(`status <> 'discarded'`);
   const { statuses, platforms } = filters;
   if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
   else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
   if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone('posts'), threeTimes(filters.clientIds));
   if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
-  if (filters.campaignId !== undefined) query.where({ campaign_id: filters.campaignId });
+  if (filters.campaignId !== undefined) query.whereRaw(isOfCampaign('posts'), [filters.campaignId]);
   if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });
   if (filters.from !== undefined) query.whereRaw(`${at} >= ?::timestamptz`, [filters.from]);
   if (filters.to !== undefined) query.whereRaw(`${at} < ?::timestamptz`, [filters.to]);

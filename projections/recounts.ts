@@ -51,10 +51,12 @@ const intentLags = (targets: string): string => `
   exists (
     select 1
     from jsonb_array_elements(o.intents) i
-    join ${targets} t on t.post_id = o.id and t.post_revision >= o.plan_revision
+    join ${targets} t on t.post_id = o.id and t.post_revision >= coalesce(o.plan_revision, 0)
       and i -> 'targetIds' ? t.id::text and not i -> 'skipped' ? t.id::text
-    where t.status in ('awaiting_approval', 'pending', case i ->> 'kind' when 'revise' then 'failed' else 'rate_limited' end,
-        case i ->> 'kind' when 'revise' then 'failed' else 'handed_to_platform' end)
+    where t.status = any (case i ->> 'kind'
+        when 'release' then array['awaiting_approval']
+        when 'revise' then array['awaiting_approval', 'pending', 'failed']
+        else array['awaiting_approval', 'pending', 'rate_limited', 'handed_to_platform'] end)
       and t.applied_revision < (i ->> 'revision')::int)`;
 
 /**

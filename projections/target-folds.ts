@@ -16,6 +16,7 @@ interface NativeRow {
   readonly undo: UndoStatus | null;
   readonly overdue: boolean;
   readonly applied_revision: number;
+  readonly approval_late: PlannedTarget['approvalLate'] | null;
 }
 
 type DataOf<T extends TargetEvent['type']> = Extract<TargetEvent, { type: T }>['data'];
@@ -35,14 +36,18 @@ export const pending = (dueAt: string, retryAt: string | null = null) =>
     failure: null,
   }) as const;
 
+/** A held target has work only where it fails if nobody has approved it in time. */
+export const held = (row: Pick<NativeRow, 'approval_late'>, dueAt: string) =>
+  ({ due_at: dueAt, retry_at: null, next_action_at: row.approval_late === 'fail' ? dueAt : null }) as const;
+
 /** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
 export const due = (
-  row: Pick<NativeRow, 'status' | 'schedule_mode'>,
+  row: Pick<NativeRow, 'status' | 'schedule_mode' | 'approval_late'>,
   dueAt: string,
   event: DecodedEvent,
 ): Partial<NativeRow> => ({
   ...(row.status === 'awaiting_approval'
-    ? { due_at: dueAt }
+    ? held(row, dueAt)
     : { ...pending(dueAt), ...atOnce(row.schedule_mode, event) }),
   overdue: false,
 });

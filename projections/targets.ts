@@ -1,11 +1,12 @@
 import { type ContentBody, contentFor, firstCommentOf } from '#domain/content.ts';
 import { titleFor } from '#domain/platforms/index.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
 import { attemptAtSql, unfinished } from './overdue-targets.ts';
 import * as fold from './target-folds.ts';
-import { atOnce, due, pending, settled } from './target-folds.ts';
+import { atOnce, due, held, pending, settled } from './target-folds.ts';
 import { addSegment, renderSegments, type SegmentsOut } from './target-segments.ts';
 
 /**
@@ -36,6 +37,7 @@ interface Own {
   readonly jitter_seconds: number;
   readonly schedule_mode: PlannedTarget['scheduleMode'];
   readonly schedule_mode_reason: string | null;
+  readonly approval_late: PlannedTarget['approvalLate'] | null;
   readonly attempts: number;
   readonly takeover: number;
   readonly published_at: string | null;
@@ -76,6 +78,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     jitter_seconds: 'int4',
     schedule_mode: 'text',
     schedule_mode_reason: 'text',
+    approval_late: 'text',
     attempts: 'int4',
     takeover: 'int4',
     published_at: 'timestamptz',
@@ -123,6 +126,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       jitter_seconds: data.jitterSeconds,
       schedule_mode: data.scheduleMode,
       schedule_mode_reason: data.scheduleModeReason,
+      approval_late: data.approvalLate ?? null,
       attempts: 0,
       takeover: 0,
       published_at: null,
@@ -138,7 +142,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     }),
     TargetHeld: change((row, { postRevision }) => ({
       ...row,
-      ...settled,
+      ...held(row, row.due_at),
       status: 'awaiting_approval',
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
@@ -218,6 +222,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       attempts: attempt,
       failure,
     })),
+    TargetApprovalLapsed: change((row) => ({ ...row, ...settled, status: 'failed', failure: approvalTooLate })),
     TargetRateLimited: change((row, { retryAt, failure }) => ({
       ...row,
       status: 'rate_limited',
@@ -253,6 +258,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
         failure: null,
       };
     }),
+    TargetPlaceLapsed: unchanged,
     TargetOverdue: change((row) => ({ ...row, overdue: true })),
     TargetRequeued: change((row, { by, dueAt: retryAt }) => ({
       ...row,

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
+import { withRule } from '#domain/cadence.ts';
+import type { CadenceRule } from '#schemas/cadence.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { change, defineModel, type Row } from './model.ts';
@@ -13,14 +15,29 @@ interface Own {
   readonly mode: Mode;
   readonly twin_of: string | null;
   readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
+  /** Targets that may be due in one month; null: no limit. */
+  readonly posting_quota: number | null;
+  /** Revision of the event that set the quota; null: none ever did. */
+  readonly posting_quota_revision: number | null;
+  /** Null: none was ever set. */
+  readonly cadence: readonly CadenceRule[] | null;
 }
 export type WorkspaceRow = Row<Own>;
 
 export const workspaces = defineModel<Own, WorkspaceEvent>({
   name: 'workspaces',
   kind: 'workspace',
-  columns: { name: 'text', timezone: 'text', mode: 'text', twin_of: 'uuid', members: 'jsonb' },
-  indexes: [{ on: '(twin_of) where twin_of is not null' }],
+  columns: {
+    name: 'text',
+    timezone: 'text',
+    mode: 'text',
+    twin_of: 'uuid',
+    members: 'jsonb',
+    posting_quota: 'int4',
+    posting_quota_revision: 'int4',
+    cadence: 'jsonb',
+  },
+  indexes: [{ on: '(twin_of) where twin_of is not null' }, { on: '(id) where posting_quota_revision is not null' }],
   on: {
     WorkspaceCreated: (_row, { name, timezone, mode, twinOf }) => ({
       name,
@@ -28,6 +45,9 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       mode,
       twin_of: twinOf,
       members: {},
+      posting_quota: null,
+      posting_quota_revision: null,
+      cadence: null,
     }),
     WorkspaceProfileChanged: change((row, { name, timezone }) => ({ ...row, name, timezone })),
     MemberAdded: change((row, { memberId, name, role }) => ({
@@ -42,6 +62,12 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       const { [memberId]: _removed, ...members } = row.members;
       return { ...row, members };
     }),
+    CadenceSet: change((row, rule) => ({ ...row, cadence: withRule(row.cadence ?? [], rule) })),
+    PostingQuotaSet: change((row, { limit }, { revision }) => ({
+      ...row,
+      posting_quota: limit,
+      posting_quota_revision: revision,
+    })),
   },
 });
 

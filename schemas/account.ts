@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { ObservedWindow } from './cadence.ts';
 import { type EventOf, Instant, Nullable, Personal, Platform, Uuid } from './common.ts';
 import { Timezone } from './workspace.ts';
 
@@ -32,6 +33,8 @@ export const accountEvents = {
   }),
   AccountReauthRequired: Type.Object({ reason: Type.String({ maxLength: 500 }) }),
   AccountDisconnected: Type.Object({ reason: Type.String({ maxLength: 200 }) }),
+  /** The limits that the network reports for the account, all of them. */
+  AccountLimitsObserved: Type.Object({ clientId: Uuid, windows: Type.Array(ObservedWindow, { maxItems: 20 }) }),
   AccountProfileChanged: Type.Object({ clientId: Uuid, ...profile }),
 } as const;
 export type AccountEvent = EventOf<typeof accountEvents>;

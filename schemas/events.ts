@@ -1,6 +1,8 @@
 import type { TSchema } from 'typebox';
 import { accountEvents } from './account.ts';
 import { apikeyEvents, apikeyUpcasts } from './apikey.ts';
+import { approvalEvents } from './approval.ts';
+import { campaignEvents } from './campaign.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
 import { externalrefEvents } from './externalref.ts';
 import { apikeyPublic, invitePublic } from './http/webhook-events/access.ts';
@@ -20,6 +22,7 @@ import { accountmetricsEvents, targetmetricsEvents } from './insights.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
 import { postEvents, postUpcasts } from './post.ts';
+import { quotaEvents } from './quota.ts';
 import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
@@ -69,11 +72,11 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   target: { topic: 'posts', events: versioned(targetEvents, targetUpcasts), publishes: targetPublic },
   media: { topic: 'media', events: versioned(mediaEvents), publishes: mediaPublic },
   account: { topic: 'workspace', events: versioned(accountEvents), publishes: accountPublic },
-  approval: { topic: 'posts', events: {}, publishes: approvalPublic },
+  approval: { topic: 'posts', events: versioned(approvalEvents), publishes: approvalPublic },
   refresh: { topic: 'workspace', events: versioned(refreshEvents), publishes: refreshPublic },
   report: { topic: 'reports', events: versioned(reportEvents), publishes: reportPublic },
   client: { topic: 'workspace', events: versioned(clientEvents), publishes: clientPublic },
-  campaign: { topic: 'posts', events: {}, publishes: campaignPublic },
+  campaign: { topic: 'posts', events: versioned(campaignEvents), publishes: campaignPublic },
   workspace: {
     topic: 'workspace',
     events: versioned(workspaceEvents),
@@ -86,7 +89,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   externalref: { topic: null, events: versioned(externalrefEvents) },
   targetmetrics: { topic: 'metrics', events: versioned(targetmetricsEvents) },
   accountmetrics: { topic: 'metrics', events: versioned(accountmetricsEvents) },
-  quota: { topic: 'workspace', events: {} },
+  quota: { topic: null, events: versioned(quotaEvents) },
   request: { topic: null, events: versioned(requestEvents) },
 };
 
@@ -95,5 +98,5 @@ export const eventCatalogue: EventCatalogue = Object.fromEntries(
   Object.entries(streamKinds).flatMap(([kind, { events }]) => (Object.keys(events).length > 0 ? [[kind, events]] : [])),
 );
 
-/** Null for streams that are only read by id (`request`, `externalref`) and for unknown kinds: the log passes over both. */
+/** Null for streams that are only read by id (`request`, `externalref`, `quota`) and for unknown kinds: the log passes over both. */
 export const topicOf = (stream: string): Topic | null => streamKinds[kindOf(stream)]?.topic ?? null;

@@ -227,6 +227,7 @@ export const LocalDate = shownAs(
   Type.String({
     pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
     description: 'A day, YYYY-MM-DD.',
+    expects: 'a day, such as 2026-01-31',
     examples: ['2026-01-31'],
   }),
   { format: 'date' },

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
+import { ContentHash } from './approval.ts';
+import { Actor, type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode, TargetTime } from './target.ts';
@@ -144,6 +145,12 @@ const Plan = Type.Object({
 });
 export type Plan = Static<typeof Plan>;
 
+/** Why the service stops the recycling of a post. */
+export const recycleStops = ['times', 'until', 'client_archived', 'account_disconnected', 'failures'] as const;
+
+/** Days after the publication of the post, by which its copies are due. */
+const RecycleDay = Type.Integer({ minimum: 1 });
+
 const Creator = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
 
 export const postEvents = {
@@ -153,12 +160,38 @@ export const postEvents = {
   /**
    * The whole plan, so that the fan-out needs nothing else. First event of a post, or of the publication of a draft.
    */
-  PostScheduled: Type.Object({ clientId: Uuid, createdBy: Creator, body: PostBody, plan: Plan }),
+  PostScheduled: Type.Object({
+    clientId: Uuid,
+    createdBy: Creator,
+    body: PostBody,
+    plan: Plan,
+    /** The targets begin held: PostSubmittedForApproval follows in the same append. Absent: no approval is required. */
+    held: Type.Optional(Type.Literal(true)),
+    /** The post is a copy that the service made of a recycled post. Absent: it is none. */
+    recycledFrom: Type.Optional(
+      Type.Object({ postId: Uuid, occurrence: Type.Integer({ minimum: 1 }), day: Type.Integer({ minimum: 1 }) }),
+    ),
+  }),
+  /**
+   * These targets are held until the request is approved. In the append of the plan or of the revise that it follows.
+   */
+  PostSubmittedForApproval: Type.Object({
+    approvalId: Uuid,
+    /** 1 for the first request of the post. */
+    request: Type.Integer({ minimum: 1 }),
+    hash: ContentHash,
+    submittedBy: Actor,
+    targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
+  }),
+  /** An intent: the held targets go out at their times, with exactly the content of this hash. */
+  PostReleased: Type.Object({ approvalId: Uuid, hash: ContentHash }),
+  /** An intent as well: every target of the plan is canceled, and the post is a draft again. */
+  PostReturnedToDraft: Type.Object({ approvalId: Uuid }),
   /** An intent for many targets, decided here and then carried out on each. */
   PostTargetsChanged: Type.Object({
     change: Type.Object({
       kind: Type.Literal('cancel'),
-      reason: Type.Enum(['client_archived', 'account_disconnected', 'post_canceled']),
+      reason: Type.Enum(['client_archived', 'account_disconnected', 'post_canceled', 'approval_rejected']),
     }),
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
   }),
@@ -184,12 +217,53 @@ export const postEvents = {
     outcome: Type.Enum(['published', 'failed', 'canceled']),
     publishedAt: Nullable(Instant),
   }),
+  /** The post belongs to another campaign, or to none, from here on. */
+  PostCampaignChanged: Type.Object({ campaignId: Nullable(Uuid), previousCampaignId: Nullable(Uuid) }),
+  /** How the post is repeated from here on. PostRecyclePlanned follows in the same append where the post is out. */
+  PostRecycleSet: Type.Object({
+    /** False: the settings are kept, and no copy is made. */
+    enabled: Type.Boolean(),
+    everyDays: Type.Integer({ minimum: 1, maximum: 365 }),
+    /** Copies of the post at most; null: no limit. */
+    times: Nullable(Type.Integer({ minimum: 1, maximum: 100 })),
+    /** No copy is due after it; null: no end. */
+    until: Nullable(Instant),
+    /** The copies are theirs. */
+    setBy: Actor,
+    /** Every copy waits for an approval, whatever its clients require: the role of `setBy` requires it. */
+    needsApproval: Type.Boolean(),
+  }),
+  /** When the next copy is due. */
+  PostRecyclePlanned: Type.Object({ day: RecycleDay, dueAt: Instant }),
+  /** A copy of the post was stored. */
+  PostRecycled: Type.Object({
+    /** 1 for the first copy. */
+    occurrence: Type.Integer({ minimum: 1 }),
+    newPostId: Uuid,
+    day: RecycleDay,
+    /** When the first target of the copy is due. */
+    scheduledAt: Instant,
+  }),
+  /** A copy was due, and a check of the post refused it. */
+  PostRecycleFailed: Type.Object({
+    day: RecycleDay,
+    /** Of the refusal. */
+    code: Type.String({ maxLength: 100 }),
+    message: Type.String({ maxLength: 1000 }),
+  }),
+  /** No more copies are made: a caller asked for it, or the service ended it for this reason. */
+  PostRecycleCleared: Type.Object({ reason: Type.Enum(['requested', ...recycleStops]) }),
   PostTargetReopened: Type.Object({ targetId: Uuid, targetRevision: Type.Integer({ minimum: 0 }) }),
   /**
    * Another post took over a reference that this one had claimed and does not have; the pending write fails at this
    * revision. First event of a stream: the post is never created under this id.
    */
   PostExternalRefClaimLapsed: Type.Object({ externalRef: ExternalRef }),
+  /**
+   * The places that a quota held for the next append of this stream were given back; a pending write fails at this
+   * revision. First event of a stream: the post is never created under this id.
+   */
+  PostAbandoned: Type.Object({}),
   PostPublished: Type.Object({ publishedAt: Instant }),
   PostPartiallyPublished: Type.Object({ publishedAt: Instant }),
   PostFailed: Type.Object({}),
@@ -199,10 +273,14 @@ export const postEvents = {
 } as const;
 export type PostEvent = EventOf<typeof postEvents>;
 
+const reasonOf = (change: unknown): unknown => (change as { readonly reason?: unknown }).reason;
+
 export const postUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has the reason `account_disconnected`. */
   PostTargetsChanged: [
-    grown(({ change }) => (change as { readonly reason?: unknown }).reason === 'account_disconnected'),
+    grown(({ change }) => reasonOf(change) === 'account_disconnected' || reasonOf(change) === 'approval_rejected'),
+    /** Version 3 has the reason `approval_rejected`. */
+    grown(({ change }) => reasonOf(change) === 'approval_rejected'),
   ],
   /** Version 2 has the reason `account_disconnected`. */
   PostCanceled: [grown(({ reason }) => reason === 'account_disconnected')],

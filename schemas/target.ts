@@ -88,6 +88,8 @@ export const PlannedTarget = Type.Object({
   scheduleMode: ScheduleMode,
   /** Why the requested mode is not in use. */
   scheduleModeReason: Nullable(Type.String({ maxLength: 200 })),
+  /** The rule of the client as the post was planned. Absent: a target that is approved late goes out at once. */
+  approvalLate: Type.Optional(Type.Literal('fail')),
 });
 export type PlannedTarget = Static<typeof PlannedTarget>;
 
@@ -126,6 +128,7 @@ const CancelReason = Type.Enum([
   'approval_rejected',
   'post_canceled',
   'account_disconnected',
+  'changes_requested',
 ]);
 
 const claim = { attempt: Type.Integer({ minimum: 1 }), takeover: Type.Integer({ minimum: 0 }) };
@@ -205,6 +208,8 @@ export const targetEvents = {
     publishedAt: Instant,
   }),
   TargetFailed: Type.Object({ ...claim, failure: Failure }),
+  /** Nobody had approved the post when the target was due, and the client's rules let it fail then. */
+  TargetApprovalLapsed: Type.Object({ dueAt: Instant }),
   TargetRateLimited: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
   TargetPublishDeferred: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
   TargetOutcomeUnknown: Type.Object({ ...claim, failure: Failure, reconcileAt: Instant }),
@@ -227,6 +232,11 @@ export const targetEvents = {
     /** When its attempt was due. */
     dueAt: Instant,
   }),
+  /**
+   * The place that a quota held for the next append of this stream was given back; a pending write fails at this
+   * revision.
+   */
+  TargetPlaceLapsed: Type.Object({}),
   TargetRequeued: Type.Object({
     by: Type.Enum(['schedule', 'retry', 'revise']),
     /** When the next attempt starts. The target's own `dueAt` stays as it was planned. */
@@ -244,7 +254,13 @@ export type TargetEvent = EventOf<typeof targetEvents>;
 
 export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has the reason `account_disconnected`. */
-  TargetCanceled: [grown(({ reason }) => reason === 'account_disconnected')],
+  TargetCanceled: [
+    grown(({ reason }) => reason === 'account_disconnected' || reason === 'changes_requested'),
+    /** Version 3 has the reason `changes_requested`. */
+    grown(({ reason }) => reason === 'changes_requested'),
+  ],
+  /** Version 2 has the reason `changes_requested`. */
+  TargetUndoRequested: [grown(({ reason }) => reason === 'changes_requested')],
   /** Version 2 has `by: policy`. */
   TargetOutcomeSettled: [grown(({ by }) => by === 'policy')],
   /** Version 2 has `by: revise`. */

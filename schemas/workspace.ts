@@ -1,5 +1,7 @@
 import { Type } from 'typebox';
+import { CadenceRule } from './cadence.ts';
 import { type EventOf, Mode, Nullable, Role, Uuid } from './common.ts';
+import { PostingQuota } from './quota.ts';
 
 /** A workspace is an agency: its members, their roles, its time zone. Its sandbox twin holds the data of test keys. */
 
@@ -20,5 +22,9 @@ export const workspaceEvents = {
   MemberAdded: Member,
   MemberRoleChanged: Type.Object({ memberId: Uuid, role: Role }),
   MemberRemoved: Type.Object({ memberId: Uuid }),
+  /** How often each account of the workspace may publish, on one network or, where `platform` is null, on the others. */
+  CadenceSet: CadenceRule,
+  /** Targets that may be due in one month of the workspace's zone; null: as many as it likes. */
+  PostingQuotaSet: Type.Object({ limit: Nullable(PostingQuota) }),
 } as const;
 export type WorkspaceEvent = EventOf<typeof workspaceEvents>;

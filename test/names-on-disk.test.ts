@@ -16,6 +16,8 @@ import {
   externalRefIdOf,
   keyedIdOf,
   nextKeyedIdOf,
+  quotaIdOf,
+  recycledPostIdOf,
   targetIdOf,
   testTwinIdOf,
 } from '#domain/ids.ts';
@@ -206,11 +208,13 @@ suite('names on disk', (t) => {
   t('ids that are derived from others', () => {
     const now = {
       target: targetIdOf(one, two, 3),
+      recycled: recycledPostIdOf(one, 3),
       account: accountIdOf(one, 'bluesky', 'did:plc:1'),
       keyed: keyedIdOf(one, 'createPost', 'key'),
       nextKeyed: nextKeyedIdOf(one, 'createPost', 'key', 1),
       clientName: clientNameIdOf(one, ' Acme '),
       externalRef: externalRefIdOf(one, two, ' CMS-1 '),
+      quota: quotaIdOf(one, '2026-11'),
       testTwin: testTwinIdOf(one),
       caused: causedIdOf(one, `post-${two}`),
       envelope: envelopeIdOf(one, 'post.published'),

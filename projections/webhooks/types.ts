@@ -5,6 +5,8 @@ import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { apikey, invite } from './render/access.ts';
 import { account, client, webhook, workspace } from './render/agency.ts';
+import { approval } from './render/approval.ts';
+import { campaign } from './render/campaign.ts';
 import { media } from './render/media.ts';
 import { post } from './render/post.ts';
 import { refresh } from './render/refresh.ts';
@@ -40,7 +42,7 @@ interface Kind {
 // The codec has checked each event's data against the schema from which the rule's type is derived.
 const publishers = {
   ...{ workspace, client, account, apikey, invite },
-  ...{ post, target, media, webhook, refresh, report },
+  ...{ post, target, campaign, media, webhook, refresh, report, approval },
 } as unknown as Readonly<Record<string, Kind>>;
 
 const tables: readonly (readonly [kind: string, rules: Rules])[] = [

@@ -22,7 +22,7 @@ const ClientTypeInput = ClosedEnum('ClientTypeInput', clientTypes, typeWords);
 const PostModeInput = ClosedEnum('PostModeInput', postModes, modeWords);
 const UnknownOutcome = ClosedEnum('UnknownOutcomeRule', unknownOutcomeRules, unknownOutcomeWords);
 const rulesWords =
-  'Rules for the posts of a client: an object with any members, kept whole. `unknownOutcome` (`hold`, the default, or `retry_when_absent`) is applied. Reserved members: `bannedWords` and `requiredHashtags` (arrays), `disclaimer`, `linkPolicy`, and `approvalLate` (`publish` or `fail`); the service stores these and does not apply them yet.';
+  'Rules for the posts of a client: an object with any members, kept whole. `unknownOutcome` (`hold`, the default, or `retry_when_absent`) is applied, and so is `approvalLate`: with `fail`, a target that nobody has approved when it is due fails with `approval_too_late`; with `publish`, the default, it goes out once it is approved. A post keeps the rule that it was planned under. `bannedWords` (an array) refuses a post whose text, title or first comment has one of these whole words or phrases, whatever its case; `linkPolicy` (`any`, `none` or `{"allowedHosts": […]}`, hosts below these included) refuses other links. `requiredHashtags` (an array) and `disclaimer` (a text) must be in the text or the first comment, unless `enforce` is `warn`: then a preview warns. The service never appends them. The rules of a client hold for its posts, and for every post that goes to its accounts; a member of another type counts as absent.';
 const Rules = Named(
   'ClientRules',
   Type.Record(Type.String(), Type.Unknown(), {

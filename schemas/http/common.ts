@@ -8,7 +8,7 @@ import {
   type TSchema,
   Type,
 } from 'typebox';
-import { anyCaseUuid, Instant, Nullable, Platform, platforms, Uuid } from '#schemas/common.ts';
+import { ActorRef, anyCaseUuid, Instant, Nullable, Platform, platforms, Uuid } from '#schemas/common.ts';
 import { IssueCode } from '#schemas/issues.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 
@@ -221,6 +221,24 @@ export const Problem = Named(
       ),
       postIds: Type.Optional(
         Type.Array(Uuid, { description: 'With `media_in_use`: posts that need the asset, at most ten.' }),
+      ),
+      resetsAt: Type.Optional(
+        said(Instant, 'With `quota_exceeded`: when the next month begins, in the zone of the workspace.'),
+      ),
+      approvalStatus: Type.Optional(
+        Type.String({
+          description: 'With `approval_not_pending`: the status of the request.',
+          examples: ['approved'],
+        }),
+      ),
+      decidedBy: Type.Optional(
+        said(
+          Nullable(ActorRef),
+          'With `approval_not_pending`: who decided; null: the request was withdrawn undecided.',
+        ),
+      ),
+      decidedAt: Type.Optional(
+        said(Nullable(Instant), 'With `approval_not_pending`: when it was decided; null: it was withdrawn undecided.'),
       ),
       runStatus: Type.Optional(
         Type.String({ description: 'With `run_not_completed`: the status of the run.', examples: ['running'] }),

@@ -183,7 +183,7 @@ const composed = {
     false,
   ),
   campaignId: Maybe(
-    said(UuidInput, 'The campaign that the post belongs to. Not supported yet: only a draft may have it.'),
+    said(UuidInput, 'The campaign that the post belongs to. A campaign with a client takes only posts of that client.'),
   ),
   externalRef: Maybe(
     said(
@@ -315,7 +315,7 @@ const shared = {
   }),
   aiDisclosure: Type.Boolean({ description: 'Whether the content was made with AI.' }),
   requestApproval: Type.Boolean({ description: 'Whether approval was asked for.' }),
-  campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none.'),
+  campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none, or one that was deleted.'),
   externalRef: said(Nullable(ExternalRef), 'Your own reference of the post; null: none.', { examples: ['CMS-1042'] }),
   thread: said(Nullable(Thread), 'Its segments on x and threads; null: no thread.'),
   mediaAltTexts: said(

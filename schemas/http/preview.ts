@@ -3,6 +3,7 @@ import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { MediaFailure, MediaKind, MediaUse } from '#schemas/media.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { ScheduleMode } from '#schemas/target.ts';
+import { AccountCadence } from './cadence.ts';
 import { ProblemIssue } from './common.ts';
 
 /** POST /posts/preview: what publishing a body would do now. */
@@ -38,7 +39,7 @@ export const PreviewWarning = Named(
     {
       code: Type.String({
         description:
-          'Stable: branch on it. `platforms_ignored`: `targets.platforms` narrows groups only; `approval_not_required`: `requestApproval` changes nothing; `no_account`: no account of the client is on this network; `duplicate_text`: the account has the same text within 24 hours; `duplicate_possible`: the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice. With `willFail`, any other code: the `failure.code` that the target would have, which GET /errors/{code} explains.',
+          'Stable: branch on it. `platforms_ignored`: `targets.platforms` narrows groups only; `approval_not_required`: `requestApproval` changes nothing; `no_account`: no account of the client is on this network; `duplicate_text`: the account has the same text within 24 hours; `hashtag_missing` and `disclaimer_missing`: the rules of the client want it, and only warn; `duplicate_possible`: the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice. With `willFail`, any other code: the `failure.code` that the target would have, which GET /errors/{code} explains.',
         examples: ['tiktok_privacy_level_required'],
       }),
       path: Type.String({
@@ -164,36 +165,17 @@ const PreviewQuota = Named(
   'PreviewQuota',
   Type.Object(
     {
-      limit: said(Nullable(Type.Integer({ minimum: 0 })), 'Targets that the workspace may publish; null: no limit.'),
-      remaining: said(Nullable(Type.Integer({ minimum: 0 })), 'Targets that are left of it; null: no limit.'),
+      limit: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'Targets that the workspace may publish in one month; null: no limit.',
+      ),
+      remaining: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'Targets that are left of it; null: no limit. Where the targets are due in several months, of the one with the least room.',
+      ),
       needed: Type.Integer({ minimum: 0, description: 'Targets that this post would take; a thread counts as one.' }),
     },
     { description: 'The quota of the workspace for the post.' },
-  ),
-);
-
-const CadenceWindow = Named(
-  'CadenceWindow',
-  Type.Object(
-    {
-      name: Type.String({ description: 'The window, in words.', examples: ['24 hours'] }),
-      limit: Type.Integer({ minimum: 0, description: 'Posts that the account may publish in it.' }),
-      used: Type.Integer({ minimum: 0, description: 'Posts that are published or scheduled in it.' }),
-      remaining: Type.Integer({ minimum: 0, description: 'Posts that are left.' }),
-    },
-    { description: 'A limit of how often an account may publish.' },
-  ),
-);
-
-const AccountCadence = Named(
-  'AccountCadence',
-  Type.Object(
-    {
-      accountId: said(Uuid, 'The account.'),
-      platform: said(Platform, 'Its network.'),
-      windows: Type.Array(CadenceWindow, { description: 'The limits of its network.' }),
-    },
-    { description: 'How often an account may publish.' },
   ),
 );
 
@@ -207,6 +189,9 @@ export const PostPreview = Named(
         description:
           'Every reason for which the body would be refused, in the order of the checks: the refusal of the call would be the first. Empty: it would be accepted, and could be published.',
       }),
+      approvalRequired: Type.Boolean({
+        description: 'Whether its targets would be held until a person has approved the post.',
+      }),
       warnings: Type.Array(PreviewWarning, { description: 'What the author should know of the body as a whole.' }),
       verdicts: Type.Array(PreviewVerdict, {
         description: 'One for each account that the body selects and that is known, at most 500.',
@@ -214,7 +199,7 @@ export const PostPreview = Named(
       quota: said(PreviewQuota, 'The quota of the workspace.'),
       cadence: said(
         Nullable(Type.Array(AccountCadence)),
-        'How often each account may publish; null: no limit of its network is known.',
+        'How often each account of the post may publish, where anything limits it; null: nothing is known to limit any.',
       ),
     },
     { description: 'What publishing a body would do now.' },

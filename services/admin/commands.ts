@@ -1,9 +1,11 @@
+import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
+import { setQuota } from './quota.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
 import {
   addMember,
@@ -81,6 +83,18 @@ export const commands: readonly Command[] = [
     about:
       'shows the media bytes and the quota of a workspace and its sandbox; --bytes N sets the quota, --bytes default resets it',
     run: mediaQuota,
+  },
+  {
+    usage: 'cadence set [--platform PLATFORM] [--interval MINUTES] [--per-day N] [--mode MODE] [--workspace ID]',
+    about:
+      'sets how often each account of a workspace may publish, on one network or on all without a rule of their own; what is left out is not limited. MODE: live (the default) or test',
+    run: setCadence,
+  },
+  {
+    usage: 'quota set <limit> [--mode MODE] [--workspace ID]',
+    about:
+      'sets how many targets a workspace may publish in one month: a number, or none; MODE: live (the default) or test, its sandbox',
+    run: setQuota,
   },
   {
     usage:

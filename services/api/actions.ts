@@ -18,7 +18,7 @@ export interface Creation<Command> {
   /**
    * Takes the room that the new stream needs, right before the append and never for a repeat. May refuse by throwing.
    */
-  readonly reserve?: (id: string) => Promise<void>;
+  readonly reserve?: (id: string, command: Command) => Promise<void>;
 }
 
 export interface Action<State, Command, Decided> {
@@ -37,7 +37,7 @@ export interface Action<State, Command, Decided> {
   /**
    * A rule that reads, or claims, more than the stream. The rule holds at the revision at which the command is appended.
    */
-  readonly rule?: (loaded: Loaded<State>) => Promise<void>;
+  readonly rule?: (loaded: Loaded<State>, decided: Decided) => Promise<void>;
   /** The partition key, where it does not follow from the stream's name. */
   readonly partitionKey?: (state: State) => string;
 }

@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import Koa from 'koa';
+import { approvalPages } from './approval-page.ts';
 import { blobs } from './blobs.ts';
 import { BodyBudget } from './body-budget.ts';
 import type { CallPatience, Deps } from './deps.ts';
@@ -66,6 +67,7 @@ export const createApp = (deps: Deps): Koa => {
   app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));
+  app.use(approvalPages(deps, allowances, patience));
   app.use(docsPages(deps, allowances));
   app.use(rootPage(allowances));
   app.use(unmatched(fixedPaths));

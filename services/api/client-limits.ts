@@ -17,6 +17,8 @@ export type LimitRule =
   | 'one'
   /** Makes or changes an asset, which must belong to one of the clients. */
   | 'owned'
+  /** Makes a thing of one client, which must be named. */
+  | 'made'
   /** It concerns the whole workspace. */
   | 'refused';
 
@@ -29,8 +31,11 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   archiveClient: 'ids',
   createConnectInvite: 'ids',
   listAccounts: 'filtered',
+  listAccountCadences: 'filtered',
   getAccount: 'ids',
+  getAccountCadence: 'ids',
   disconnectAccount: 'ids',
+  getQuota: 'refused',
   listPosts: 'filtered',
   createPost: 'ids',
   bulkCreatePosts: 'ids',
@@ -40,12 +45,30 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   deletePost: 'ids',
   publishPost: 'ids',
   revisePost: 'ids',
+  getPostRecycle: 'ids',
+  setPostRecycle: 'ids',
+  clearPostRecycle: 'ids',
   listPostTargets: 'filtered',
   getPostTarget: 'ids',
   reschedulePostTarget: 'ids',
   retryPostTarget: 'ids',
   cancelPostTarget: 'ids',
   bulkPostTargets: 'ids',
+  listApprovals: 'filtered',
+  getApproval: 'ids',
+  approveApproval: 'ids',
+  rejectApproval: 'ids',
+  requestApprovalChanges: 'ids',
+  createApprovalLink: 'ids',
+  revokeApprovalLink: 'ids',
+  listCampaigns: 'filtered',
+  createCampaign: 'made',
+  getCampaign: 'ids',
+  updateCampaign: 'ids',
+  deleteCampaign: 'ids',
+  assignCampaignPosts: 'ids',
+  unassignCampaignPosts: 'ids',
+  shiftCampaign: 'ids',
   refreshAnalytics: 'refused',
   listMedia: 'filtered',
   presignMedia: 'owned',
@@ -99,7 +122,7 @@ const listed = (...rules: readonly LimitRule[]): string =>
 
 /** The table, as the contract says it. */
 export const limitWords = [
-  '**Limited to clients.** An API key may be limited to clients of the workspace. For such a key an id of another client, or of anything that belongs to one, is an unknown id: 404 in a path, `unknown_id` in a body, no row in a list. A post is shown where its client and all clients whose accounts it goes to are among those of the key; a target where its client and that of its post are. Media that belong to no client can be seen and used in posts.',
-  `Lists have only the rows of these clients: ${listed('filtered')}. For a key of several clients, name one in \`clientId\`: ${listed('one')}. An asset must belong to one of the clients, so \`clientId\` is required where it is made, and an asset of the whole workspace is refused with \`client_limited\`: ${listed('owned')}.`,
+  '**Limited to clients.** An API key may be limited to clients of the workspace. For such a key an id of another client, or of anything that belongs to one, is an unknown id: 404 in a path, `unknown_id` in a body, no row in a list. A post is shown where its client and all clients whose accounts it goes to are among those of the key; a target where its client and that of its post are. Media that belong to no client can be seen and used in posts; a campaign of no client is unknown to such a key.',
+  `Lists have only the rows of these clients: ${listed('filtered')}. For a key of several clients, name one in \`clientId\`: ${listed('one')}. An asset must belong to one of the clients, so \`clientId\` is required where it is made, and an asset of the whole workspace is refused with \`client_limited\`: ${listed('owned')}. So it is, too, for: ${listed('made')}.`,
   `What concerns the whole workspace is refused with \`client_limited\`: ${listed('refused')}.`,
 ].join('\n\n');

@@ -44,7 +44,7 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
       // The rules refuse before the call accepts anything; the append checks them again.
       const events = decider.decide(action.command(decided, context), loaded.state);
       if (optional && events.length > 0) requireRoom(loaded.events);
-      await rule?.(loaded);
+      await rule?.(loaded, decided);
       accepted = { decided, loaded };
       return decided;
     };
@@ -60,7 +60,7 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
         if (loaded.events.some(isOf(by))) return loaded;
         if (checked === undefined) {
           guard(loaded);
-          await rule?.(loaded);
+          await rule?.(loaded, decided);
         }
         checked = undefined;
         try {

@@ -142,6 +142,18 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'The body has another length than POST /media/presign was given, or it ended early. The service kept nothing.',
   },
+  approval_not_pending: {
+    status: 409,
+    title: 'The request for approval is not pending',
+    about:
+      'It was decided or withdrawn before; `approvalStatus` says how it stands, and `decidedBy` and `decidedAt` who decided and when. Of two people who decide at the same time, one decides and the other gets this answer.',
+  },
+  approval_superseded: {
+    status: 409,
+    title: 'The approval is superseded',
+    about:
+      'The post was changed or canceled after the approval was asked for, so the decision has no effect and the request is withdrawn. Read the post: `approvalId` names the newest request.',
+  },
   post_not_draft: {
     status: 409,
     title: 'The post is not a draft',
@@ -150,7 +162,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   post_not_scheduled: {
     status: 409,
     title: 'The post is not scheduled',
-    about: 'A draft has no targets to revise: replace the draft instead.',
+    about: 'A draft has no targets to revise: replace the draft instead. A draft and a canceled post are not recycled.',
   },
   target_not_pending: {
     status: 409,
@@ -225,6 +237,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'The time is too far ahead',
     about: 'A target may be due at most 18 months ahead. `errors` names each account.',
   },
+  cadence_exceeded: {
+    status: 422,
+    title: 'An account would publish too often',
+    about:
+      'The workspace, or the network, lets each account publish only so often; `errors` names each account at fault. GET /accounts/{id}/cadence shows its limits and `nextFreeAt`, the earliest time with room. Choose another time for these accounts.',
+  },
   client_archived: {
     status: 422,
     title: 'The client is archived',
@@ -296,11 +314,11 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'The network has no threads',
     about: 'Some targets are on networks without threads: give those targets content or media of their own.',
   },
-  not_supported_yet: {
-    status: 422,
-    title: 'The service does not support this yet',
+  quota_exceeded: {
+    status: 429,
+    title: 'The quota has no room',
     about:
-      'The specification takes the members that `errors` names, and the service cannot carry them out yet: it refuses the post, because the post would go out without what you asked for. Nothing else is wrong with it: other mistakes are answered first. Leave the members out, or save the post as a draft, which may hold them.',
+      'The workspace may publish only so many targets in one month of its zone, and this would be more; GET /quota shows what is left. `resetsAt` in the body is when the next month begins: no `Retry-After` is sent, so tell this code from `rate_limited` before you wait. Canceled and failed targets give their places back.',
   },
   rate_limited: {
     status: 429,
@@ -348,31 +366,23 @@ const aboutFailures: Readonly<Record<string, string>> = {
   ...failureCodes,
 };
 
-const ofMedia: readonly ErrorPage[] = Object.entries(mediaFailures).map(([code, about]) => ({
-  code,
-  status: null,
-  category: 'media',
-  title: 'A media asset, or one of its renditions, failed',
-  about,
-}));
-
-const ofTarget: readonly ErrorPage[] = Object.entries(aboutFailures)
-  .filter(([code]) => !isErrorCode(code) && !Object.hasOwn(mediaFailures, code))
-  .map(([code, about]) => ({
+const pageOf =
+  (category: ErrorPage['category'], title: string) =>
+  ([code, about]: readonly [code: string, about: string]): ErrorPage => ({
     code,
     status: null,
-    category: 'target',
-    title: 'A target failed, or was refused by the gate',
+    category,
+    title,
     about,
-  }));
+  });
 
-const ofReports: readonly ErrorPage[] = Object.entries(reportFailures).map(([code, about]) => ({
-  code,
-  status: null,
-  category: 'report',
-  title: 'A run of a report failed',
-  about,
-}));
+const ofMedia = Object.entries(mediaFailures).map(pageOf('media', 'A media asset, or one of its renditions, failed'));
+
+const ofTarget = Object.entries(aboutFailures)
+  .filter(([code]) => !isErrorCode(code) && !Object.hasOwn(mediaFailures, code))
+  .map(pageOf('target', 'A target failed, or was refused by the gate'));
+
+const ofReports = Object.entries(reportFailures).map(pageOf('report', 'A run of a report failed'));
 
 /** The whole catalogue, in the order of the table above. */
 export const errorPages: readonly ErrorPage[] = [

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { style } from './page-style.ts';
 
-/** The few pages for people: one template, no script, nothing loaded from anywhere. */
+/** The few pages for people: one template, no script, nothing loaded but the files of a post. */
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -11,27 +12,49 @@ const entities: Readonly<Record<string, string>> = {
 };
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (one) => entities[one] ?? one);
 
-const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem;color:#1c1c28;background:#fff}
-h1{font-size:1.5rem}fieldset{border:1px solid #c9c9d6;border-radius:8px;margin:0 0 1rem;padding:1rem}
-legend{font-weight:600;padding:0 .4rem}label{display:block;margin:.5rem 0 .2rem}
-input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem .5rem;border:1px solid #8a8a99;border-radius:6px}
-button{font:inherit;margin-top:.8rem;padding:.45rem 1rem;border:0;border-radius:6px;background:#2b4acb;color:#fff}
-.alert{border-left:4px solid #b3261e;padding:.5rem 1rem;background:#fdecea}code{background:#f1f1f6;padding:.1rem .3rem}`;
-
 const styleHash = createHash('sha256').update(style).digest('base64');
 
-/** Sent with every page. `form-action 'self'`: a form goes back to us and nowhere else. */
-export const pageHeaders: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${styleHash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-  'Referrer-Policy': 'no-referrer',
-  'X-Frame-Options': 'DENY',
+/** In the page itself: a browser asks for an icon of its own accord, which our policy refuses or the server lacks. */
+const icon = Buffer.from(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#2b4acb"/>' +
+    '<path d="M4 8.5l2.7 2.7L12 5.6" fill="none" stroke="#fff" stroke-width="2"/></svg>',
+).toString('base64');
+
+/**
+ * Sent with every page. `form-action 'self'`: a form goes back to us and nowhere else. `data:` is for the icon.
+ * @param origins from which pictures and videos are loaded
+ */
+export const pageHeadersWith = (origins: readonly string[]): Readonly<Record<string, string>> => {
+  const files = origins.length === 0 ? '' : ` media-src ${origins.join(' ')};`;
+  const pictures = ` img-src ${[...origins, 'data:'].join(' ')};`;
+  return {
+    'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${styleHash}';${pictures}${files} form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    'Referrer-Policy': 'no-referrer',
+    'X-Frame-Options': 'DENY',
+  };
 };
+export const pageHeaders = pageHeadersWith([]);
+
+/**
+ * Why the form was refused. It takes the focus as the page opens, so that a screen reader begins there and the next Tab
+ * leads to the field below it.
+ */
+export const alertOf = (words: string | null): string =>
+  words === null ? '' : `<p class="alert" tabindex="-1" autofocus role="alert">${escapeHtml(words)}</p>`;
+
+/** @param at ISO 8601 */
+export const timeOf = (at: string, timezone: string): string => {
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: timezone });
+  return `<time datetime="${at}">${escapeHtml(format.format(new Date(at)))}</time> (${escapeHtml(timezone)})`;
+};
+
+export const expiry = (at: string): string => `<p><small>This link works until ${timeOf(at, 'UTC')}.</small></p>`;
 
 /** @param body trusted HTML: the caller has escaped every value in it. */
 export const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex"><title>${escapeHtml(title)}</title><style>${style}</style></head>
+<meta name="robots" content="noindex"><link rel="icon" href="data:image/svg+xml;base64,${icon}"><title>${escapeHtml(title)}</title><style>${style}</style></head>
 <body><main>
 ${body}
 </main></body>

@@ -1,6 +1,6 @@
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { escapeHtml, page } from './html.ts';
+import { alertOf, escapeHtml, expiry, page } from './html.ts';
 
 /** The pages that a guest sees. They escape every text that a person has typed. */
 
@@ -10,24 +10,26 @@ export interface ConnectedAccount {
   readonly status: string;
 }
 
-/** One page for every link that does not work, so that the page does not reveal why. */
-export const missingPage = page(
-  'Link not found',
-  '<h1>This link does not work</h1>\n<p>It may have expired or been withdrawn. Ask for a new one.</p>',
-);
+/** A form that was refused, shown again with what the guest typed in it. */
+export interface RefusedForm {
+  /** Null: none of those of the link. */
+  readonly platform: Platform | null;
+  readonly username: string;
+  readonly timezone: string;
+  readonly words: string;
+}
 
-export const messagePage = (title: string, text: string): string =>
-  page(title, `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>`);
-
-const form = (platform: Platform): string => {
+const form = (platform: Platform, refused: RefusedForm | null): string => {
   const name = escapeHtml(rulesOf(platform).name);
+  const { username = '', timezone = '', words = null } = refused?.platform === platform ? refused : {};
   return `<form method="post">
 <fieldset><legend>${name}</legend>
+${alertOf(words)}
 <input type="hidden" name="platform" value="${platform}">
 <label for="username-${platform}">Username</label>
-<input id="username-${platform}" name="username" required maxlength="100" autocomplete="off">
-<label for="timezone-${platform}">Timezone (optional, such as Europe/Berlin)</label>
-<input id="timezone-${platform}" name="timezone" maxlength="100" autocomplete="off">
+<input id="username-${platform}" name="username" required maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false" value="${escapeHtml(username)}">
+<label for="timezone-${platform}">Timezone <span>(optional, such as Europe/Berlin)</span></label>
+<input id="timezone-${platform}" name="timezone" maxlength="100" autocomplete="off" spellcheck="false" value="${escapeHtml(timezone)}">
 <button type="submit">Connect ${name}</button>
 </fieldset></form>`;
 };
@@ -36,15 +38,15 @@ const connectedList = (connected: readonly ConnectedAccount[]): string => {
   if (connected.length === 0) return '';
   const rows = connected.map(
     ({ platform, username, status }) =>
-      `<li>${escapeHtml(rulesOf(platform).name)}: <strong>${escapeHtml(username)}</strong> (${escapeHtml(status.replaceAll('_', ' '))})</li>`,
+      `<li>${escapeHtml(rulesOf(platform).name)}: <strong><bdi>${escapeHtml(username)}</bdi></strong> (${escapeHtml(status.replaceAll('_', ' '))})</li>`,
   );
-  return `<h2>Connected through this link</h2>\n<ul>\n${rows.join('\n')}\n</ul>`;
+  return `<section class="card"><h2>Connected through this link</h2>\n<ul class="rows">\n${rows.join('\n')}\n</ul></section>`;
 };
 
 const awaited = (platforms: readonly Platform[]): readonly string[] => {
   if (platforms.length === 0) return [];
   const names = platforms.map((platform) => escapeHtml(rulesOf(platform).name)).join(', ');
-  return [`<p class="alert">Cannot be connected here yet: ${names}. Keep this link: it works until it expires.</p>`];
+  return [`<p class="banner">Cannot be connected here yet: ${names}. Keep this link: it works until it expires.</p>`];
 };
 
 export const invitePage = (shown: {
@@ -55,22 +57,23 @@ export const invitePage = (shown: {
   readonly offered: readonly Platform[];
   readonly expiresAt: string;
   readonly connected: readonly ConnectedAccount[];
-  readonly alert: string | null;
+  readonly refused: RefusedForm | null;
 }): string => {
-  const { clientName, mode, platforms, offered, expiresAt, connected, alert } = shown;
+  const { clientName, mode, platforms, offered, expiresAt, connected, refused } = shown;
+  const title = `Connect accounts to ${clientName}`;
+  const isOwnForm = refused !== null && refused.platform !== null && offered.includes(refused.platform);
   const parts = [
+    `<h1>Connect accounts to <bdi>${escapeHtml(clientName)}</bdi></h1>`,
+    ...(refused === null || isOwnForm ? [] : [alertOf(refused.words)]),
     ...(mode === 'test'
-      ? ['<p>These are accounts of the sandbox network: any username will do, and nothing leaves this service.</p>']
+      ? [
+          '<p class="soft">These are accounts of the sandbox network: any username will do, and nothing leaves this service.</p>',
+        ]
       : []),
-    ...offered.map(form),
+    connectedList(connected),
+    ...offered.map((platform) => form(platform, refused)),
     ...awaited(platforms.filter((platform) => !offered.includes(platform))),
+    expiry(expiresAt),
   ];
-  return page(
-    `Connect accounts to ${clientName}`,
-    `<h1>Connect accounts to ${escapeHtml(clientName)}</h1>
-${alert === null ? '' : `<p class="alert" role="alert">${escapeHtml(alert)}</p>`}
-${connectedList(connected)}
-${parts.join('\n')}
-<p><small>This link works until <time datetime="${expiresAt}">${expiresAt.slice(0, 16).replace('T', ' ')} UTC</time>.</small></p>`,
-  );
+  return page(refused === null ? title : `Not connected: ${title}`, parts.join('\n'));
 };

@@ -9,19 +9,20 @@ import { type InviteState, invite, isUsable } from '#domain/invite.ts';
 import { connectable, normalizePlatform } from '#domain/platforms/index.ts';
 import { workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
-import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
-import { pageHeaders } from './html.ts';
-import { type ConnectedAccount, invitePage, messagePage, missingPage } from './invite-html.ts';
-import { claimedInviteId, isGenuine } from './invite-token.ts';
+import { type ConnectedAccount, invitePage, type RefusedForm } from './invite-html.ts';
+
 import { readBody } from './json.ts';
+import { claimedIds, isGenuine } from './link-token.ts';
 import { toProblem } from './middleware/problems.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
+import { forPeople, show, show404, tooLate } from './people.ts';
 import { Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';
 
@@ -40,12 +41,12 @@ const nowOf = ({ clock }: Deps): string => new Date(clock()).toISOString();
 
 /** Null for unknown, forged, revoked and expired tokens alike, and for those of an archived client. */
 const openInvite = async (deps: Deps, token: string): Promise<OpenInvite | null> => {
-  const id = claimedInviteId(token);
-  if (id === null) return null;
+  const [id] = claimedIds(token, 1) ?? [];
+  if (id === undefined) return null;
   const { state, events } = await deps.store.load(invite, id);
   const workspaceId = events[0]?.metadata.workspaceId;
   if (workspaceId === undefined || !isUsable(state, nowOf(deps))) return null;
-  if (!isGenuine(deps.secrets, token, id, state.keyVersion)) return null;
+  if (!isGenuine(deps.secrets, 'invite', token, [id], state.keyVersion)) return null;
   const owner = await deps.store.load(client, state.clientId);
   const home = await deps.store.load(workspace, workspaceId);
   if (owner.state.status !== 'live' || home.state.status !== 'created') return null;
@@ -70,24 +71,35 @@ interface Wanted {
 }
 
 const refuse = (message: string) => new Refusal('validation_failed', message);
+
 const formLimit = 16 * 1024;
 
-/** @throws Refusal with words for the guest. */
-const readForm = async (ctx: Context, { state, mode }: OpenInvite): Promise<Wanted> => {
+interface Typed {
+  readonly platform: Platform | null;
+  readonly username: string;
+  readonly timezone: string;
+}
+
+const readForm = async (ctx: Context): Promise<Typed> => {
   if (ctx.is('application/x-www-form-urlencoded') === false) {
     throw new Refusal('unsupported_media_type', 'Send the form of this page.');
   }
   const form = new URLSearchParams((await readBody(ctx.req, formLimit)).toString('utf8'));
-  const platform = normalizePlatform(form.get('platform') ?? '');
+  const text = (name: string): string => (form.get(name) ?? '').trim();
+  return { platform: normalizePlatform(text('platform')), username: text('username'), timezone: text('timezone') };
+};
+
+/** @throws Refusal with words for the guest. */
+const checked = ({ platform, username: typed, timezone }: Typed, { state, mode }: OpenInvite): Wanted => {
   if (platform === null || !state.platforms.includes(platform)) throw refuse('This link is not for that network.');
   if (!connectable(mode, state.platforms).includes(platform))
     throw refuse('That network cannot be connected here yet.');
-  const username = (form.get('username') ?? '').trim().replace(/^@/, '');
+  const username = typed.replace(/^@/, '');
   if (username === '' || username.length > 100 || /\p{C}/u.test(username)) {
     throw refuse('Give a username of 1 to 100 characters.');
   }
-  const timezone = (form.get('timezone') ?? '').trim();
-  if (timezone !== '' && !isTimezone(timezone)) throw refuse('The timezone is not one, such as Europe/Berlin.');
+  if (timezone !== '' && !isTimezone(timezone))
+    throw refuse('That is no timezone: give one such as Europe/Berlin, or none.');
   return { platform, username, timezone: timezone === '' ? null : timezone };
 };
 
@@ -137,22 +149,12 @@ const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wante
   );
 };
 
-const show = (ctx: Context, status: number, html: string): void => {
-  ctx.status = status;
-  ctx.set(pageHeaders);
-  ctx.type = 'text/html';
-  ctx.body = html;
-};
-
-const show404 = (ctx: Context): void => show(ctx, errors.not_found.status, missingPage);
-
-/** The fault of the form, in words for the guest. */
-interface Alert {
+/** A form that was refused, and the status of the answer. */
+interface RefusedAs extends RefusedForm {
   readonly code: ErrorCode;
-  readonly words: string;
 }
 
-const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Alert | null): Promise<void> => {
+const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, refused: RefusedAs | null): Promise<void> => {
   const connected = await connectedThrough(deps, open);
   const { platforms, expiresAt } = open.state;
   const html = invitePage({
@@ -162,29 +164,9 @@ const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Ale
     offered: connectable(open.mode, platforms),
     expiresAt,
     connected,
-    alert: alert?.words ?? null,
+    refused,
   });
-  show(ctx, alert === null ? 200 : errors[alert.code].status, html);
-};
-
-/** Answers an error with a page for a person, with the same codes and statuses as the API. */
-const forPeople =
-  (deps: Deps, allowances: Allowances): Middleware =>
-  async (ctx, next) => {
-    try {
-      await allowances.spend(ctx, 1);
-      await next();
-    } catch (error) {
-      const { code, headers } = toProblem(error);
-      if (code === 'not_found') return show404(ctx);
-      if (code === 'internal') deps.logger.error({ correlationId: stateOf(ctx).correlationId, err: error }, 'failed');
-      ctx.set(headers);
-      show(ctx, errors[code].status, messagePage(errors[code].title, errors[code].about));
-    }
-  };
-
-const tooLate = (): never => {
-  throw new Unavailable('The stores behind this page did not answer in time.');
+  show(ctx, refused === null ? 200 : errors[refused.code].status, html);
 };
 
 export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, callMs }: CallPatience): Middleware => {
@@ -199,14 +181,14 @@ export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, call
     const token = String(ctx.params.token);
     const open = await within(callMs, openInvite(deps, token), tooLate);
     if (open === null) return show404(ctx);
+    const typed = await readForm(ctx);
     try {
-      const wanted = await readForm(ctx, open);
-      const connecting = connect(deps, ctx, open, wanted, performance.now() + appendMs);
+      const connecting = connect(deps, ctx, open, checked(typed, open), performance.now() + appendMs);
       await within(callMs, connecting, tooLate);
     } catch (error) {
       const { code } = toProblem(error);
       if (!(error instanceof Rejection) || (code !== 'validation_failed' && code !== 'invite_full')) throw error;
-      return showInvite(deps, ctx, open, { code, words: error.message });
+      return showInvite(deps, ctx, open, { ...typed, code, words: error.message });
     }
     // Back to the page by GET, so that a reload sends nothing again.
     ctx.set('Location', `/invite/${token}`);

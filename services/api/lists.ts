@@ -8,7 +8,7 @@ import { busy, Turns } from './turns.ts';
  */
 
 /** Filters that no index serves: the database walks the tenant's rows until a page is full. */
-const walkedFilters = ['search', 'platform', 'campaignId', 'clientIds'] as const;
+const walkedFilters = ['search', 'platform', 'clientIds'] as const;
 /** Lists in the order of a figure, of all workspaces. */
 const sortsAtOnce = 6;
 const canceledByDeadline = '57014';

@@ -1,21 +1,30 @@
 import type { Operation } from './operation.ts';
+import { approveApproval } from './operations/approveApproval.ts';
 import { archiveClient } from './operations/archiveClient.ts';
+import { assignCampaignPosts } from './operations/assignCampaignPosts.ts';
 import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
+import { clearPostRecycle } from './operations/clearPostRecycle.ts';
+import { createApprovalLink } from './operations/createApprovalLink.ts';
+import { createCampaign } from './operations/createCampaign.ts';
 import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
+import { deleteCampaign } from './operations/deleteCampaign.ts';
 import { deleteMedia } from './operations/deleteMedia.ts';
 import { deletePost } from './operations/deletePost.ts';
 import { deleteWebhook } from './operations/deleteWebhook.ts';
 import { disconnectAccount } from './operations/disconnectAccount.ts';
 import { getAccount } from './operations/getAccount.ts';
 import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
+import { getAccountCadence } from './operations/getAccountCadence.ts';
 import { getAgency } from './operations/getAgency.ts';
 import { getAnalyticsOverview } from './operations/getAnalyticsOverview.ts';
+import { getApproval } from './operations/getApproval.ts';
 import { getAsyncapi } from './operations/getAsyncapi.ts';
+import { getCampaign } from './operations/getCampaign.ts';
 import { getClient } from './operations/getClient.ts';
 import { getClientAnalytics } from './operations/getClientAnalytics.ts';
 import { getError } from './operations/getError.ts';
@@ -23,15 +32,20 @@ import { getMedia } from './operations/getMedia.ts';
 import { getOpenapi } from './operations/getOpenapi.ts';
 import { getPost } from './operations/getPost.ts';
 import { getPostAnalytics } from './operations/getPostAnalytics.ts';
+import { getPostRecycle } from './operations/getPostRecycle.ts';
 import { getPostTarget } from './operations/getPostTarget.ts';
+import { getQuota } from './operations/getQuota.ts';
 import { getReport } from './operations/getReport.ts';
 import { getReportExport } from './operations/getReportExport.ts';
 import { getWebhook } from './operations/getWebhook.ts';
 import { getWebhookDelivery } from './operations/getWebhookDelivery.ts';
 import { getWebhookReplay } from './operations/getWebhookReplay.ts';
 import { importMedia } from './operations/importMedia.ts';
+import { listAccountCadences } from './operations/listAccountCadences.ts';
 import { listAccounts } from './operations/listAccounts.ts';
+import { listApprovals } from './operations/listApprovals.ts';
 import { listBestTimes } from './operations/listBestTimes.ts';
+import { listCampaigns } from './operations/listCampaigns.ts';
 import { listClients } from './operations/listClients.ts';
 import { listErrors } from './operations/listErrors.ts';
 import { listMedia } from './operations/listMedia.ts';
@@ -47,13 +61,20 @@ import { publishPost } from './operations/publishPost.ts';
 import { refreshAnalytics } from './operations/refreshAnalytics.ts';
 import { registerMedia } from './operations/registerMedia.ts';
 import { registerWebhook } from './operations/registerWebhook.ts';
+import { rejectApproval } from './operations/rejectApproval.ts';
 import { replayWebhook } from './operations/replayWebhook.ts';
+import { requestApprovalChanges } from './operations/requestApprovalChanges.ts';
 import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
 import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
+import { revokeApprovalLink } from './operations/revokeApprovalLink.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
+import { setPostRecycle } from './operations/setPostRecycle.ts';
+import { shiftCampaign } from './operations/shiftCampaign.ts';
 import { testWebhook } from './operations/testWebhook.ts';
+import { unassignCampaignPosts } from './operations/unassignCampaignPosts.ts';
+import { updateCampaign } from './operations/updateCampaign.ts';
 import { updateClient } from './operations/updateClient.ts';
 import { updatePost } from './operations/updatePost.ts';
 import { updateWebhook } from './operations/updateWebhook.ts';
@@ -68,8 +89,11 @@ export const operations: readonly Operation[] = [
   archiveClient,
   createConnectInvite,
   listAccounts,
+  listAccountCadences,
   getAccount,
+  getAccountCadence,
   disconnectAccount,
+  getQuota,
   listPosts,
   createPost,
   bulkCreatePosts,
@@ -79,12 +103,30 @@ export const operations: readonly Operation[] = [
   deletePost,
   revisePost,
   publishPost,
+  getPostRecycle,
+  setPostRecycle,
+  clearPostRecycle,
   listPostTargets,
   bulkPostTargets,
   getPostTarget,
   reschedulePostTarget,
   retryPostTarget,
   cancelPostTarget,
+  listApprovals,
+  getApproval,
+  approveApproval,
+  rejectApproval,
+  requestApprovalChanges,
+  createApprovalLink,
+  revokeApprovalLink,
+  listCampaigns,
+  createCampaign,
+  getCampaign,
+  updateCampaign,
+  deleteCampaign,
+  assignCampaignPosts,
+  unassignCampaignPosts,
+  shiftCampaign,
   refreshAnalytics,
   listMedia,
   presignMedia,

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AccountEvent } from '#schemas/account.ts';
+import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Decider, Rejection } from './decider.ts';
 
@@ -31,12 +33,16 @@ export type AccountState =
         readonly status: 'connected' | 'reauth_required' | 'disconnected';
         /** The invite of the present consent; null: the consent had none. */
         readonly inviteId: string | null;
+        /** The limits that the network last reported. */
+        readonly observed: readonly ObservedWindow[];
       });
 
 export type AccountCommand =
   | (Identity & Grant & { readonly type: 'Connect'; readonly inviteId: string | null })
   /** The network shows the account like this. */
   | (Profile & { readonly type: 'ChangeProfile' })
+  /** The network reports these limits of the account. */
+  | { readonly type: 'ObserveLimits'; readonly windows: readonly ObservedWindow[] }
   | { readonly type: 'RequireReauth'; readonly reason: string }
   | { readonly type: 'Disconnect'; readonly reason: string };
 
@@ -71,6 +77,10 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
       if (sameGrant(state, { ...state, username, displayName, avatarUrl })) return [];
       return [{ type: 'AccountProfileChanged', data: { clientId: state.clientId, username, displayName, avatarUrl } }];
     }
+    case 'ObserveLimits': {
+      if (state.status === 'none' || isDeepStrictEqual(state.observed, command.windows)) return [];
+      return [{ type: 'AccountLimitsObserved', data: { clientId: state.clientId, windows: [...command.windows] } }];
+    }
     case 'RequireReauth':
       return state.status === 'connected' ? [{ type: 'AccountReauthRequired', data: { reason: command.reason } }] : [];
     case 'Disconnect':
@@ -82,7 +92,16 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
 const evolve = (state: AccountState, event: AccountEvent): AccountState => {
   if (event.type === 'AccountConnected') {
     const { clientId, platform, externalId, network, inviteId } = event.data;
-    return { status: 'connected', clientId, platform, externalId, network, ...grantOf(event.data), inviteId };
+    return {
+      status: 'connected',
+      clientId,
+      platform,
+      externalId,
+      network,
+      ...grantOf(event.data),
+      inviteId,
+      observed: [],
+    };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
@@ -92,6 +111,8 @@ const evolve = (state: AccountState, event: AccountEvent): AccountState => {
       return { ...state, status: 'reauth_required' };
     case 'AccountDisconnected':
       return { ...state, status: 'disconnected' };
+    case 'AccountLimitsObserved':
+      return { ...state, observed: event.data.windows };
     case 'AccountProfileChanged': {
       const { username, displayName, avatarUrl } = event.data;
       return { ...state, username, displayName, avatarUrl };

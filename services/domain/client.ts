@@ -25,6 +25,9 @@ export const bearsName = (state: ClientState, name: string): boolean =>
 export const asksToRetry = ({ unknownOutcome }: ClientFields['rules']): boolean =>
   unknownOutcome === 'retry_when_absent';
 
+/** Rules are kept as they were sent: any other value lets a late approval publish at once. */
+export const letsLateFail = ({ approvalLate }: ClientFields['rules']): boolean => approvalLate === 'fail';
+
 /**
  * Whether a target with an unknown outcome may be tried again after looks that found no post. Rules are kept as they
  * were sent, so any other value, and an archived client, hold the target.

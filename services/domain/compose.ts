@@ -30,6 +30,8 @@ export interface PostAsset {
   readonly publishable: boolean;
   readonly probe: MediaProbe | null;
   readonly altText: string | null;
+  /** Of its bytes, in hex; null: they are not known yet. */
+  readonly sha256: string | null;
   /** By `needKey`: the renditions that were requested. */
   readonly needs: ReadonlyMap<string, PostRendition>;
 }
@@ -70,13 +72,6 @@ const selectionIssues = ({ targetSelection }: PostBody, clientId: string): reado
   }
   return [];
 };
-
-/**
- * Members that the service does not support yet. A publication with one of them is refused, because the post would go out
- * without what its caller asked for. Drafts may hold them.
- */
-export const unsupportedIssues = (body: PostBody): readonly Issue[] =>
-  body.campaignId === null ? [] : [{ path: '/campaignId', code: 'not_supported_yet', message: 'is not supported yet' }];
 
 const isEmpty = ({ content, mediaIds }: ContentSegment): boolean => content.trim() === '' && mediaIds.length === 0;
 

@@ -17,6 +17,12 @@ const joined = (...parts: readonly string[]): string => parts.join('\n');
 
 export const targetIdOf = (postId: string, accountId: string, plan: number): string =>
   uuidv5(postId, joined(accountId, String(plan)));
+/** @param request number of the request, from 1 */
+export const approvalIdOf = (postId: string, request: number): string =>
+  uuidv5(postId, joined('approval', String(request)));
+/** @param occurrence number of the copy, from 1 */
+export const recycledPostIdOf = (originId: string, occurrence: number): string =>
+  uuidv5(originId, joined('recycle', String(occurrence)));
 export const accountIdOf = (clientId: string, platform: string, externalId: string): string =>
   uuidv5(clientId, joined(platform, externalId));
 /** The id of the stream that a call with an Idempotency-Key creates; also the id of its request stream. */
@@ -31,6 +37,8 @@ export const clientNameIdOf = (workspaceId: string, name: string): string =>
 /** Of the claim on a caller's reference: exact, as references of other systems are. */
 export const externalRefIdOf = (workspaceId: string, clientId: string, externalRef: string): string =>
   uuidv5(workspaceId, joined('externalref', clientId, externalRef));
+/** Of the places of a month. @param month `2026-11`, in the zone of the workspace */
+export const quotaIdOf = (workspaceId: string, month: string): string => uuidv5(workspaceId, joined('quota', month));
 export const testTwinIdOf = (workspaceId: string): string => uuidv5(workspaceId, 'test');
 /** Id of an event that follows from another one alone. */
 export const causedIdOf = (causeEventId: string, stream: string): string => uuidv5(causeEventId, stream);

@@ -1,6 +1,28 @@
-import type { Plan, PostBody, PostEvent, PostStatus } from '#schemas/post.ts';
+import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
 import type { TargetTime } from '#schemas/target.ts';
 import { type Decider, type Fact, Rejection } from './decider.ts';
+import {
+  type DecidePost,
+  decidePost,
+  keepsApproval,
+  type Submission,
+  submit,
+  submitted,
+  withoutLate,
+} from './post-approval.ts';
+import { type CampaignChange, changeCampaign } from './post-campaign.ts';
+import { decideRecycle, evolveRecycle, type RecycleCommand } from './post-recycle.ts';
+import type {
+  CancelReason,
+  Intent,
+  LivePost,
+  PostState,
+  RecycledFrom,
+  TargetOutcome,
+  TargetProgress,
+  Written,
+} from './post-state.ts';
+import { statusOf, wholeFact } from './post-status.ts';
 
 /**
  * A post: its content, its plan and its outcome. Its law: only a draft is replaced or discarded; partial and canceled
@@ -8,38 +30,15 @@ import { type Decider, type Fact, Rejection } from './decider.ts';
  * Longer than other streams: plan, intents and the tally of targets guard each other in one fold.
  */
 
-export type TargetOutcome = 'published' | 'failed' | 'canceled';
-
-interface TargetProgress {
-  /** Highest revision of the target that was recorded; older outcomes are ignored. */
-  readonly revision: number;
-  readonly outcome: TargetOutcome | null;
-  readonly publishedAt: string | null;
-}
-
-/** Why many targets of a post are canceled at once. */
-type CancelReason = 'client_archived' | 'account_disconnected' | 'post_canceled';
-
-/** A change for many targets: decided in the post's stream, then carried out on each target. */
-export type Intent = {
-  readonly revision: number;
-  readonly eventId: string;
-  readonly targetIds: readonly string[];
-  /** Targets for which the intent came too late. It is never applied to them afterwards. */
-  readonly skipped: readonly string[];
-} & (
-  | { readonly kind: 'cancel'; readonly reason: CancelReason }
-  | {
-      readonly kind: 'revise';
-      readonly commandId: string;
-      /** As the post goes out on its targets. */
-      readonly body: PostBody;
-      /** A failed target whose time has passed by then is due then. */
-      readonly decidedAt: string;
-      /** One for each of `targetIds`, in their order; null: each target keeps its own time. */
-      readonly times: readonly TargetTime[] | null;
-    }
-);
+export {
+  type Intent,
+  type LivePost,
+  lacksIntent,
+  type PostState,
+  type RecycledFrom,
+  type TargetOutcome,
+} from './post-state.ts';
+export { publishedAtOf, statusOf } from './post-status.ts';
 
 /** A target that is not settled by its own stream, and how far it has carried out the intents of its post. */
 export interface UnsettledTarget {
@@ -47,37 +46,19 @@ export interface UnsettledTarget {
   readonly appliedRevision: number;
 }
 
-interface Written {
-  readonly clientId: string;
-  readonly createdBy: { readonly type: string; readonly id: string };
-  readonly body: PostBody;
-}
-
-export type PostState =
-  | { readonly status: 'none' }
-  | (Written & { readonly status: 'draft'; readonly plans: number })
-  | (Written & { readonly status: 'discarded'; readonly plans: number })
-  | (Written & {
-      readonly status: 'live';
-      readonly plan: Plan;
-      /** Revision of the event that holds the plan in force. */
-      readonly planRevision: number;
-      readonly planEventId: string;
-      /** Command that made the plan: a repeat of it is no second publication. */
-      readonly plannedBy: string;
-      readonly plans: number;
-      readonly intents: readonly Intent[];
-      readonly targets: Readonly<Record<string, TargetProgress>>;
-      readonly saidPartial: boolean;
-      readonly saidCanceled: boolean;
-    });
-
-export type LivePost = Extract<PostState, { status: 'live' }>;
-
 export type PostCommand =
   | (Written & { readonly type: 'Draft' })
   | { readonly type: 'ReplaceDraft'; readonly body: PostBody }
-  | (Written & { readonly type: 'Schedule'; readonly commandId: string; readonly plan: Plan })
+  | (Written & {
+      readonly type: 'Schedule';
+      readonly commandId: string;
+      readonly plan: Plan;
+      /** Absent: no approval is required. */
+      readonly submission?: Submission;
+      /** Absent: the post is no copy of another. */
+      readonly recycledFrom?: RecycledFrom;
+    })
+  | DecidePost
   | {
       readonly type: 'CancelTargets';
       readonly targetIds: readonly string[];
@@ -95,6 +76,8 @@ export type PostCommand =
       readonly changed: readonly string[];
       readonly targetIds: readonly string[];
       readonly times: readonly TargetTime[] | null;
+      /** Absent: neither the post nor its caller needs an approval. */
+      readonly submission?: Submission;
     }
   | {
       readonly type: 'RecordSkipped';
@@ -109,67 +92,12 @@ export type PostCommand =
       readonly publishedAt: string | null;
     }
   | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number }
+  | CampaignChange
+  | RecycleCommand
   /** Another post takes a reference that this post claimed and does not have. */
-  | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string };
-
-const standings = (state: LivePost): readonly TargetProgress[] => Object.values(state.targets);
-
-/**
- * The state of the post that follows from its targets. Settled = published, failed or canceled; canceled targets do not
- * count further.
- */
-export const statusOf = (state: PostState): PostStatus | null => {
-  if (state.status === 'none') return null;
-  if (state.status !== 'live') return state.status;
-  const all = standings(state);
-  const published = all.filter((one) => one.outcome === 'published').length;
-  const failed = all.filter((one) => one.outcome === 'failed').length;
-  if (all.some((one) => one.outcome === null)) return published + failed > 0 ? 'publishing' : 'scheduled';
-  if (published + failed === 0) return 'canceled';
-  if (failed === 0) return 'published';
-  return published === 0 ? 'failed' : 'partially_published';
-};
-
-/** Instant the first target went out, null while none has. */
-export const publishedAtOf = (state: PostState): string | null => {
-  if (state.status !== 'live') return null;
-  const instants = standings(state).flatMap((one) => one.publishedAt ?? []);
-  return instants.sort()[0] ?? null;
-};
-
-/**
- * The outcome of the whole post after a settlement; null where the post has no outcome yet, or the outcome is already
- * recorded.
- */
-const wholeFact = (state: LivePost): readonly PostEvent[] => {
-  const publishedAt = publishedAtOf(state) ?? '';
-  switch (statusOf(state)) {
-    case 'published':
-      return [{ type: 'PostPublished', data: { publishedAt } }];
-    case 'failed':
-      return [{ type: 'PostFailed', data: {} }];
-    case 'partially_published':
-      return state.saidPartial ? [] : [{ type: 'PostPartiallyPublished', data: { publishedAt } }];
-    case 'canceled':
-      return state.saidCanceled ? [] : [{ type: 'PostCanceled', data: { reason: cancelReason(state) } }];
-    default:
-      return [];
-  }
-};
-
-type WholeReason = Extract<PostEvent, { type: 'PostCanceled' }>['data']['reason'];
-
-/** An archived client is the reason for the whole; disconnected accounts are where they are it for every target. */
-const cancelReason = ({ intents, targets }: LivePost): WholeReason => {
-  const cancels = intents.filter((intent) => intent.kind === 'cancel');
-  if (cancels.some(({ reason }) => reason === 'client_archived')) return 'client_archived';
-  const left = new Set(
-    cancels
-      .filter(({ reason }) => reason === 'account_disconnected')
-      .flatMap(({ targetIds, skipped }) => targetIds.filter((id) => !skipped.includes(id))),
-  );
-  return Object.keys(targets).every((id) => left.has(id)) ? 'account_disconnected' : 'targets_canceled';
-};
+  | { readonly type: 'LapseExternalRefClaim'; readonly externalRef: string }
+  /** The places of a quota that the next append of this stream needs are given back. */
+  | { readonly type: 'Abandon' };
 
 /** Whether the post has this reference now: a claim holds while its post has the reference. */
 export const bearsExternalRef = (state: PostState, externalRef: string): boolean =>
@@ -184,6 +112,14 @@ const isMeant = (state: LivePost, id: string, applied = -1): boolean =>
     ({ kind, revision, targetIds, skipped }) =>
       kind === 'cancel' && revision > applied && targetIds.includes(id) && !skipped.includes(id),
   );
+
+/** Those of these targets that are not settled and that no cancel names. */
+const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] =>
+  targetIds.filter((id) => state.targets[id]?.outcome === null && !isMeant(state, id));
+
+/** Whether no target is left that the newest request is about: a person need not decide about it any more. */
+export const isBeyondApproval = (state: PostState): boolean =>
+  state.status !== 'live' || (state.approval !== null && openOf(state, state.approval.targetIds).length === 0);
 
 const cancelOf = (targetIds: readonly string[], reason: CancelReason): readonly PostEvent[] =>
   targetIds.length === 0
@@ -213,14 +149,25 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       if (command.plan.number !== (state.status === 'draft' ? state.plans : 0) + 1) {
         throw new Rejection('revision_mismatch', 'Another plan was made meanwhile.');
       }
-      const { clientId, createdBy, body, plan } = command;
-      return [{ type: 'PostScheduled', data: { clientId, createdBy, body, plan } }];
+      const { clientId, createdBy, body, plan, submission, recycledFrom } = command;
+      const scheduled = { clientId, createdBy, body, plan, ...(recycledFrom === undefined ? {} : { recycledFrom }) };
+      if (submission === undefined) return [{ type: 'PostScheduled', data: scheduled }];
+      const requests = state.status === 'draft' ? state.requests : 0;
+      const all = plan.targets.map(({ targetId }) => targetId);
+      return [{ type: 'PostScheduled', data: { ...scheduled, held: true } }, ...submit(submission, requests, all)];
+    }
+    case 'Release':
+    case 'Reject':
+    case 'ReturnToDraft': {
+      if (state.status === 'none') throw unknown();
+      const live = state.status === 'live' ? state : null;
+      const planned = Object.keys(live?.targets ?? {});
+      return decidePost(command, live?.approval ?? null, (ids) => (live === null ? [] : openOf(live, ids)), planned);
     }
     case 'CancelTargets': {
       if (state.status !== 'live') return [];
       const { targetIds, reason } = command;
-      const open = targetIds.filter((id) => state.targets[id]?.outcome === null && !isMeant(state, id));
-      return cancelOf(open, reason);
+      return cancelOf(openOf(state, targetIds), reason);
     }
     case 'Delete': {
       if (state.status === 'none') throw unknown();
@@ -233,17 +180,17 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
     case 'Revise': {
       if (state.status === 'none' || state.status === 'discarded') throw unknown();
       if (state.status === 'draft') throw new Rejection('post_not_scheduled', 'A draft is replaced, not revised.');
-      const { commandId, body, changed, targetIds, times } = command;
+      const { commandId, body, changed, targetIds, times, submission } = command;
       if (state.intents.some((intent) => intent.kind === 'revise' && intent.commandId === commandId)) return [];
       if (targetIds.length === 0) {
         throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
       }
-      return [
-        {
-          type: 'PostRevised',
-          data: { body, changed: [...changed], targetIds: [...targetIds], times: times === null ? null : [...times] },
-        },
-      ];
+      const revised: PostEvent = {
+        type: 'PostRevised',
+        data: { body, changed: [...changed], targetIds: [...targetIds], times: times === null ? null : [...times] },
+      };
+      if (submission === undefined || keepsApproval(state, submission)) return [revised];
+      return [revised, ...submit(submission, state.requests, targetIds)];
     }
     case 'RecordSkipped': {
       if (state.status !== 'live') return [];
@@ -275,8 +222,17 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       const { targetId, targetRevision } = command;
       return [{ type: 'PostTargetReopened', data: { targetId, targetRevision } }];
     }
+    case 'JoinCampaign':
+    case 'LeaveCampaign':
+      if (state.status === 'none' || state.status === 'discarded') throw unknown();
+      return changeCampaign(command, state.body.campaignId);
     case 'LapseExternalRefClaim':
       return [{ type: 'PostExternalRefClaimLapsed', data: { externalRef: command.externalRef } }];
+    case 'Abandon':
+      return [{ type: 'PostAbandoned', data: {} }];
+    default:
+      if (state.status === 'none' || state.status === 'discarded') throw unknown();
+      return decideRecycle(command, { ...state, status: statusOf(state) });
   }
 };
 
@@ -292,17 +248,26 @@ const settle = (
 });
 
 const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
+  const next = evolveBody(state, event, fact);
+  if (next.status === 'none') return next;
+  const recycle = evolveRecycle(next.recycle, event, fact);
+  return recycle === next.recycle ? next : { ...next, recycle };
+};
+
+const evolveBody = (state: PostState, event: PostEvent, fact: Fact): PostState => {
   switch (event.type) {
     case 'PostDrafted': {
       const { clientId, createdBy, body } = event.data;
-      return { status: 'draft', clientId, createdBy, body, plans: 0 };
+      const written = { clientId, createdBy, body, recycle: null, recycledFrom: null };
+      return { status: 'draft', ...written, plans: 0, requests: 0, returned: null };
     }
     case 'DraftReplaced':
       return state.status === 'draft' ? { ...state, body: event.data.body } : state;
     case 'PostDiscarded':
       return state.status === 'draft' ? { ...state, status: 'discarded' } : state;
     case 'PostScheduled': {
-      const { clientId, createdBy, body, plan } = event.data;
+      const { clientId, createdBy, body, plan, recycledFrom = null } = event.data;
+      const draft = state.status === 'draft' ? state : null;
       const targets = Object.fromEntries(
         plan.targets.map((one): [string, TargetProgress] => [
           one.targetId,
@@ -323,11 +288,29 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
         targets,
         saidPartial: false,
         saidCanceled: false,
+        approval: null,
+        requests: draft?.requests ?? 0,
+        planHeld: event.data.held === true,
+        recycle: draft?.recycle ?? null,
+        recycledFrom: recycledFrom ?? draft?.recycledFrom ?? null,
       };
     }
+    case 'PostCampaignChanged':
+      return state.status === 'none' ? state : { ...state, body: { ...state.body, campaignId: event.data.campaignId } };
+    case 'PostReturnedToDraft':
+      return state.status === 'live' ? returnedToDraft(state, fact) : state;
     default:
       return state.status === 'live' ? evolveLive(state, event, fact) : state;
   }
+};
+
+/** Every target of the plan is canceled; a new plan is made only after that. */
+const returnedToDraft = (state: LivePost, fact: Fact): PostState => {
+  const { clientId, createdBy, body, plans, requests, targets, recycle, recycledFrom } = state;
+  const cancel: Intent = { ...aimedAt(Object.keys(targets).sort(), fact), kind: 'cancel', reason: 'changes_requested' };
+  const returned: LivePost = { ...state, intents: [...state.intents, cancel] };
+  const written = { clientId, createdBy, body, recycle, recycledFrom };
+  return { status: 'draft', ...written, plans, requests, returned };
 };
 
 const aimedAt = (targetIds: readonly string[], { revision, eventId }: Fact) =>
@@ -337,7 +320,24 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
   switch (event.type) {
     case 'PostTargetsChanged': {
       const { change, targetIds } = event.data;
-      return { ...state, intents: [...state.intents, { ...aimedAt(targetIds, fact), ...change }] };
+      const intents = [...state.intents, { ...aimedAt(targetIds, fact), ...change }];
+      if (change.reason !== 'approval_rejected' || state.approval === null) return { ...state, intents };
+      return { ...state, intents, approval: { ...state.approval, status: 'rejected' } };
+    }
+    case 'PostSubmittedForApproval': {
+      // It follows the plan or the revise right before it, in one append.
+      const before = fact.revision - 1;
+      const intents = state.intents.map(
+        (one): Intent => (one.kind === 'revise' && one.revision === before ? { ...one, held: true } : one),
+      );
+      return { ...state, ...submitted(state, event.data, fact), intents };
+    }
+    case 'PostReleased': {
+      const { approval } = state;
+      if (approval === null) return state;
+      const { occurredAt: decidedAt } = fact;
+      const intent: Intent = { ...aimedAt(approval.targetIds, fact), kind: 'release', decidedAt };
+      return { ...state, intents: [...state.intents, intent], approval: { ...approval, status: 'released' } };
     }
     case 'PostRevised': {
       const { body, targetIds, times } = event.data;
@@ -358,6 +358,7 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
     case 'PostTargetsSkipped':
       return {
         ...state,
+        approval: withoutLate(state.approval, state.intents, event.data),
         intents: state.intents.map((intent) =>
           intent.revision === event.data.intentRevision
             ? { ...intent, skipped: [...intent.skipped, ...event.data.targetIds] }
@@ -385,7 +386,7 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
 export const post: Decider<PostState, PostCommand, PostEvent> = {
   kind: 'post',
   initial: { status: 'none' },
-  fences: ['PostExternalRefClaimLapsed'],
+  fences: ['PostExternalRefClaimLapsed', 'PostAbandoned'],
   decide,
   evolve,
 };

@@ -35,6 +35,13 @@ export const disconnected = failure(
   true,
   'user',
 );
+export const approvalTooLate = failure(
+  'permission',
+  'approval_too_late',
+  'Nobody had approved the post when this target was due.',
+  false,
+  'user',
+);
 /** For a thread with a published segment; any other target is canceled. */
 export const threadInterrupted = failure(
   'permission',
@@ -42,6 +49,13 @@ export const threadInterrupted = failure(
   'The client was archived before the rest of the thread went out.',
   false,
   'user',
+);
+export const cadenceReached = failure(
+  'rate_limited',
+  'cadence_reached',
+  'The account has published as often as it may for now; the publisher tries again at retryAt.',
+  true,
+  'service',
 );
 export const noAdapter = failure(
   'permission',
@@ -145,6 +159,7 @@ export const publishFailures: readonly Failure[] = [
   reauthRequired,
   disconnected,
   threadInterrupted,
+  cadenceReached,
   noAdapter,
   interrupted,
   adapterFailed,

@@ -22,12 +22,22 @@ export interface Destination {
   readonly scopes: readonly string[];
 }
 
+/** A time that a target has of itself, before jitter. */
+export interface WishedTime {
+  readonly at: string;
+  /** Null: no wall-clock time was asked for. */
+  readonly local: string | null;
+  readonly timezone: string;
+}
+
 export interface PlanInput {
   readonly postId: string;
   readonly number: number;
   readonly destinations: readonly Destination[];
   readonly schedule: Schedule;
   readonly timezone: string;
+  /** By account, instead of the times that the schedule gives. */
+  readonly times?: ReadonlyMap<string, WishedTime>;
   readonly scheduleMode: PostBody['scheduleMode'];
   readonly variants: PostBody['variants'];
   /** Instant of the call, ISO 8601. */
@@ -81,14 +91,21 @@ const inPast = (instant: string) => ({ code: 'schedule_in_past', message: `${ins
 const tooFar = (instant: string) =>
   ({ code: 'schedule_too_far', message: `${instant} is more than ${horizonMonths} months ahead` }) as const;
 
+/** Why a target cannot be due then; null: it can. */
+export const dueFault = (dueAt: string, now: string): 'schedule_in_past' | 'schedule_too_far' | null => {
+  if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) return 'schedule_in_past';
+  return dueAt > monthsAfter(now, horizonMonths) ? 'schedule_too_far' : null;
+};
+
 /** Checks the new time of a single target. @throws Rejection `schedule_in_past`, `schedule_too_far` */
 export const checkDue = (dueAt: string, now: string, path: string): void => {
-  if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) {
+  const fault = dueFault(dueAt, now);
+  if (fault === 'schedule_in_past') {
     throw new Rejection('schedule_in_past', 'The target would be due in the past.', {
       errors: [{ path, ...inPast(dueAt) }],
     });
   }
-  if (dueAt > monthsAfter(now, horizonMonths)) {
+  if (fault === 'schedule_too_far') {
     throw new Rejection('schedule_too_far', 'The target would be due too far ahead.', {
       errors: [{ path, ...tooFar(dueAt) }],
     });
@@ -97,6 +114,8 @@ export const checkDue = (dueAt: string, now: string, path: string): void => {
 
 const zoneOf = (destination: Destination, timezone: string): string =>
   destination.accountTimezone ?? destination.clientTimezone ?? timezone;
+
+const scheduledLocalOf = ({ type, scheduledLocal }: Schedule): string | null => (type === 'at' ? scheduledLocal : null);
 
 /** The requested instant of destination `index` of `count`, before jitter. */
 const wishedAt = (input: PlanInput, destination: Destination, index: number, count: number): string => {
@@ -137,8 +156,9 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
   const past: Issue[] = [];
   const far: Issue[] = [];
   const targets = destinations.map((destination, index): PlannedTarget => {
-    const wished = wishedAt(input, destination, index, destinations.length);
     const { accountId, platform } = destination;
+    const own = input.times?.get(accountId);
+    const wished = own?.at ?? wishedAt(input, destination, index, destinations.length);
     if (wished < earliest) past.push({ path: '/schedule', ...inPast(wished), accountId, platform });
     if (wished > latest) far.push({ path: '/schedule', ...tooFar(wished), accountId, platform });
     const jitterSeconds = jitterOf(input.postId, accountId, input.schedule.spreadMinutes ?? 0);
@@ -149,8 +169,8 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
       clientId: destination.clientId,
       platform,
       dueAt,
-      scheduledLocal: input.schedule.type === 'at' ? input.schedule.scheduledLocal : null,
-      timezone: zoneOf(destination, input.timezone),
+      scheduledLocal: own !== undefined ? own.local : scheduledLocalOf(input.schedule),
+      timezone: own?.timezone ?? zoneOf(destination, input.timezone),
       jitterSeconds,
       ...scheduleModeOf({ ...wantedModeOf(input, platform), platform, dueAt, now: input.now }),
     };

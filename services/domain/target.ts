@@ -6,9 +6,11 @@ import * as firstComment from './target/first-comment.ts';
 import * as native from './target/native.ts';
 import * as outcome from './target/outcome.ts';
 import * as overdue from './target/overdue.ts';
+import { lapsePlace } from './target/places.ts';
 import * as publish from './target/publish.ts';
 import * as schedule from './target/schedule.ts';
 import { type Settle, settle } from './target/settle.ts';
+import * as shift from './target/shift.ts';
 import { initial, type TargetState } from './target/state.ts';
 
 /**
@@ -22,6 +24,8 @@ export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
 export type { Unwanted } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export { overdueAfterMs } from './target/overdue.ts';
+export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts';
+export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
   type FirstComment,
@@ -43,12 +47,16 @@ export {
 export type TargetCommand =
   | schedule.ScheduleTarget
   | schedule.Reschedule
+  | shift.Shift
   | schedule.Cancel
   | schedule.Revise
+  | schedule.Release
+  | schedule.LapseApproval
   | schedule.Retry
   | schedule.Requeue
   | publish.Start
   | publish.RefuseAtClaim
+  | publish.DeferAtClaim
   | publish.RecordCheckpoint
   | publish.TakeOver
   | outcome.RecordPublished
@@ -68,6 +76,8 @@ export type TargetCommand =
   | native.RecordUndone
   | native.RecordUndoFailed
   | overdue.RecordOverdue
+  /** The place of a quota that the next append of this stream needs is given back. */
+  | { readonly type: 'LapsePlace' }
   | absence.ObserveAbsence
   | Settle;
 
@@ -77,10 +87,16 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return schedule.schedule(command, state);
     case 'Reschedule':
       return schedule.reschedule(command, state);
+    case 'Shift':
+      return shift.shift(command, state);
     case 'Cancel':
       return schedule.cancel(command, state);
     case 'Revise':
       return schedule.revise(command, state);
+    case 'Release':
+      return schedule.release(command, state);
+    case 'LapseApproval':
+      return schedule.lapseApproval(command, state);
     case 'Retry':
       return schedule.retry(command, state);
     case 'Requeue':
@@ -89,6 +105,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return publish.start(command, state);
     case 'RefuseAtClaim':
       return publish.refuseAtClaim(command, state);
+    case 'DeferAtClaim':
+      return publish.deferAtClaim(command, state);
     case 'Checkpoint':
       return publish.checkpoint(command, state);
     case 'TakeOver':
@@ -127,6 +145,8 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return native.recordUndoFailed(command, state);
     case 'RecordOverdue':
       return overdue.recordOverdue(command, state);
+    case 'LapsePlace':
+      return lapsePlace(state);
     case 'ObserveAbsence':
       return absence.observeAbsence(command, state);
     case 'Settle':

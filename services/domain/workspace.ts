@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CadenceRule } from '#schemas/cadence.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { withRule } from './cadence.ts';
 import { type Decider, Rejection } from './decider.ts';
 
 /** An agency. Its law: at least one Owner stays; the sandbox twin has no members of its own. */
@@ -12,6 +15,9 @@ export type WorkspaceState =
       readonly timezone: string;
       readonly mode: Mode;
       readonly twinOf: string | null;
+      /** Targets that may be due in one month; null: as many as it likes. */
+      readonly postingQuota: number | null;
+      readonly cadence: readonly CadenceRule[];
       readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
     };
 
@@ -26,7 +32,9 @@ export type WorkspaceCommand =
   | { readonly type: 'ChangeProfile'; readonly name: string; readonly timezone: string }
   | { readonly type: 'AddMember'; readonly memberId: string; readonly name: string; readonly role: Role }
   | { readonly type: 'ChangeRole'; readonly memberId: string; readonly role: Role }
-  | { readonly type: 'RemoveMember'; readonly memberId: string };
+  | { readonly type: 'RemoveMember'; readonly memberId: string }
+  | { readonly type: 'SetPostingQuota'; readonly limit: number | null }
+  | { readonly type: 'SetCadence'; readonly rule: CadenceRule };
 
 type Created = Extract<WorkspaceState, { status: 'created' }>;
 
@@ -86,12 +94,23 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
       }
       return [{ type: 'MemberRemoved', data: { memberId: command.memberId } }];
     }
+    case 'SetCadence': {
+      const { cadence } = created(state);
+      const known = cadence.find(({ platform }) => platform === command.rule.platform);
+      if (isDeepStrictEqual(known ?? { ...command.rule, minIntervalMinutes: null, perDay: null }, command.rule))
+        return [];
+      return [{ type: 'CadenceSet', data: command.rule }];
+    }
+    case 'SetPostingQuota': {
+      const { limit } = command;
+      return created(state).postingQuota === limit ? [] : [{ type: 'PostingQuotaSet', data: { limit } }];
+    }
   }
 };
 
 const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState => {
   if (event.type === 'WorkspaceCreated') {
-    return { status: 'created', ...event.data, members: {} };
+    return { status: 'created', ...event.data, members: {}, postingQuota: null, cadence: [] };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
@@ -112,6 +131,10 @@ const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState =>
       const { [event.data.memberId]: _removed, ...members } = state.members;
       return { ...state, members };
     }
+    case 'CadenceSet':
+      return { ...state, cadence: withRule(state.cadence, event.data) };
+    case 'PostingQuotaSet':
+      return { ...state, postingQuota: event.data.limit };
   }
 };
 

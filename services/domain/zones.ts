@@ -25,6 +25,14 @@ export const instantOf = (local: string, timezone: string): string =>
     Temporal.PlainDateTime.from(local).toZonedDateTime(timezone, { disambiguation: 'compatible' }).epochMilliseconds,
   ).toISOString();
 
+/** The same wall-clock time so many days later, as `instantOf` resolves it. ISO 8601. */
+export const daysLater = (instant: string, timezone: string, days: number): string =>
+  new Date(Temporal.Instant.from(instant).toZonedDateTimeISO(timezone).add({ days }).epochMilliseconds).toISOString();
+
+/** The same wall-clock time so many days later, to the minute. */
+export const localDaysLater = (local: string, days: number): string =>
+  Temporal.PlainDateTime.from(local).add({ days }).toString({ smallestUnit: 'minute' });
+
 /** The same calendar day so many months later, UTC. */
 export const monthsAfter = (instant: string, months: number): string => {
   const at = new Date(instant);
@@ -48,3 +56,14 @@ export const isLocalDateTime = (local: string): boolean => {
     return false;
   }
 };
+
+/** The month of an instant in a zone: `2026-11`. */
+export const monthOf = (instant: string, timezone: string): string =>
+  Temporal.Instant.from(instant).toZonedDateTimeISO(timezone).toPlainDate().toPlainYearMonth().toString();
+
+/** So many months after a month: `2026-11` and 2 give `2027-01`. */
+export const monthAfter = (month: string, months: number): string =>
+  Temporal.PlainYearMonth.from(month).add({ months }).toString();
+
+/** The instant at which a month begins in a zone. ISO 8601. */
+export const monthBegin = (month: string, timezone: string): string => instantOf(`${month}-01T00:00`, timezone);

@@ -13,7 +13,7 @@ import { startOutcomes } from './outcomes.ts';
 await runProcess({
   name: 'outcomes',
   summary:
-    'records the outcomes of targets in their posts, resumes work interrupted by a crash, and tells of overdue targets',
+    'records the outcomes of targets in their posts, resumes work interrupted by a crash, tells of overdue targets, and makes the copies of recycled posts',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

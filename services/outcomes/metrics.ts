@@ -16,7 +16,7 @@ export const sweepMetrics = (registry: Registry, pool: Pool): SweepMetrics => {
   const registers = [registry];
   const failures = new Counter({
     name: 'sweep_failures_total',
-    help: 'posts, archived clients, disconnected accounts and overdue targets that a sweep could not finish; each rests, for longer every time',
+    help: 'posts, archived clients, shifted campaigns, quotas, disconnected accounts and overdue targets that a sweep could not finish; each rests, for longer every time',
     labelNames: ['kind'],
     registers,
   });

@@ -9,16 +9,20 @@ import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { approvalTypes, tendAll } from './approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
 import { type OverdueDeps, runOverdue } from './overdue.ts';
+import { placeTypes, tendPlacesOf } from './quotas.ts';
 import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
+import { runRecycles } from './recycles.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
- * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, ends the posts
- * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, and tells
- * of overdue targets. Its effects are appends, so its groups are
+ * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
+ * about posts out, gives back places of quotas, ends the posts
+ * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, tells of
+ * overdue targets, and makes the copies of recycled posts. Its effects are appends, so its groups are
  * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
  * event.
  */
@@ -72,10 +76,12 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     ...shared,
     group: outcomesGroup,
     topics: ['posts'],
-    kinds: ['target'],
-    types: outcomeTypes,
+    kinds: ['target', 'post', 'approval'],
+    types: [...new Set<string>([...outcomeTypes, ...approvalTypes, ...placeTypes])],
     apply: async (_tx, events) => {
       await recordOutcomes(store, events, now);
+      await tendAll(store, events);
+      await tendPlacesOf(store, pool, events, now);
       return null;
     },
   });
@@ -99,6 +105,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
       return null;
     },
   });
-  const done = together([outcomes.done, archives.done, runSweeper(deps, stop), runOverdue(deps, stop)], failed);
+  const rounds = [runSweeper(deps, stop), runOverdue(deps, stop), runRecycles({ ...deps, now: now ?? Date.now }, stop)];
+  const done = together([outcomes.done, archives.done, ...rounds], failed);
   return { done, consumers: [outcomes, archives] };
 };

@@ -24,9 +24,11 @@ interface Outcome {
 export const outcomeTypes: readonly TargetEvent['type'][] = [
   'TargetPublished',
   'TargetFailed',
+  'TargetApprovalLapsed',
   'TargetCanceled',
   'TargetOutcomeSettled',
   'TargetRequeued',
+  'TargetHeld',
 ];
 
 export const outcomeOf = (event: DecodedEvent): Outcome | null => {
@@ -40,6 +42,7 @@ export const outcomeOf = (event: DecodedEvent): Outcome | null => {
     case 'TargetPublished':
       return settled('published', data.publishedAt);
     case 'TargetFailed':
+    case 'TargetApprovalLapsed':
       return settled('failed', null);
     case 'TargetCanceled':
       return settled('canceled', null);
@@ -50,6 +53,9 @@ export const outcomeOf = (event: DecodedEvent): Outcome | null => {
     case 'TargetRequeued':
       // The schedule requeues only targets that were not settled.
       return data.by === 'schedule' ? null : { cause: event, command: { type: 'ReopenTarget', ...about } };
+    case 'TargetHeld':
+      // A target that failed before the revise reached it is held, not requeued.
+      return { cause: event, command: { type: 'ReopenTarget', ...about } };
     default:
       return null;
   }

@@ -8,7 +8,7 @@ import type { Resting } from './resting.ts';
 
 /** Work that one process at a time does over and over, subject by subject. */
 
-export type SweptKind = 'post' | 'client' | 'account' | 'target';
+export type SweptKind = 'post' | 'client' | 'account' | 'target' | 'campaign' | 'workspace';
 
 export interface RoundDeps {
   readonly pool: Pool;

@@ -1,18 +1,22 @@
 import { post } from '#domain/post.ts';
+import { untendedPosts, walksOfWaiting } from '#projections/approvals.ts';
 import { archivedWithOpen } from '#projections/archived-clients.ts';
 import { disconnectedWithOpen } from '#projections/disconnected-accounts.ts';
 import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/posts-behind.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
+import { type QuotaProgress, sweepQuotas } from './quotas.ts';
 import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
+import { finishShifts } from './shifts.ts';
 
 /**
- * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack, and
- * cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
+ * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack,
+ * completes shifts of campaigns, gives back places of quotas, and cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
  * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
  */
 
@@ -25,6 +29,8 @@ export interface SweeperDeps extends RoundDeps {
   /** Posts, clients and accounts that failed before; the sweep passes over them. Default: none. */
   readonly resting?: Resting;
   readonly onFailure?: (kind: SweptKind) => void;
+  /** What earlier sweeps settled of the quotas. Default: nothing. */
+  readonly quotas?: QuotaProgress;
 }
 
 /** Applies one post's plan to its targets. False: the post has no stream. */
@@ -54,6 +60,18 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
     }
     after = posts.at(-1);
   }
+  await finishShifts(deps, (id, work) => alone(each, 'campaign', id, work), signal);
+  for (const walk of walksOfWaiting) {
+    for (let after: string | null = beforeAllPosts.id; after !== null; ) {
+      const page: Awaited<ReturnType<typeof untendedPosts>> = await untendedPosts(pool, walk, after);
+      for (const id of page.ids) {
+        if (signal.aborted) return swept;
+        await alone(each, 'post', id, () => tendApprovals(store, id));
+      }
+      after = page.next;
+    }
+  }
+  await sweepQuotas(deps, (id, work) => alone(each, 'workspace', id, work), signal);
   const since = new Date(now() - raceMs);
   const archived = await archivedWithOpen(pool, since);
   for (const { id, workspaceId } of archived) {
@@ -74,6 +92,6 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
 };
 
 export const runSweeper = (given: SweeperDeps, signal: AbortSignal): Promise<void> => {
-  const deps = { resting: new Resting(), ...given };
+  const deps = { resting: new Resting(), quotas: new Map(), ...given };
   return runRounds(deps, 'posts', (stop) => sweep(deps, stop), signal);
 };

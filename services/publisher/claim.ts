@@ -1,15 +1,16 @@
 import { media } from '#domain/media.ts';
-import { mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
+import { cadenceReached, mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
 import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { cadenceWait } from './cadence.ts';
 import { mediaReadiness, type WorkContext } from './context.ts';
 import { accountFault, type Fault } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 
 export type ClaimResult =
   | { readonly kind: 'claimed'; readonly files: TargetFiles }
-  /** The target is canceled or failed; its stream says why. */
+  /** The target is canceled, failed or deferred; its stream says why. */
   | { readonly kind: 'refused' }
   /** The target stays unclaimed until its files are ready. */
   | { readonly kind: 'waiting_for_files' };
@@ -33,6 +34,11 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
     return { kind: 'refused' };
   }
   if (readiness.kind !== 'ready') return { kind: 'waiting_for_files' };
+  const retryAt = await cadenceWait(context, target);
+  if (retryAt !== null) {
+    await leased.record({ type: 'DeferAtClaim', retryAt, failure: cadenceReached });
+    return { kind: 'refused' };
+  }
   faultPoint('publisher:before-claim');
   await leased.record({ type: 'Start', now: leased.now() });
   faultPoint('publisher:after-claim');

@@ -9,6 +9,7 @@ import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Files } from './files.ts';
+import type { PublishingCadence } from './recent-starts.ts';
 
 export type PublisherConfig = Pick<
   Config,
@@ -73,4 +74,5 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
   /** Seconds from a target's time to the start of its publish call. */
   readonly lateness: Histogram | null;
   readonly files: Files;
+  readonly cadence: PublishingCadence;
 }

@@ -1,5 +1,6 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
+import { cadenceSource } from '#projections/cadence-slots.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
@@ -11,6 +12,7 @@ import type { DueRow } from './due-row.ts';
 import { DueSearch } from './due-search.ts';
 import { Files } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
+import { RecentStarts } from './recent-starts.ts';
 import { absencePolicy } from './reconcile-schedule.ts';
 import type { SearchScope } from './search.ts';
 import { Shares, takeFairly } from './shares.ts';
@@ -86,6 +88,7 @@ class Publisher {
       now: clock.now,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
+      cadence: { source: (workspaceId) => cadenceSource(pool, workspaceId), starts: new RecentStarts() },
       lateness: registry === undefined ? null : latenessIn(registry),
     };
     this.#supply = new Shares(config.publishConcurrency * 2);

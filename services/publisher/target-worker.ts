@@ -122,6 +122,8 @@ const nextInstant = (state: TargetState): number | null => {
       return 0;
     case 'published':
       return commentInstant(state.firstComment);
+    case 'awaiting_approval':
+      return state.common.approvalLate === 'fail' ? Date.parse(state.common.dueAt) : null;
     case 'handed_to_platform':
       return state.undo === null ? Date.parse(state.common.dueAt) : 0;
     default:

@@ -44,6 +44,10 @@ export class Work {
     const { leased } = this.#context;
     const { state } = leased;
     switch (state.status) {
+      case 'awaiting_approval':
+        if (!this.#isDue(state.common.dueAt)) return null;
+        await leased.record({ type: 'LapseApproval', now: leased.now() });
+        return leased.state.status === 'awaiting_approval' ? null : 'go on';
       case 'rate_limited':
         if (!this.#isDue(state.retryAt)) return null;
         await leased.record({ type: 'Requeue', now: leased.now() });

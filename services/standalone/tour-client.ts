@@ -45,6 +45,11 @@ export class TourClient {
     return this.#call<Data>(path, { method: 'POST', headers, body: JSON.stringify(body) });
   }
 
+  async patch(path: string, body: unknown): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    await this.#call(path, { method: 'PATCH', headers, body: JSON.stringify(body) });
+  }
+
   async delete(path: string): Promise<void> {
     await this.#call(path, { method: 'DELETE' });
   }
@@ -63,6 +68,14 @@ export class TourClient {
     const body = new URLSearchParams({ platform, username, timezone });
     const answer = await fetch(url, { method: 'POST', body, signal: this.#signal });
     if (!answer.ok) throw new Error(`connecting ${platform} was answered with ${answer.status}`);
+  }
+
+  /** Opens the page of an approval and sends its form, as a guest's browser without script does. */
+  async decide(url: string, words: string, form: Readonly<Record<string, string>>): Promise<void> {
+    const page = await fetch(url, { signal: this.#signal });
+    if (!page.ok || !(await page.text()).includes(words)) throw new Error('the page of the approval shows no post');
+    const answer = await fetch(url, { method: 'POST', body: new URLSearchParams(form), signal: this.#signal });
+    if (!answer.ok) throw new Error(`the decision was answered with ${answer.status}`);
   }
 
   async #call<Data>(path: string, init: RequestInit): Promise<Data> {

@@ -4,6 +4,7 @@ import { platforms } from '#schemas/common.ts';
 import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
 import { type NetworkClock, showAnalytics } from './tour-analytics.ts';
+import { showApproval } from './tour-approvals.ts';
 import { TourClient } from './tour-client.ts';
 import { showBulk, showPreview } from './tour-composing.ts';
 import { prepareMedia } from './tour-media.ts';
@@ -13,7 +14,8 @@ import { showHandOver } from './tour-native.ts';
  * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo,
  * a preview, one post with ten targets and a first comment, and every event of the post at the webhook, then posts and
  * targets in one call. One account's network rate-limits the first try, one accepts and does not answer; one account
- * lives in another zone. Then a post is handed to a network's own scheduler, and taken back.
+ * lives in another zone. Then a post is handed to a network's own scheduler, and taken back; a guest of the client
+ * approves a post through a link, and a campaign moves by a day.
  */
 
 export interface TourOptions {
@@ -176,10 +178,11 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
   );
   await showBulk(http, screen, client.id);
   const handedOver = await showHandOver({ http, clientId: client.id, clip, screen, signal });
+  const approved = await showApproval({ http, clientId: client.id, screen, signal });
   const member = new TourClient(baseUrl, session, signal);
   const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
-  return passed && handedOver && analysed;
+  return passed && handedOver && approved && analysed;
 };
 
 /** Waits for the event of the comment, as an integration does that does not poll. True when it is posted. */

@@ -36,7 +36,8 @@ export interface FannedOut {
   readonly targets: ReadonlyMap<string, Loaded<TargetState>>;
 }
 
-const inGroups = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
+/** The next group begins when every item of the one before has ended. */
+export const inGroups = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   for (let at = 0; at < items.length; at += width) await Promise.all(items.slice(at, at + width).map(work));
 };
 
@@ -52,12 +53,12 @@ export const fanOut = async (
 ): Promise<FannedOut> => {
   const loaded = options.loaded ?? (await store.load(post, postId));
   const targets = new Map<string, Loaded<TargetState>>();
-  if (loaded.state.status !== 'live') return { post: loaded, targets };
-  const live = loaded.state;
+  const live = planOf(loaded.state);
+  if (live === null) return { post: loaded, targets };
   const given = options.positions === undefined ? {} : { positions: options.positions };
   // For a fresh plan the append expects no stream and reads nothing first. If the target exists after all, its first
   // event gives the state that the caller sees.
-  const fresh = options.loaded !== undefined && loaded.revision === live.planRevision;
+  const fresh = options.loaded !== undefined && loaded.revision === live.planRevision + (live.planHeld ? 1 : 0);
   const plan = loaded.events.find(({ id }) => id === live.planEventId);
   const caused = { causeEventId: live.planEventId, causationId: live.planEventId };
   // A caller who waits for the fan-out waits no longer than for the post.
@@ -77,7 +78,14 @@ export const fanOut = async (
   return { post: left, targets };
 };
 
-const contextOf = ({ metadata }: DecodedEvent): CommandContext => {
+/** A draft that an approver sent back still has the plan whose targets are to be canceled. */
+export const planOf = (state: PostState): LivePost | null => {
+  if (state.status === 'none') return null;
+  return state.status === 'live' ? state : state.returned;
+};
+
+/** The context of a decision, for events that follow from it: whichever process appends them, they are the same. */
+export const contextOf = ({ metadata }: DecodedEvent): CommandContext => {
   const { workspaceId, actor, $correlationId: correlationId, $causationId: causationId, commandId } = metadata;
   return { workspaceId, actor, correlationId, causationId, commandId, now: metadata.occurredAt };
 };
@@ -97,7 +105,7 @@ const schedule = (
     store,
     target,
     planned.targetId,
-    { type: 'Schedule', planned, postId, postRevision: live.planRevision },
+    { type: 'Schedule', planned, postId, postRevision: live.planRevision, held: live.planHeld },
     context,
     { partitionKey: postId, ...given, ...(fresh ? { loaded: preCreationEvents } : {}) },
   );
@@ -106,13 +114,16 @@ const schedule = (
 const commandOf = (intent: Intent, index: number, state: TargetState, now: string): TargetCommand => {
   const { revision: postRevision } = intent;
   if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision, now };
+  if (intent.kind === 'release') return { type: 'Release', postRevision, now: intent.decidedAt };
+  const { held = false, decidedAt } = intent;
   const mode = state.status === 'none' ? {} : { mode: wantedModeOf(intent.body, state.common.platform) };
-  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, ...mode, now: intent.decidedAt };
+  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, ...mode, now: decidedAt, held };
 };
 
 const statusesOf: Readonly<Record<Intent['kind'], readonly TargetStatus[]>> = {
   cancel: openStatuses,
   revise: revisableStatuses,
+  release: ['awaiting_approval'],
 };
 
 /** @returns the post with the skips that were recorded; null where the intent came too late for no further target */

@@ -19,6 +19,8 @@ const names = [
   'projections',
   'api',
   'composing',
+  'approvals',
+  'campaigns',
   'lists',
   'publisher',
   'publisher-shares',

@@ -47,7 +47,7 @@ const withId = operations.filter(({ path, scope }) => scope !== null && /\{\w+\}
 const lists = operations.filter(({ list, scope, query }) => list && scope !== null && query?.properties.cursor);
 /** What is below something is asked for below what the tenant has of it. */
 const listPath = ({ path }: Operation, { ids }: Tenant): string =>
-  path.replace('{id}', (path.startsWith('/reports/') ? ids.report : ids.webhook) ?? '');
+  path.replace('{id}', ids[{ reports: 'report', approvals: 'approval' }[path.split('/')[1] ?? ''] ?? 'webhook'] ?? '');
 /** Words of an answer without what differs between any two. */
 const words = ({ status, body }: Answered, id: string): string =>
   `${status} ${JSON.stringify({ ...body, correlationId: '' }).replaceAll(id, '<id>')}`;
@@ -165,6 +165,15 @@ const furnish = async (
   const post = await compose(http, clientId, scheduled);
   await compose(http, clientId, scheduled);
   const draft = await compose(http, clientId, scheduled, { saveDraft: true });
+  await http.patch(`/clients/${clientId}`, { approvalRequired: true });
+  const approvals: string[] = [];
+  // One for each decision, and one for links.
+  for (const _ of [1, 2, 3, 4]) approvals.push(String((await compose(http, clientId, scheduled)).data.approvalId));
+  await http.patch(`/clients/${clientId}`, { approvalRequired: false });
+  const [approval = '', approvable = '', rejectable = '', returnable = ''] = approvals;
+  const link = await http.post(`/approvals/${approval}/links`, {});
+  const campaign = await http.post('/campaigns', { name: `Campaign of ${name}`, clientId });
+  await http.post('/campaigns', { name: `Second of ${name}` });
   const endpoint = { url: 'https://hooks.agency.example/in', events: ['*'] };
   const webhook = await http.post('/webhooks', endpoint);
   await http.post('/webhooks', endpoint);
@@ -188,6 +197,9 @@ const furnish = async (
     post: post.data.id,
     target: targetsOf(post)[0]?.id ?? '',
     draft: draft.data.id,
+    ...{ approval, approvable, rejectable, returnable },
+    link: String(link.data.linkId),
+    campaign: campaign.data.id,
     webhook: webhook.data.id,
     delivery: tested.data.id,
     replay: replay.data.id,
@@ -475,6 +487,20 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         path: `/clients/${ids.client}/connect-invites`,
         body: { platforms: ['x'] },
       }),
+      approveApproval: ({ ids }) => ({ path: `/approvals/${ids.approvable}/approve`, body: {} }),
+      rejectApproval: ({ ids }) => ({ path: `/approvals/${ids.rejectable}/reject`, body: { comment: 'No.' } }),
+      requestApprovalChanges: ({ ids }) => ({
+        path: `/approvals/${ids.returnable}/request-changes`,
+        body: { comment: 'No.' },
+      }),
+      createApprovalLink: ({ ids }) => ({ path: `/approvals/${ids.approval}/links`, body: {} }),
+      createCampaign: () => ({ path: '/campaigns', body: { name: 'Same' } }),
+      assignCampaignPosts: ({ ids }) => ({ path: `/campaigns/${ids.campaign}/assign`, body: { postIds: [ids.post] } }),
+      unassignCampaignPosts: ({ ids }) => ({
+        path: `/campaigns/${ids.campaign}/unassign`,
+        body: { postIds: [ids.post] },
+      }),
+      shiftCampaign: ({ ids }) => ({ path: `/campaigns/${ids.campaign}/shift`, body: { days: 1 } }),
       disconnectAccount: ({ ids }) => ({ path: `/accounts/${ids.leaving}/disconnect` }),
       createPost: ({ ids }) => ({
         path: '/posts',
@@ -540,7 +566,14 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         assert.equal(again.headers.get('idempotent-replayed'), 'true', `${id} of ${tenant.name}`);
       }
       const ids = answers.map(
-        ({ data }) => data.id ?? data.inviteId ?? data.assetId ?? data.refreshId ?? JSON.stringify(data.results),
+        ({ data }) =>
+          data.id ??
+          data.inviteId ??
+          data.assetId ??
+          data.refreshId ??
+          data.linkId ??
+          data.campaignId ??
+          JSON.stringify(data.results),
       );
       assert.equal(new Set(ids).size, asked.length, id);
     }

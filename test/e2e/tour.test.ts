@@ -43,6 +43,9 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     assert.match(output, /youtube handed_to_platform .*publishes it at \d{4}-/);
     assert.match(output, /taken back .*undo pending/);
     assert.match(output, /youtube canceled .*undo done/);
+    assert.match(output, /a post to approve .*pending_approval; 2 targets awaiting_approval/);
+    assert.match(output, /approved .*by Mia from Northwind through the link: “Lovely\.”; 2 targets pending/);
+    assert.match(output, /campaign shifted .*2 targets by a day: from \d{4}-/);
     const heard = output
       .split('\n')
       .slice(output.split('\n').findIndex((line) => line.startsWith('event at the webhook ')) + 1);

@@ -18,6 +18,7 @@ import { idOf, kindOf, topics } from '#schemas/topics.ts';
 import { patience } from '#test/support/patience.ts';
 import { saysNoOther } from './builds.ts';
 import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
+import { checkApprovals } from './check-approvals.ts';
 import { checkComments } from './check-comments.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkInsights, insightsAtRest } from './check-insights.ts';
@@ -244,6 +245,7 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
   violations.push(...checkInsights(streams));
   violations.push(...(await checkComments(streams, checked.sandbox)));
+  violations.push(...checkApprovals(streams));
   const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
     pool: checked.pool,
     url: checked.analyticsUrl,
@@ -386,10 +388,11 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
 /** Events about the whole occur once, and the post has the outcome of each target. */
 const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, TargetState>): readonly string[] => {
   const wrong: string[] = [];
-  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostScheduled', 'PostDrafted', 'PostDiscarded']) {
+  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostDrafted', 'PostDiscarded']) {
     const times = events.filter((one) => one.type === once).length;
     if (times > 1) wrong.push(`has ${times} times ${once}`);
   }
+  wrong.push(...onceBetween('', events, 'PostScheduled', ['PostReturnedToDraft']));
   for (const whole of ['PostPublished', 'PostFailed'])
     wrong.push(...onceBetween('', events, whole, ['PostTargetReopened', 'PostRevised']));
   const state = foldEvents(post, events);

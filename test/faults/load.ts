@@ -54,6 +54,8 @@ export const actionNames = [
   'move',
   'bulk',
   'shift',
+  'campaign',
+  'approve',
   'revise',
   'mend',
   'withdraw',
@@ -87,6 +89,8 @@ const sinceBefore: readonly ActionName[] = [
   'commented',
   'bulk',
   'shift',
+  'campaign',
+  'approve',
   'native',
   'revise',
   'mend',
@@ -333,6 +337,48 @@ export class Load {
       if (done !== null && results.filter(({ ok }) => ok).length !== targetIds.length)
         this.#wrong(`of ${targetIds.length} targets not all were moved: ${JSON.stringify(results)}`);
     },
+    campaign: async () => {
+      const posts = [await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3))];
+      posts.push(await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(2)));
+      const made = await this.#keyed('/campaigns', { name: 'Chaos' });
+      const postIds = posts.flatMap((one) => one?.id ?? []);
+      if (made === null || postIds.length === 0) return;
+      await this.#keyed(`/campaigns/${made.id}/assign`, { postIds });
+      const count = posts.flatMap((one) => this.#targetsOf(one)).length;
+      const done = await this.#keyed(`/campaigns/${made.id}/shift`, { minutes: -60 });
+      if (done !== null && done.shifted !== count)
+        this.#wrong(`of ${count} targets of a campaign not all were moved: ${JSON.stringify(done)}`);
+    },
+    // People decide while the post comes due, is revised, or becomes a draft again.
+    approve: async () => {
+      const id = await this.#client(this.#name('strict'));
+      await this.call('PATCH', `/clients/${id}`, { approvalRequired: true });
+      const accounts = await this.#connect(id, [
+        { platform: 'x', username: this.#name('e') },
+        { platform: 'threads', username: this.#name('f') },
+      ]);
+      const schedule = { type: 'at', scheduledAt: this.#in(300, 2_500) };
+      const made = await this.#keyed('/posts', { clientId: id, ...this.#body(schedule, accounts, this.#text('')) });
+      if (made === null) return;
+      this.posts.push({ id: made.id, targetIds: null });
+      const first = String(made.approvalId);
+      const way = this.#options.random.int(0, 3);
+      if (way === 0) {
+        const decisions = ['approve', 'reject', 'approve'].map((one) => this.#decide(first, one));
+        const won = (await Promise.all(decisions)).filter(Boolean).length;
+        if (won !== 1) this.#wrong(`of three deciders about ${first} ${won} won`);
+        return;
+      }
+      if (way === 1) {
+        const revise = this.#keyed(`/posts/${made.id}/revise`, { content: this.#text('') });
+        await Promise.all([this.#decide(first, 'approve'), revise]);
+      } else if (way === 2) {
+        await this.#decide(first, 'request-changes');
+        await this.#keyed(`/posts/${made.id}/publish`, {});
+      }
+      const { data } = await this.get(`/posts/${made.id}`);
+      await this.#decide(String(data.approvalId), 'approve');
+    },
     // Right before the post is due: its targets go out as they were, or as revised.
     revise: async () => {
       const post = await this.#post({ type: 'at', scheduledAt: this.#in(400, 2_500) }, this.#some(4));
@@ -542,6 +588,18 @@ export class Load {
       return seen.data.publishable === true ? true : null;
     });
     return assetId;
+  }
+
+  /** @returns whether this decision was the one */
+  async #decide(approvalId: string, decision: string): Promise<boolean> {
+    const path = `/approvals/${approvalId}/${decision}`;
+    const key = randomUUID();
+    const body = { comment: 'Chaos.' };
+    const { status, data, code } = await this.call('POST', path, body, key);
+    if (status === 200) this.told.push({ path, key, body, data, exact: true });
+    else if (code !== 'approval_not_pending' && code !== 'approval_superseded')
+      this.#wrong(`${path}: ${status} ${code}`);
+    return status === 200;
   }
 
   async #client(name: string): Promise<string> {

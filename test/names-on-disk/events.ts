@@ -14,7 +14,7 @@ export const sharedShapes: Readonly<Record<string, string>> = {
   PostBody:
     '{content mediaIds:[] targetSelection:TargetSelection variants:[Variant] schedule:Schedule scheduleMode:managed|native timezone aiDisclosure requestApproval campaignId:null thread:{segments:[{content mediaIds:[]}]}|null mediaAltTexts:{*:}|null coverMediaId:null coverFrameMs:null externalRef?}',
   PlannedTarget:
-    '{targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
+    '{targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null approvalLate?:fail}',
   TargetTime: '{dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
   Segment: '{index of}',
   Failure:
@@ -39,6 +39,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberAdded: '1: memberId name role:Role',
     MemberRoleChanged: '1: memberId role:Role',
     MemberRemoved: '1: memberId',
+    CadenceSet: '1: platform:Platform|null minIntervalMinutes:null perDay:null',
+    PostingQuotaSet: '1: limit:null',
   },
   apikey: {
     ApiKeyCreated: '2: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
@@ -70,42 +72,68 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
       '1: clientId username:personal displayName:personal avatarUrl:null scopes:[] expiresAt:null timezone:null inviteId:null',
     AccountReauthRequired: '1: reason',
     AccountDisconnected: '1: reason',
+    AccountLimitsObserved: '1: clientId windows:[{name seconds limit used resetsAt:null}]',
     AccountProfileChanged: '1: clientId username:personal displayName:personal avatarUrl:null',
   },
   post: {
     PostDrafted: '1: clientId createdBy:{type id} body:PostBody',
     DraftReplaced: '1: body:PostBody',
     PostDiscarded: '1:',
-    PostScheduled: '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]}',
+    PostScheduled:
+      '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]} held?:true recycledFrom?:{postId occurrence day}',
+    PostSubmittedForApproval:
+      '1: approvalId request hash submittedBy:{type:member|apikey|service|guest|admin id} targetIds:[]',
+    PostReleased: '1: approvalId hash',
+    PostReturnedToDraft: '1: approvalId',
     PostTargetsChanged:
-      '2: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled} targetIds:[]',
+      '3: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected} targetIds:[]',
     PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
+    PostCampaignChanged: '1: campaignId:null previousCampaignId:null',
+    PostRecycleSet:
+      '1: enabled everyDays times:null until:null setBy:{type:member|apikey|service|guest|admin id} needsApproval',
+    PostRecyclePlanned: '1: day dueAt',
+    PostRecycled: '1: occurrence newPostId day scheduledAt',
+    PostRecycleFailed: '1: day code message',
+    PostRecycleCleared: '1: reason:requested|times|until|client_archived|account_disconnected|failures',
     PostTargetReopened: '1: targetId targetRevision',
     PostExternalRefClaimLapsed: '1: externalRef',
+    PostAbandoned: '1:',
     PostPublished: '1: publishedAt',
     PostPartiallyPublished: '1: publishedAt',
     PostFailed: '1:',
     PostCanceled: '2: reason:targets_canceled|client_archived|approval_rejected|account_disconnected',
   },
+  approval: {
+    ApprovalRequested:
+      '1: postId clientId request postRevision contentHash requestedBy:{type:member|apikey|service|guest|admin id} scheduledAt',
+    ApprovalLinkCreated: '1: linkId expiresAt keyVersion',
+    ApprovalLinkRevoked: '1: linkId',
+    ApprovalGuestNamed: '1: clientId linkId name:personal',
+    ApprovalApproved: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
+    ApprovalRejected: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',
+    ApprovalChangesRequested: '1: decidedBy:{type:member|apikey|service|guest|admin id} comment',
+    ApprovalWithdrawn: '1: reason:post_changed|post_canceled',
+  },
   target: {
     TargetScheduled:
-      '1: targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null postId postRevision',
+      '1: targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null approvalLate?:fail postId postRevision',
     TargetHeld: '1: postRevision',
     TargetReleased: '1: postRevision dueAt',
+    TargetApprovalLapsed: '1: dueAt',
     TargetRescheduled: '1: dueAt scheduledLocal:null jitterSeconds',
     TargetRevised:
       '1: postRevision dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null',
     TargetCanceled:
-      '2: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected postRevision:null',
+      '3: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested postRevision:null',
     TargetPublishStarted: '1: attempt takeover',
     TargetPublishCheckpointed: '1: attempt takeover step data deadline:null segment?:Segment',
     TargetSegmentPublished: '1: attempt takeover segment:Segment externalId permalink:null publishedAt',
     TargetPublishTakenOver: '1: attempt takeover',
     TargetHandedToPlatform: '1: attempt takeover nativeId dueAt',
     TargetUndoRequested:
-      '1: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
+      '2: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
     TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
     TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',
@@ -116,6 +144,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetAbsenceObserved: '1: attempt takeover observedAt',
     TargetOutcomeSettled:
       '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
+    TargetPlaceLapsed: '1:',
     TargetOverdue: '1: dueAt',
     TargetRequeued: '2: by:schedule|retry|revise dueAt',
     TargetFirstCommentScheduled: '1: try dueAt refusal:{code message platformCode:null}|null',
@@ -158,6 +187,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     ExternalRefClaimed: '1: clientId externalRef postId claimedAt',
     ExternalRefReleased: '1: postId',
   },
+  quota: {
+    QuotaReserved: '1: month postId targetIds:[] n awaits:{stream:post|target revision}|null',
+    QuotaReleased: '1: postId targetIds:[]',
+  },
   targetmetrics: {
     TargetMetricsObserved:
       '1: accountId clientId platform:Platform observedAt day source raw targetId postId externalId publishedAt figures:PostFigures platformRemovedAt:null',
@@ -169,6 +202,14 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   refresh: {
     AnalyticsRefreshRequested: '1: accountIds:[]',
     AnalyticsRefreshed: '1: accountIds:[] failedAccountIds:[]',
+  },
+  campaign: {
+    CampaignCreated: '1: clientId:null name color:null startsOn:null endsOn:null description:null',
+    CampaignUpdated: '1: name? color?:null startsOn?:null endsOn?:null description?:null',
+    CampaignShifted: '1: minutes:null days:null targetIds:[] skipped',
+    CampaignShiftCompleted:
+      '1: shiftRevision minutes:null days:null shifted skipped passedOver:[{reason targetIds:[]}]',
+    CampaignDeleted: '1:',
   },
   report: {
     ReportDefined: '1: definition:ReportDefinition',

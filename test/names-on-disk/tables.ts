@@ -91,9 +91,11 @@ export const readModels: readonly string[] = [
   'clients: read.accounts of account',
   'posts: read.posts of post',
   'posts: read.post_targets of target',
+  'approvals: read.approvals of approval',
   'media: read.media of media',
   'webhooks: read.webhooks of webhook',
   'reports: read.reports of report',
+  'campaigns: read.campaigns of campaign',
 ];
 
 export const clickhouseTables: readonly string[] = [

@@ -61,6 +61,13 @@ suite('read models: accounts', (t) => {
       account('AccountProfileChanged', { clientId, ...profile('bea'), avatarUrl: 'https://example.com/b.png' }),
       on('account', other)('AccountDisconnected', { reason: 'requested' }),
     ];
+    const windows = [{ name: '24 hours', seconds: 86_400, limit: 50, used: 3, resetsAt: null }];
+    await given(...events, account('AccountLimitsObserved', { clientId, windows }))
+      .project(pool, accounts)
+      .sees([
+        { id, observed_limits: windows },
+        { id: other, observed_limits: null },
+      ]);
     await given(...later)
       .project(pool, accounts)
       .sees([

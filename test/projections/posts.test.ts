@@ -8,6 +8,12 @@ import { suite } from '#test/support/suite.ts';
 
 const pool = await readModelsPool();
 
+const scheduledHeld = () => {
+  const { id, plan, fanOut } = scheduled();
+  return { id, plan: { ...plan, data: { ...(plan.data as object), held: true } }, targets: fanOut };
+};
+const heldOf = (stream: string) => ({ stream, type: 'TargetHeld', data: { postRevision: 0 } });
+
 suite('read models: posts', (t) => {
   t('posts: a draft, replaced', async () => {
     const { id, clientId, campaignId } = ids('id', 'clientId', 'campaignId');
@@ -37,6 +43,51 @@ suite('read models: posts', (t) => {
       ]);
   });
 
+  t('posts: another campaign, and none, without a change of the rest', async () => {
+    const { id, plan } = scheduled();
+    const { campaignId } = ids('campaignId');
+    const post = on('post', id);
+    const joined = post('PostCampaignChanged', { campaignId, previousCampaignId: null });
+    const body = postBody({ externalRef: 'CMS-1' });
+    const first = { ...plan, data: { ...(plan.data as object), body } };
+    await given(first, joined)
+      .project(pool, posts)
+      .sees([{ id, campaign_id: campaignId, external_ref: 'CMS-1', body: { ...body, campaignId } }]);
+    await given(first, joined, post('PostCampaignChanged', { campaignId: null, previousCampaignId: campaignId }))
+      .project(pool, posts)
+      .sees([{ id, campaign_id: null, external_ref: 'CMS-1', body }]);
+  });
+
+  t('posts: held, released, returned as a draft whose targets are still to be canceled', async () => {
+    const { id, plan, targets } = scheduledHeld();
+    const post = on('post', id);
+    const [approvalId = ''] = Object.values(ids('approvalId'));
+    const hash = 'a'.repeat(64);
+    const targetIds = targets.map(({ stream }) => stream.slice('target-'.length));
+    const submittedBy = { type: 'apikey', id: 'k1' };
+    const submitted = post('PostSubmittedForApproval', { approvalId, request: 1, hash, submittedBy, targetIds });
+    const asked = [plan, submitted, ...targets, ...targets.map(({ stream }) => heldOf(stream))];
+    const approval = { id: approvalId, request: 1, hash, status: 'pending', targetIds, isWhole: true };
+    await given(...asked)
+      .project(pool, posts)
+      .sees([{ id, status: 'pending_approval', approval, fan_out_behind: false }]);
+    await given(...asked, post('PostReleased', { approvalId, hash }))
+      .project(pool, posts)
+      .sees([{ id, status: 'scheduled', approval: { ...approval, status: 'released' }, fan_out_behind: true }]);
+    const returned = post('PostReturnedToDraft', { approvalId });
+    const draft = { id, status: 'draft', plan_revision: null, planned: 0, approval };
+    await given(...asked, returned)
+      .project(pool, posts)
+      .sees([{ ...draft, fan_out_behind: true }]);
+    const canceled = targets.map(({ stream }) => ({
+      ...{ stream, type: 'TargetCanceled' },
+      data: { reason: 'changes_requested', postRevision: 2 },
+    }));
+    await given(...asked, returned, ...canceled)
+      .project(pool, posts)
+      .sees([{ ...draft, fan_out_behind: false }]);
+  });
+
   t('posts: a reference taken, kept by the plan and left; a fence before the creation makes no row', async () => {
     const { id, plan } = scheduled();
     const post = on('post', id);
@@ -57,6 +108,11 @@ suite('read models: posts', (t) => {
       .project(pool, posts)
       .sees([{ id, external_ref: null }]);
     await given(lapsed).project(pool, posts).sees([]);
+    const abandoned = post('PostAbandoned', {});
+    await given(abandoned).project(pool, posts).sees([]);
+    await given(drafted, abandoned)
+      .project(pool, posts)
+      .sees([{ id, status: 'draft', revision: 1 }]);
   });
 
   t('posts: the plan, and whether its fan-out is complete', async () => {
@@ -297,6 +353,35 @@ suite('read models: posts', (t) => {
         ['cancel', [b]],
       ],
     );
+  });
+
+  t('posts: the row wakes the worker once a recycled post is out, and before each copy', async () => {
+    const { id, a, b, plan, fanOut, post } = scheduled();
+    const setBy = { type: 'apikey', id: 'k1' };
+    const settings = { enabled: true, everyDays: 7, times: 2, until: null, setBy, needsApproval: false };
+    const out = (targetId: string) =>
+      post('PostTargetSettled', { targetId, targetRevision: 3, outcome: 'published', publishedAt: instant(9) });
+    const set = [plan, ...fanOut, post('PostRecycleSet', settings)];
+    await given(...set)
+      .project(pool, posts)
+      .sees([{ id, recycle_at: null, recycled_from: null }]);
+    const published = [...set, out(a), out(b), post('PostPublished', { publishedAt: instant(9) })];
+    await given(...published)
+      .project(pool, posts)
+      .sees([{ id, recycle_at: instant(9) }]);
+    const run = { day: 7, dueAt: '2026-01-08T09:00:00.000Z' };
+    const planned = [...published, post('PostRecyclePlanned', run)];
+    await given(...planned)
+      .project(pool, posts)
+      .sees([{ id, recycle_at: '2026-01-08T08:00:00.000Z' }]);
+    const copy = { occurrence: 1, newPostId: b, day: 7, scheduledAt: run.dueAt };
+    const refusal = { day: 14, code: 'no_targets', message: 'None is left.' };
+    await given(...planned, post('PostRecycled', copy), post('PostRecycleFailed', refusal))
+      .project(pool, posts)
+      .sees([{ id, recycle_at: instant(9) }]);
+    await given(...planned, post('PostRecycleCleared', { reason: 'requested' }))
+      .project(pool, posts)
+      .sees([{ id, recycle_at: null }]);
   });
 
   t('every event of the model was projected above', () => {

@@ -3,13 +3,26 @@ import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { findKeys } from '#projections/apikeys.ts';
+import { listApprovals, walksOfWaiting } from '#projections/approvals.ts';
+import { slotsOf } from '#projections/cadence-slots.ts';
+import {
+  beforeAllCampaigns,
+  postsBehindOf,
+  shiftingBefore,
+  targetsIn,
+  targetsNotIn,
+} from '#projections/campaign-targets.ts';
+import { getCampaign, listCampaigns } from '#projections/campaigns.ts';
 import { getClient, listClients } from '#projections/clients.ts';
 import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost } from '#projections/one-post.ts';
 import { beforeAllTargets, unfinishedSql } from '#projections/overdue-targets.ts';
+import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/post-recycles.ts';
+import { readPostingRules, workspacesWithQuota } from '#projections/posting-rules.ts';
 import { listPosts, renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
+import { countedTargets, usedPlaces } from '#projections/quota-targets.ts';
 import { sameTexts } from '#projections/same-texts.ts';
 import { migrate } from '#projections/tables.ts';
 import { clientsOfTargets, getTarget, listTargets } from '#projections/target-queries.ts';
@@ -32,6 +45,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   const small = randomUUID();
   const bigClient = randomUUID();
   const bigAccount = randomUUID();
+  const bigCampaign = randomUUID();
 
   t.before(async () => {
     const { url } = await testDatabase();
@@ -76,6 +90,28 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
        from generate_series(1, ${many}) n`,
       [big, bigClient],
     );
+    await pool.query(
+      `insert into read.campaigns_v1 (id, workspace_id, revision, created_at, updated_at, client_id, name)
+       select case when n = 50000 then $3::uuid else gen_random_uuid() end, $1, 0,
+         '2026-01-01'::timestamptz + n * interval '1 second', now(), case when n % 50 = 0 then $2::uuid end, 'c' || n
+       from generate_series(1, ${many}) n`,
+      [big, bigClient, bigCampaign],
+    );
+    // One in twenty waits; one in fifty is of the client. A post has few requests.
+    await pool.query(
+      `insert into read.approvals_v1 (id, workspace_id, revision, created_at, updated_at, post_id, client_id, status,
+         post_revision, content_hash, scheduled_at, requested_by)
+       select gen_random_uuid(), $1, 0, p.created_at, now(), p.id, p.client_id,
+         case when row_number() over () % 20 = 0 then 'pending' else 'approved' end, 1, repeat('a', 64), now(), '{}'
+       from read.posts_v1 p`,
+      [big],
+    );
+    await pool.query(
+      `update read.posts_v1 p set approval = jsonb_build_object('id', a.id, 'status', 'pending', 'isWhole', true)
+       from read.approvals_v1 a where a.post_id = p.id and a.status = 'pending'`,
+    );
+    await pool.query('update read.posts_v1 set campaign_id = $1 where client_id = $2', [bigCampaign, bigClient]);
+    await pool.query('vacuum read.posts_v1');
     // A tenant with few rows among theirs.
     for (const [table, columns] of [
       ['posts', 'client_id, status, body, counts'],
@@ -123,7 +159,15 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       const page = { after, limit: 25 };
       await indexed('posts', () => listPosts(knex, big, {}, page));
       await indexed('posts of a client', () => listPosts(knex, big, { clientId: bigClient }, page));
+      await indexed('posts of a campaign', () => listPosts(knex, big, { campaignId: bigCampaign }, page));
       await indexed('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
+      await indexed('approvals', () => listApprovals(knex, big, {}, page));
+      await indexed('pending approvals', () => listApprovals(knex, big, { statuses: ['pending'] }, page));
+      await indexed('approvals of a client', () => listApprovals(knex, big, { clientId: bigClient }, page));
+      const waiting = { clientId: bigClient, statuses: ['pending'] } as const;
+      await indexed('pending approvals of a client', () => listApprovals(knex, big, waiting, page));
+      await indexed('campaigns', () => listCampaigns(knex, big, {}, page));
+      await indexed('campaigns of a client', () => listCampaigns(knex, big, { clientId: bigClient }, page));
       await indexed('clients', () => listClients(knex, big, {}, page));
       await indexed('media', () => listMedia(knex, big, {}, page));
       await indexed('media of a client', () => listMedia(knex, big, { clientId: bigClient }, page));
@@ -170,6 +214,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(text, /Seq Scan/);
     const { rows } = await pool.query('select post_id, id from read.post_targets limit 1');
     await indexed('target', () => getTarget(knex, big, rows[0].id));
+    await indexed('campaign with the number of its posts', () => getCampaign(knex, big, bigCampaign));
     const assets = await pool.query('select id from read.media limit 20');
     await indexed('asset', () => getMedia(knex, big, assets.rows[0].id));
     const { text: byIds } = await planOf(() =>
@@ -191,6 +236,65 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     // The generation of the tables stands in a table of one page.
     assert.doesNotMatch(post.text, /Seq Scan"[^}]*"Relation Name":"post/);
     assert.ok(post.buffers < 30, `${post.buffers} blocks for a post`);
+  });
+
+  t('a shift of a campaign reads only its own posts and targets, and the sweep only open shifts', async () => {
+    const noting: Pool = Object.assign(Object.create(pool), {
+      query: (sql: string, bindings: unknown[]) => {
+        statements.push({ sql, bindings });
+        return pool.query(sql, bindings);
+      },
+    });
+    const found = await targetsIn(noting, big, bigCampaign, ['pending'], 5_001);
+    assert.ok(found.length > 1_000, `${found.length} targets`);
+    for (const run of [
+      () => targetsIn(noting, big, bigCampaign, ['pending'], 5_001),
+      () => targetsNotIn(noting, big, bigCampaign, ['pending'], 1_000),
+      () => postsBehindOf(noting, big, bigCampaign, 101),
+      () => shiftingBefore(noting, new Date(), beforeAllCampaigns),
+    ]) {
+      assert.doesNotMatch((await planOf(run, readSettings)).text, /Seq Scan"[^}]*"Relation Name":"(?:posts|campaigns)/);
+    }
+  });
+
+  t('a quota counts the targets of its months by index, page by page', async () => {
+    const noting: Pool = Object.assign(Object.create(pool), {
+      query: (...[sql, bindings]: [string | { text: string; values: unknown[] }, unknown[]]) => {
+        const named = typeof sql === 'string' ? { text: sql, values: bindings } : sql;
+        statements.push({ sql: named.text, bindings: named.values });
+        return pool.query(named.text, named.values);
+      },
+    });
+    const from = '2026-02-01T10:00:00.000Z';
+    const first = await countedTargets(noting, big, from, null);
+    assert.equal(first.length, 500);
+    assert.ok(first.every(({ dueAt }) => dueAt >= from));
+    await indexed('targets of a quota', () => countedTargets(noting, big, from, first.at(-1) ?? null));
+    const period = { from, to: '2026-02-01T11:00:00.000Z' };
+    assert.deepEqual(await usedPlaces(noting, big, period), [{ platform: 'x', used: 0, scheduled: 3_600 }]);
+    for (const run of [
+      () => usedPlaces(noting, big, period),
+      () => workspacesWithQuota(noting, small),
+      () => readPostingRules(noting, small),
+    ]) {
+      assert.doesNotMatch((await planOf(run, readSettings)).text, /Seq Scan/);
+    }
+  });
+
+  t('the times of accounts are read by index, a bounded number of each', async () => {
+    const noting: Pool = Object.assign(Object.create(pool), {
+      query: ({ text, values }: { text: string; values: unknown[] }) => {
+        statements.push({ sql: text, bindings: values });
+        return pool.query(text, values);
+      },
+    });
+    const from = Date.parse('2026-02-01T10:00:00.000Z');
+    const ask = () => slotsOf(noting, { accountId: bigAccount, from, to: from + 3_600_000 });
+    const slots = await ask();
+    assert.ok(slots.length > 20 && slots.every(({ at, calls }) => at > from && calls === 1), `${slots.length} slots`);
+    const { text, buffers } = await planOf(ask, readSettings);
+    assert.doesNotMatch(text, /Seq Scan/);
+    assert.ok(buffers < 1_200, `${buffers} blocks for ${slots.length} targets and their posts`);
   });
 
   t('the same text is searched among few targets of each account, by index', async () => {
@@ -278,6 +382,51 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.match(text, /Index Scan/);
     assert.doesNotMatch(text, /Seq Scan|"Sort"|Bitmap/);
   });
+
+  t('the query for posts whose approval lags reads what waits, and no more', async () => {
+    for (const walk of walksOfWaiting) {
+      const found = await pool.query(`explain (analyze, format json) ${walk}`, [beforeAllPosts.id]);
+      const text = JSON.stringify(found.rows);
+      assert.ok(text.includes('Index'), 'no index is read');
+      assert.ok(!/"Seq Scan"|"Hash Join"/.test(text), text.slice(0, 2_000));
+      assert.ok(text.includes('"Actual Rows":500'), 'the page is not full');
+    }
+  });
+
+  t(
+    'the searches for copies that are due, and for recycled posts of a client, read a page of their index',
+    async () => {
+      await pool.query(
+        `update read.posts_v1 set recycle = '{"enabled": true}', recycle_at = created_at
+       where client_id = $1 or id < '08000000-0000-0000-0000-000000000000'`,
+        [bigClient],
+      );
+      await pool.query('analyze read.posts_v1');
+      const { rows } = await pool.query(
+        `select id, recycle_at::text as at from read.posts where recycle_at is not null order by recycle_at, id limit 1`,
+      );
+      const lowest = beforeAllRecycles.id;
+      for (const [sql, values] of [
+        [recyclesDueSql, ['2027-01-01T00:00:00Z', beforeAllRecycles.at, lowest]],
+        [recyclesDueSql, ['2027-01-01T00:00:00Z', rows[0].at, rows[0].id]],
+        [recycledOfClientSql, [bigClient, lowest]],
+      ] as const) {
+        const found = await pool.query(`explain (analyze, buffers, format json) ${sql}`, [...values]);
+        const [{ Plan: plan }] = found.rows[0]['QUERY PLAN'];
+        const text = JSON.stringify(plan);
+        assert.match(text, /Index (?:Only )?Scan/);
+        assert.doesNotMatch(text, /Seq Scan|"Sort"|Bitmap/);
+        assert.match(text, /"Actual Rows":100/);
+        assert.ok(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] < 400, text);
+      }
+      const none = await pool.query(`explain (analyze, format json) ${recyclesDueSql}`, [
+        '2025-01-01T00:00:00Z',
+        beforeAllRecycles.at,
+        lowest,
+      ]);
+      assert.doesNotMatch(JSON.stringify(none.rows), /Seq Scan|Rows Removed by Filter":[1-9]/);
+    },
+  );
 
   const codec = new EventCodec(new TestKeys());
   const project = async (name: string, workspaceId: string, events: readonly Given[]): Promise<void> =>

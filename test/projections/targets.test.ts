@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import { postTargets } from '#projections/targets.ts';
 import { type Given, given, instant, notProjected } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
@@ -48,6 +49,17 @@ suite('read models: targets', (t) => {
       scheduled_local: '2026-03-01T00:05',
       jitter_seconds: 60,
       next_action_at: null,
+    });
+    // Under the rule of a client that lets late approvals fail, the due search finds held targets.
+    const late = { ...first, data: { ...(first.data as object), approvalLate: 'fail' } };
+    const seesLate = (events: readonly Given[], row: object) =>
+      given(plan, late, held, ...events)
+        .project(pool, postTargets)
+        .sees([{ id: a, ...row }]);
+    await seesLate([], { status: 'awaiting_approval', due_at: due, next_action_at: due });
+    await seesLate([target('TargetRescheduled', moved)], { due_at: instant(5), next_action_at: instant(5) });
+    await seesLate([target('TargetApprovalLapsed', { dueAt: due })], {
+      ...{ status: 'failed', failure: approvalTooLate, next_action_at: null, attempts: 0 },
     });
     await sees([held, target('TargetReleased', { postRevision: 2, dueAt: instant(7) })], {
       status: 'pending',
@@ -205,6 +217,7 @@ suite('read models: targets', (t) => {
       next_action_at: instant(4),
       failure: null,
     });
+    await sees([target('TargetPlaceLapsed', {})], { status: 'pending', due_at: due });
     const overdue = target('TargetOverdue', { dueAt: due });
     await sees([overdue], { status: 'pending', due_at: due, next_action_at: due, overdue: true });
     await sees([started, overdue], { status: 'publishing', overdue: true });

@@ -29,6 +29,9 @@ suite('read models: workspaces', (t) => {
           mode: 'live',
           twin_of: null,
           members: { [anna]: { name: 'Anna', role: 'owner' }, [ben]: { name: 'Ben', role: 'creator' } },
+          posting_quota: null,
+          posting_quota_revision: null,
+          cadence: null,
         },
       ]);
     await given(
@@ -38,6 +41,23 @@ suite('read models: workspaces', (t) => {
     )
       .project(pool, workspaces)
       .sees([{ id, mode: 'test', twin_of: ben, members: {} }]);
+  });
+
+  t('the posting quota, with the revision at which it was set', async () => {
+    const { id } = ids('id');
+    const workspace = on('workspace', id);
+    const made = workspace('WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'live', twinOf: null });
+    const set = (limit: number | null) => workspace('PostingQuotaSet', { limit });
+    await given(made, set(7))
+      .project(pool, workspaces)
+      .sees([{ id, posting_quota: 7, posting_quota_revision: 1 }]);
+    const rule = { platform: 'x', minIntervalMinutes: 30, perDay: null };
+    await given(made, workspace('CadenceSet', rule))
+      .project(pool, workspaces)
+      .sees([{ id, cadence: [rule] }]);
+    await given(made, set(7), set(null))
+      .project(pool, workspaces)
+      .sees([{ id, posting_quota: null, posting_quota_revision: 2 }]);
   });
 
   t('every event of the model was projected above', () => {

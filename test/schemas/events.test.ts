@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { account } from '#domain/account.ts';
 import { apikey } from '#domain/apikey.ts';
+import { approval } from '#domain/approval.ts';
+import { campaign } from '#domain/campaign.ts';
 import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
 import { externalref } from '#domain/externalref.ts';
@@ -10,6 +12,7 @@ import { accountmetrics, targetmetrics } from '#domain/insights.ts';
 import { invite } from '#domain/invite.ts';
 import { media } from '#domain/media.ts';
 import { post } from '#domain/post.ts';
+import { quota } from '#domain/quota.ts';
 import { refresh } from '#domain/refresh.ts';
 import { report } from '#domain/report.ts';
 import { request } from '#domain/request.ts';
@@ -54,7 +57,10 @@ suite('event catalogue', (t) => {
   t('names each event once, in the past tense', () => {
     equal(new Set(events.map(({ type }) => type)).size, events.length);
     for (const { type } of events)
-      match(type, /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Overdue|Over|Held|ToPlatform|OnPlatform)$/);
+      match(
+        type,
+        /^[A-Z][a-zA-Z]+(ed|Set|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
+      );
   });
 
   t('has a decider for every stream kind', () => {
@@ -69,6 +75,9 @@ suite('event catalogue', (t) => {
       media,
       post,
       target,
+      approval,
+      campaign,
+      quota,
       targetmetrics,
       accountmetrics,
       webhook,
@@ -103,6 +112,7 @@ suite('personal members', (t) => {
       'AccountProfileChanged/username',
       'AccountReauthorized/displayName',
       'AccountReauthorized/username',
+      'ApprovalGuestNamed/name',
       'ConnectInviteCreated/recipientEmail',
     ]);
     for (const { type, schema } of events) {

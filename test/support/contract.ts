@@ -204,7 +204,9 @@ export const contractFaults = ({ method, path, sent, status, headers, body }: Ex
   for (const name of Object.keys(headers)) {
     if (!plainHeaders.has(name) && !declared.has(name)) faults.push(`the contract does not declare the header ${name}`);
   }
-  for (const name of [...everywhere, ...(status === 429 || status === 503 ? ['retry-after'] : [])]) {
+  // The wait for a quota is up to a month: no client may sleep it by a header.
+  const mayWait = (status === 429 && (body as ProblemBody).code !== 'quota_exceeded') || status === 503;
+  for (const name of [...everywhere, ...(mayWait ? ['retry-after'] : [])]) {
     if (headers[name] === undefined) faults.push(`the header ${name} is missing`);
   }
   // A draft is published from its stored body: there a pointer leads into the draft.

@@ -32,11 +32,13 @@ import { createLogger } from '#runtime/process/telemetry.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { type Outcomes, startOutcomes } from '#services/outcomes/outcomes.ts';
 import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import type { ReadyAsset } from './assets.ts';
 import { readyClip } from './clip.ts';
 import { planned, postBody } from './samples.ts';
@@ -85,6 +87,9 @@ export interface Running {
   /** Drains and waits for the end. */
   stop(): Promise<void>;
 }
+
+/** What a held post asks for. */
+const contentHash = 'a'.repeat(64);
 
 const logger = createLogger('test', process.env.LOG_LEVEL ?? 'silent');
 
@@ -307,9 +312,11 @@ export class PublishingWorld {
       readonly body?: Partial<PostBody>;
       readonly scheduleMode?: 'native';
       readonly fan?: boolean;
+      /** The post waits for an approval, and fails where that comes late. */
+      readonly held?: PlannedTarget['approvalLate'] | 'publish';
     } = {},
   ): Promise<{ readonly postId: string; readonly targetIds: readonly string[] }> {
-    const { text = 'hello', dueAt = Date.now(), variants = [], scheduleMode = 'managed', fan = true } = options;
+    const { text = 'hello', dueAt = Date.now(), variants = [], scheduleMode = 'managed', fan = true, held } = options;
     // A network without text-only posts gets the clip.
     const bare = accounts.some(({ platform }) => !capabilities(platform).textOnly);
     const mediaIds = bare ? [(await this.clip()).id] : [];
@@ -319,6 +326,7 @@ export class PublishingWorld {
       planned({
         ...one,
         scheduleMode,
+        ...(held === 'fail' ? { approvalLate: held } : {}),
         accountId,
         targetId: targetIdOf(postId, accountId, 1),
         dueAt: new Date(typeof dueAt === 'number' ? dueAt : dueAt(at)).toISOString(),
@@ -343,10 +351,12 @@ export class PublishingWorld {
         createdBy: context.actor,
         body,
         plan: { number: 1, targets },
+        ...(held === undefined ? {} : { submission: { postId, hash: contentHash, submittedBy: context.actor } }),
       },
       context,
     );
     if (fan) await fanOut(this.store, postId, context, { loaded });
+    if (held !== undefined && fan) await tendApprovals(this.store, postId);
     return { postId, targetIds: targets.map(({ targetId }) => targetId) };
   }
 

@@ -12,6 +12,14 @@ export const clientFields = {
   brandVoice: { tone: 'warm' },
 };
 
+export const campaignFields = {
+  name: 'Spring',
+  color: '#1f6feb',
+  startsOn: '2026-03-01',
+  endsOn: '2026-03-31',
+  description: 'Everything green.',
+};
+
 export const postBody = (over: Partial<PostBody> = {}): PostBody => ({
   content: 'Hello, world',
   mediaIds: [],

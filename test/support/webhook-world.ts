@@ -121,13 +121,15 @@ export class WebhookWorld {
     return execute(this.store, webhook, id, command, this.context(workspaceId, now));
   }
 
-  /** Appends events, each at the head of its stream; targets under the key of their post. */
+  /** Appends events, each at the head of its stream; targets and requests for approval under the key of their post. */
   async append(events: readonly Given[], workspaceId = this.workspaceId): Promise<readonly DecodedEvent[]> {
     const appended: DecodedEvent[] = [];
     for (const { stream, type, data, at } of events) {
       const { length } = await this.store.readStream(stream);
       const postId = (data as { postId?: string }).postId;
-      const key = kindOf(stream) === 'target' ? (postId ?? stream) : partitionKeyOf(kindOf(stream), idOf(stream));
+      const key = ['target', 'approval'].includes(kindOf(stream))
+        ? (postId ?? stream)
+        : partitionKeyOf(kindOf(stream), idOf(stream));
       const context = this.context(workspaceId, at);
       appended.push(...(await this.store.append(stream, length - 1, [{ type, data }], context, key)));
     }

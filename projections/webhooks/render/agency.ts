@@ -85,6 +85,12 @@ export const account: Publisher<typeof accountPublic, AccountEvent, Account> = {
         ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, reason: data.reason }),
       },
     ],
+    AccountLimitsObserved: [
+      {
+        type: 'account.limits_observed',
+        ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, windows: data.windows }),
+      },
+    ],
     AccountProfileChanged: [
       { type: 'account.updated', ofStream: ({ id }, subject) => ({ accountId: id, ...subject }) },
     ],
@@ -135,10 +141,19 @@ export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, Wo
         ofStream: ({ data }, { ended }) => ({ memberId: data.memberId, clientId: null, role: ended }),
       },
     ],
+    CadenceSet: [
+      { type: 'cadence.changed', ofEvent: ({ id, data }) => ({ workspaceId: id, clientId: null, ...data }) },
+    ],
+    PostingQuotaSet: [
+      {
+        type: 'quota.changed',
+        ofEvent: ({ id, data: { limit } }) => ({ workspaceId: id, clientId: null, limit }),
+      },
+    ],
   },
   evolve: (subject, event) => {
     if (event.type === 'WorkspaceCreated') return { roles: {}, ended: 'viewer' };
-    if (subject === null || event.type === 'WorkspaceProfileChanged') return subject;
+    if (subject === null || !('memberId' in event.data)) return subject;
     const { memberId } = event.data;
     const { [memberId]: before = subject.ended, ...others } = subject.roles;
     if (event.type === 'MemberRemoved') return { roles: others, ended: before };

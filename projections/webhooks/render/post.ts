@@ -4,6 +4,8 @@ import type { postPublic } from '#schemas/http/webhook-events/post.ts';
 import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
 import type { Publisher } from './rule.ts';
 
+type Data<T extends PostEvent['type']> = Extract<PostEvent, { readonly type: T }>['data'];
+
 interface Post {
   readonly clientId: string;
   readonly campaignId: string | null;
@@ -12,6 +14,12 @@ interface Post {
   readonly indexes: ReadonlyMap<string, number>;
   /** By index: the outcome of the target. */
   readonly outcomes: Uint8Array;
+  /** Number of the plan in force; 0: the post is a draft. */
+  readonly plan: number;
+  /** By index: when the target is due, as planned or revised. */
+  readonly dues: readonly string[];
+  /** The targets of the newest request for approval, and when the first of them is due. */
+  readonly submitted: { readonly targets: number; readonly dueAt: string };
 }
 
 const codes: Readonly<Record<TargetOutcome, number>> = { published: 1, failed: 2, canceled: 3 };
@@ -19,12 +27,36 @@ const open = 0;
 
 const labelsOf = ({ campaignId, externalRef }: PostBody) => ({ campaignId, externalRef: externalRef ?? null });
 
-const initialPost = (clientId: string, body: PostBody, targetIds: readonly string[]): Post => ({
-  clientId,
-  ...labelsOf(body),
-  indexes: new Map(targetIds.map((id, index) => [id, index])),
-  outcomes: new Uint8Array(targetIds.length),
-});
+const none = { targets: 0, dueAt: '' };
+
+const initialPost = (clientId: string, body: PostBody, plan: Plan | null): Post => {
+  const targets = plan?.targets ?? [];
+  return {
+    clientId,
+    ...labelsOf(body),
+    indexes: new Map(targets.map(({ targetId }, index) => [targetId, index])),
+    outcomes: new Uint8Array(targets.length),
+    plan: plan?.number ?? 0,
+    dues: targets.map(({ dueAt }) => dueAt),
+    submitted: none,
+  };
+};
+
+const withTimes = (post: Post, { targetIds, times }: Data<'PostRevised'>): Post => {
+  if (times === null) return post;
+  const dues = [...post.dues];
+  for (const [at, id] of targetIds.entries()) {
+    const place = post.indexes.get(id);
+    const due = times[at]?.dueAt;
+    if (place !== undefined && due !== undefined) dues[place] = due;
+  }
+  return { ...post, dues };
+};
+
+const submittedOf = ({ indexes, dues }: Post, { targetIds }: Data<'PostSubmittedForApproval'>): Post['submitted'] => {
+  const [dueAt = ''] = targetIds.map((id) => dues[indexes.get(id) ?? -1] ?? '').sort();
+  return { targets: targetIds.length, dueAt };
+};
 
 const marked = (post: Post, targetId: string, code: number): Post => {
   const index = post.indexes.get(targetId);
@@ -104,10 +136,10 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
       {
         type: 'post.created',
         first: true,
-        ofEvent: ({ id, data: { clientId, createdBy, body, plan } }) => ({
+        ofEvent: ({ id, data: { clientId, createdBy, body, plan, held } }) => ({
           postId: id,
           clientId,
-          status: 'scheduled',
+          status: held === true ? 'pending_approval' : 'scheduled',
           createdBy,
           ...composed(body),
           targetCount: plan.targets.length,
@@ -127,6 +159,38 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
         }),
       },
     ],
+    PostSubmittedForApproval: [
+      {
+        type: 'post.submitted',
+        ofStream: ({ id, data }, { clientId, plan }) => ({
+          postId: id,
+          clientId,
+          approvalId: data.approvalId,
+          plan,
+          submittedBy: data.submittedBy,
+          targetCount: data.targetIds.length,
+        }),
+      },
+    ],
+    PostReleased: [
+      {
+        type: 'post.released',
+        ofStream: ({ id, data, occurredAt }, { clientId, submitted }) => ({
+          postId: id,
+          clientId,
+          approvalId: data.approvalId,
+          // What was due before is due at once.
+          scheduledAt: [submitted.dueAt, occurredAt].sort()[1] ?? occurredAt,
+          targetCount: submitted.targets,
+        }),
+      },
+    ],
+    PostReturnedToDraft: [
+      {
+        type: 'post.returned_to_draft',
+        ofStream: ({ id, data }, { clientId }) => ({ postId: id, clientId, approvalId: data.approvalId }),
+      },
+    ],
     PostDiscarded: [{ type: 'post.discarded', ofStream: ({ id }, subject) => idsOf(id, subject) }],
     PostRevised: [
       {
@@ -143,7 +207,57 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     PostTargetsChanged: 'an intent: each changed target publishes its own event',
     PostTargetsSkipped: 'an intent that came too late for a target changes nothing',
     PostTargetSettled: 'the target has published its own event',
+    PostCampaignChanged: [
+      {
+        type: 'post.campaign_changed',
+        ofStream: ({ id, data: { campaignId, previousCampaignId } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          campaignId,
+          previousCampaignId,
+        }),
+      },
+    ],
+    PostRecycleSet: [
+      {
+        type: 'post.recycle_changed',
+        ofStream: ({ id, data: { enabled, everyDays, times, until } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          ...{ enabled, everyDays, times, until, stoppedReason: null },
+        }),
+      },
+    ],
+    PostRecycleCleared: [
+      {
+        type: 'post.recycle_changed',
+        ofStream: ({ id, data: { reason } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          ...{ enabled: false, everyDays: null, times: null, until: null },
+          stoppedReason: reason === 'requested' ? null : reason,
+        }),
+      },
+    ],
+    PostRecyclePlanned: 'it follows from the settings and from the copy before, which are published',
+    PostRecycled: [
+      {
+        type: 'post.recycled',
+        ofStream: ({ id, data: { newPostId, occurrence, scheduledAt } }, { clientId }) => ({
+          postId: id,
+          clientId,
+          ...{ newPostId, occurrence, scheduledAt },
+        }),
+      },
+    ],
+    PostRecycleFailed: [
+      {
+        type: 'post.recycle_failed',
+        ofStream: ({ id, data: { code, message } }, { clientId }) => ({ postId: id, clientId, code, message }),
+      },
+    ],
     PostTargetReopened: 'the target has published its own event',
+    PostAbandoned: 'a step of reserving places of a quota; nothing that a caller sees changes',
     PostExternalRefClaimLapsed: 'a step of claiming a reference; events of the post that has it show it',
     PostPublished: [
       {
@@ -182,14 +296,10 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
   evolve: (subject, event) => {
     switch (event.type) {
       case 'PostDrafted':
-        return initialPost(event.data.clientId, event.data.body, []);
+        return initialPost(event.data.clientId, event.data.body, null);
       case 'PostScheduled': {
         const { clientId, body, plan } = event.data;
-        return initialPost(
-          clientId,
-          body,
-          plan.targets.map(({ targetId }) => targetId),
-        );
+        return initialPost(clientId, body, plan);
       }
       default:
         if (subject === null) return null;
@@ -197,8 +307,14 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     switch (event.type) {
       case 'DraftReplaced':
         return { ...subject, ...labelsOf(event.data.body) };
+      case 'PostCampaignChanged':
+        return { ...subject, campaignId: event.data.campaignId };
       case 'PostRevised':
-        return event.data.targetIds.reduce(reopened, subject);
+        return event.data.targetIds.reduce(reopened, withTimes(subject, event.data));
+      case 'PostSubmittedForApproval':
+        return { ...subject, submitted: submittedOf(subject, event.data) };
+      case 'PostReturnedToDraft':
+        return { ...subject, indexes: new Map(), outcomes: new Uint8Array(), plan: 0, dues: [], submitted: none };
       case 'PostTargetSettled':
         return marked(subject, event.data.targetId, codes[event.data.outcome]);
       case 'PostTargetReopened':

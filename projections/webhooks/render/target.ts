@@ -1,4 +1,4 @@
-import { outcomeUnknown } from '#domain/publish-failures.ts';
+import { approvalTooLate, cadenceReached, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { targetPublic } from '#schemas/http/webhook-events/target.ts';
 import type { Failure, TargetEvent } from '#schemas/target.ts';
@@ -167,6 +167,17 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         }),
       },
     ],
+    TargetApprovalLapsed: [
+      {
+        type: 'target.failed',
+        ofStream: (_event, { ids, attempts }) => ({
+          ...ids,
+          attempts,
+          failure: short(approvalTooLate),
+          settledBy: null,
+        }),
+      },
+    ],
     TargetRateLimited: [
       {
         type: 'target.rate_limited',
@@ -182,9 +193,10 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
     TargetPublishDeferred: [
       {
         type: 'target.deferred',
-        ofStream: ({ data }, { ids, dueAt }) => ({
+        ofStream: ({ data }, { ids, attempts, dueAt }) => ({
           ...ids,
-          attempts: data.attempt,
+          // At the claim nothing was tried.
+          attempts: data.failure.code === cadenceReached.code ? attempts : data.attempt,
           failure: short(data.failure),
           scheduledAt: dueAt,
           retryAt: data.retryAt,
@@ -239,6 +251,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         }),
       },
     ],
+    TargetPlaceLapsed: 'a step of reserving a place of a quota; nothing that a caller sees changes',
     TargetOverdue: [
       {
         type: 'target.overdue',

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { accountEvents } from '#schemas/account.ts';
-import { said } from '#schemas/published.ts';
+import { Instant, Nullable } from '#schemas/common.ts';
+import { Named, said } from '#schemas/published.ts';
 import { accountIds, example, exampleAccount, onceFor, publicEvent } from './common.ts';
 
 /** Events of a connected account. Its name and picture on the network are personal, and not published. */
@@ -17,6 +18,20 @@ const exampleGrant = { timezone: 'Europe/Berlin', expiresAt: null, inviteId: exa
 
 const { reason: lapse } = accountEvents.AccountReauthRequired.properties;
 const { reason: parting } = accountEvents.AccountDisconnected.properties;
+
+const ObservedLimit = Named(
+  'ObservedLimit',
+  Type.Object(
+    {
+      name: Type.String({ description: 'The window, in words.' }),
+      seconds: Type.Integer({ minimum: 1, description: 'Its length.' }),
+      limit: Type.Integer({ minimum: 0, description: 'Calls that the network allows in it.' }),
+      used: Type.Integer({ minimum: 0, description: 'Calls that it had counted when it reported them.' }),
+      resetsAt: said(Nullable(Instant), 'When the window ends; null: the network names no end.'),
+    },
+    { description: 'A limit that the network reports for one account.' },
+  ),
+);
 
 export const accountPublic = {
   'account.connected': publicEvent(
@@ -38,6 +53,17 @@ export const accountPublic = {
     'The name or the picture of an account changed on its network: GET /accounts/{id} shows them.',
     Type.Object(accountIds),
     exampleAccount,
+  ),
+  'account.limits_observed': publicEvent(
+    'The network of an account reported other limits of how often it may publish.',
+    Type.Object({
+      ...accountIds,
+      windows: Type.Array(ObservedLimit, { description: 'All limits that the network reports.' }),
+    }),
+    {
+      ...exampleAccount,
+      windows: [{ name: '24 hours', seconds: 86_400, limit: 100, used: 3, resetsAt: '2026-02-01T08:00:00.000Z' }],
+    },
   ),
   'account.disconnected': publicEvent(
     'An account was disconnected: nothing is published to it any more.',

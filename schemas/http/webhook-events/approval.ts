@@ -15,10 +15,10 @@ const decided = {
 };
 const exampleDecided = { ...exampleIds, decidedBy: exampleActor };
 
-const WithdrawReason = OpenEnum(
+export const WithdrawReason = OpenEnum(
   'ApprovalWithdrawReason',
-  ['requested', 'post_changed'],
-  'requested: a person withdrew the request; post_changed: a caller changed the post, and the request was for the former content.',
+  ['requested', 'post_changed', 'post_canceled'],
+  'requested: a person withdrew the request; post_changed: a caller changed the post, and the request was for the former content; post_canceled: no target of the post is left to approve.',
 );
 
 export const approvalPublic = {

@@ -35,16 +35,21 @@ export const campaignPublic = {
     { ...exampleIds, changed: ['endsOn'], ...spring },
   ),
   'campaign.shifted': publicEvent(
-    'A caller moved the pending targets of a campaign to other times.',
+    'The service moved the targets of a campaign to other times, as a caller asked for.',
     Type.Object({
       ...ids,
-      shiftMinutes: Type.Integer({
-        description: 'Minutes by which each target was moved; negative: to an earlier time.',
-      }),
+      minutes: said(
+        Nullable(Type.Integer()),
+        'Minutes by which each target was moved, negative: to an earlier time; null: they were moved by days.',
+      ),
+      days: said(
+        Nullable(Type.Integer()),
+        'Days by which each target was moved, at the same wall-clock time; null: they were moved by minutes.',
+      ),
       shifted: Type.Integer({ minimum: 0, description: 'Number of targets that were moved.' }),
-      skipped: Type.Integer({ minimum: 0, description: 'Number of targets that could not be moved any more.' }),
+      skipped: Type.Integer({ minimum: 0, description: 'Number of targets that could not be moved.' }),
     }),
-    { ...exampleIds, shiftMinutes: 1440, shifted: 12, skipped: 1 },
+    { ...exampleIds, minutes: null, days: 1, shifted: 12, skipped: 1 },
   ),
   'campaign.deleted': publicEvent('A caller deleted a campaign; its posts stay.', Type.Object(ids), exampleIds),
 };

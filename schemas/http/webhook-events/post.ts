@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ActorRef, Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { ExternalRef } from '#schemas/externalref.ts';
-import { maxTargets } from '#schemas/post.ts';
+import { maxTargets, recycleStops } from '#schemas/post.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { Excerpt, example, exampleActor, examplePost, instants, onceFor, postIds, publicEvent } from './common.ts';
 
@@ -29,6 +29,11 @@ const CancelReason = OpenEnum(
   'PostCancelReason',
   ['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected'],
   'targets_canceled: callers canceled its targets; client_archived: a caller archived the client; approval_rejected: an approver rejected the post; account_disconnected: callers disconnected the account of each target.',
+);
+const RecycleStop = OpenEnum(
+  'RecycleStop',
+  recycleStops,
+  'times: as many repetitions as asked for were made; until: the next one would be due after it; client_archived: the client is archived; account_disconnected: no account of the post is connected; failures: three repetitions in a row failed.',
 );
 const MediaIds = Type.Array(Uuid, { maxItems: 20, description: 'Ids of the media assets of the post, in order.' });
 const Campaign = said(Nullable(Uuid), 'The campaign that the post belongs to; null: none.');
@@ -206,22 +211,35 @@ export const postPublic = {
     }),
     { ...examplePost, newPostId: example.nextPostId, occurrence: 1, scheduledAt: instants.due },
   ),
+  'post.recycle_failed': publicEvent(
+    'A repetition of a recycled post was due, and a check refused it: no new post was made.',
+    Type.Object({
+      ...postIds,
+      code: Type.String({ maxLength: 100, description: 'Code of the refusal, as POST /posts would answer it.' }),
+      message: Type.String({ maxLength: 1000, description: 'The refusal in words.' }),
+    }),
+    { ...examplePost, code: 'media_not_publishable', message: 'The media cannot be published, or not yet.' },
+  ),
   'post.recycle_changed': publicEvent(
-    'A caller set or cleared the recycling of a post.',
+    'A caller set or cleared the recycling of a post, or the service stopped it.',
     Type.Object({
       ...postIds,
       enabled: Type.Boolean({ description: 'Whether the post is repeated from now on.' }),
       everyDays: said(
         Nullable(Type.Integer({ minimum: 1, maximum: 365 })),
-        'Days between two repetitions; null: recycling was cleared.',
+        'Days between two repetitions; null: recycling was cleared or stopped.',
       ),
       times: said(
         Nullable(Type.Integer({ minimum: 1, maximum: 100 })),
-        'Number of repetitions at most; null: no limit, or recycling was cleared.',
+        'Number of repetitions at most; null: no limit, or recycling was cleared or stopped.',
       ),
-      until: said(Nullable(Instant), 'No repetition is due after it; null: no end, or recycling was cleared.'),
+      until: said(
+        Nullable(Instant),
+        'No repetition is due after it; null: no end, or recycling was cleared or stopped.',
+      ),
+      stoppedReason: said(Nullable(RecycleStop), 'Why the service stopped it; null: a caller changed it.'),
     }),
-    { ...examplePost, enabled: true, everyDays: 30, times: 3, until: null },
+    { ...examplePost, enabled: true, everyDays: 30, times: 3, until: null, stoppedReason: null },
   ),
   'post.campaign_changed': publicEvent(
     'A caller added a post to a campaign or removed it from one.',

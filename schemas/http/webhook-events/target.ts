@@ -24,8 +24,8 @@ const SettledBy = said(
 );
 const CancelReason = OpenEnum(
   'TargetCancelReason',
-  ['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected'],
-  'requested: a caller canceled the target; client_archived: a caller archived its client; approval_rejected: an approver rejected the post; post_canceled: the whole post was canceled; account_disconnected: a caller disconnected its account.',
+  ['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected', 'changes_requested'],
+  'requested: a caller canceled the target; client_archived: a caller archived its client; approval_rejected: an approver rejected the post; post_canceled: the whole post was canceled; account_disconnected: a caller disconnected its account; changes_requested: an approver requested changes, and the post is a draft again.',
 );
 const RequeueReason = OpenEnum(
   'TargetRequeueReason',

@@ -1,10 +1,13 @@
 import { Type } from 'typebox';
-import { Uuid } from '#schemas/common.ts';
+import { Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { said } from '#schemas/published.ts';
 import { workspaceEvents } from '#schemas/workspace.ts';
 import { example, noClient, publicEvent } from './common.ts';
 
 /** Events of the workspace itself. Its sandbox twin has the same events of its own. */
+
+const ids = { workspaceId: said(Uuid, 'Id of the workspace, or of its sandbox twin.'), ...noClient };
+const exampleIds = { workspaceId: example.workspaceId, clientId: null };
 
 const { name, timezone } = workspaceEvents.WorkspaceProfileChanged.properties;
 
@@ -12,13 +15,45 @@ export const workspacePublic = {
   'workspace.updated': publicEvent(
     'An operator changed the name or the zone of the workspace.',
     Type.Object({
-      workspaceId: said(Uuid, 'Id of the workspace, or of its sandbox twin.'),
-      ...noClient,
+      ...ids,
       name: said(name, 'Its name from now on.'),
       timezone: said(timezone, 'IANA zone in which the days of its figures begin, from now on.', {
         examples: ['Europe/Berlin'],
       }),
     }),
-    { workspaceId: example.workspaceId, clientId: null, name: 'Studio North', timezone: 'Europe/Berlin' },
+    { ...exampleIds, name: 'Studio North', timezone: 'Europe/Berlin' },
+  ),
+  'cadence.changed': publicEvent(
+    'An operator set how often the accounts of the workspace may publish.',
+    Type.Object({
+      ...ids,
+      platform: said(
+        Nullable(Platform),
+        'The network of the accounts; null: all networks that have no rule of their own.',
+      ),
+      minIntervalMinutes: said(
+        Nullable(Type.Integer({ minimum: 1 })),
+        'Minutes between two targets of one account; null: any.',
+        { examples: [30] },
+      ),
+      perDay: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'Targets of one account within any 24 hours; null: as many as it likes. With both null, the rule has ended.',
+        { examples: [20] },
+      ),
+    }),
+    { ...exampleIds, platform: 'x', minIntervalMinutes: 30, perDay: 20 },
+  ),
+  'quota.changed': publicEvent(
+    'An operator set how many targets the workspace may publish in one month.',
+    Type.Object({
+      ...ids,
+      limit: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'Targets that may be due in one month of its zone, from now on; null: as many as it likes.',
+        { examples: [500] },
+      ),
+    }),
+    { ...exampleIds, limit: 500 },
   ),
 };

@@ -1,7 +1,7 @@
 import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
 import { maxRefreshed } from '#schemas/http/analytics-refresh.ts';
+import { accountFromStream } from '#services/workflows/posts/accounts.ts';
 import type { Call } from '../operation.ts';
-import { accountFromStream } from '../posts/reads.ts';
 import { invalid, Refusal } from '../refusal.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'behind'>;

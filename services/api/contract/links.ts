@@ -19,6 +19,7 @@ const foreign: Readonly<Record<string, string>> = {
 const nested: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   webhook_delivery: { id: 'webhookId', deliveryId: 'id' },
   webhook_replay: { id: 'webhookId', replayId: 'id' },
+  approval_link: { id: 'approvalId', linkId: 'linkId' },
   report: { id: 'id', runId: 'runs/0/runId' },
 };
 

@@ -5,6 +5,8 @@ export const tags = {
   accounts: { noun: 'account', about: 'Connected social accounts.' },
   posts: { noun: 'post', about: 'Posts, each composed once and sent to many accounts.' },
   'post-targets': { noun: 'post target', about: 'The destinations of a post: one target for each account.' },
+  approvals: { noun: 'approval', about: 'Requests that ask a person whether a post may go out as it is.' },
+  campaigns: { noun: 'campaign', about: 'Posts that are planned, and moved, together.' },
   media: { noun: 'media', about: 'The files of the content library, and their renditions for each network.' },
   analytics: {
     noun: 'post',

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Middleware } from 'koa';
 import { account } from '#domain/account.ts';
+import { approval } from '#domain/approval.ts';
+import { campaign } from '#domain/campaign.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { media } from '#domain/media.ts';
 import { type PostState, post } from '#domain/post.ts';
@@ -25,7 +27,7 @@ import { type CallState, operationOf, stateOf } from '../state.ts';
  * another credential's call is another call.
  */
 
-type Kind = 'client' | 'account' | 'media' | 'post' | 'target';
+type Kind = 'client' | 'account' | 'media' | 'post' | 'target' | 'approval' | 'campaign';
 
 /** The member that would name the resource of the path in a body. */
 const memberOfNoun: Readonly<Record<string, string>> = {
@@ -34,6 +36,8 @@ const memberOfNoun: Readonly<Record<string, string>> = {
   media: 'assetId',
   post: 'postId',
   'post target': 'targetId',
+  approval: 'approvalId',
+  campaign: 'campaignId',
 };
 
 const kindOfMember: Readonly<Record<string, Kind>> = {
@@ -50,6 +54,8 @@ const kindOfMember: Readonly<Record<string, Kind>> = {
   postIds: 'post',
   targetId: 'target',
   targetIds: 'target',
+  approvalId: 'approval',
+  campaignId: 'campaign',
 };
 
 /** Free-form members, in which a name means nothing. */
@@ -104,6 +110,21 @@ const seen: Readonly<Record<Kind, (looking: Looking, ids: readonly string[]) => 
       return known === undefined ? isTargetSeen(looking, id) : sees(known.clientId) && sees(known.postClientId);
     });
   },
+
+  // It shows its post.
+  approval: (looking, ids) =>
+    filtered(looking, ids, async (id) => {
+      const { state } = await looking.deps.store.load(approval, id);
+      if (state.status === 'none') return false;
+      return isPostSeen(looking, (await looking.deps.store.load(post, state.about.postId)).state);
+    }),
+
+  // One of no client may hold posts of any.
+  campaign: (looking, ids) =>
+    filtered(looking, ids, async (id) => {
+      const { state } = await looking.deps.store.load(campaign, id);
+      return state.status !== 'none' && state.clientId !== null && looking.sees(state.clientId);
+    }),
 };
 
 /** Those that exist and whose client is meant. */
@@ -236,6 +257,7 @@ const limit = async (looking: Looking, state: CallState, clientIds: readonly str
   };
   state.unseen = unseen;
 
+  if (rule === 'made') requireClient(state.body);
   if (rule === 'owned') await requireOwned(looking, state, named);
   const [id] = Object.values(mapIds(named, hide) as Record<string, string>);
   if (id !== undefined) state.params = { ...params, id };
@@ -285,6 +307,12 @@ const ofOneClient = (query: Record<string, unknown>, clientIds: readonly string[
   return { ...query, clientId: only };
 };
 
+/** @throws Refusal 422 */
+const requireClient = (body: unknown): void => {
+  if ((body as { readonly clientId?: string } | undefined)?.clientId === undefined)
+    throw invalid('/clientId', 'required', 'is required: the credential is limited to clients');
+};
+
 /** @throws Refusal for an asset of the whole workspace; 422 where a new asset is to have no client */
 const requireOwned = async (
   { deps, workspaceId }: Looking,
@@ -292,11 +320,7 @@ const requireOwned = async (
   named: Readonly<Record<string, string>>,
 ): Promise<void> => {
   const { assetId, clientId } = { ...(body as Readonly<Record<string, string>> | undefined), ...named };
-  if (assetId === undefined) {
-    if (clientId === undefined)
-      throw invalid('/clientId', 'required', 'is required: the credential is limited to clients');
-    return;
-  }
+  if (assetId === undefined) return requireClient({ clientId });
   const { events } = await deps.store.load(media, assetId);
   if (events[0]?.metadata.workspaceId === workspaceId && (await clientOfAsset(deps, assetId)) === null) {
     throw new Refusal('client_limited', 'The asset belongs to the whole workspace.');

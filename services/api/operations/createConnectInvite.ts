@@ -8,7 +8,7 @@ import { ConnectInvite, ConnectInviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';
 import { requireUnarchived } from '../clients.ts';
 import { exampleInvite } from '../examples.ts';
-import { inviteToken } from '../invite-token.ts';
+import { linkToken } from '../link-token.ts';
 import { type Call, operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { writtenRow } from '../rows.ts';
@@ -57,7 +57,7 @@ export const createConnectInvite = operation({
 /** Without the link once it has expired. */
 const answerOf = ({ deps, now }: Pick<Call, 'deps' | 'now'>, { events, state }: Created<InviteState>) => {
   const row = writtenRow(rowOf(invites, events));
-  const token = row.expires_at > now ? inviteToken(deps.secrets, row.id, row.key_version) : null;
+  const token = row.expires_at > now ? linkToken(deps.secrets, 'invite', [row.id], row.key_version) : null;
   return {
     object: 'connect_invite',
     inviteId: row.id,

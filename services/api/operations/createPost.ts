@@ -6,6 +6,7 @@ import { composed } from '../posts/create.ts';
 import { postExample } from '../posts/examples.ts';
 import { claimRefOf } from '../posts/external-ref.ts';
 import { fanOutOrLeave } from '../posts/load.ts';
+import { reservePlan } from '../posts/quota.ts';
 import { postWarnings } from '../posts/warnings.ts';
 
 /**
@@ -26,7 +27,7 @@ export const createPost = operation({
     '**What is checked.** The call is refused as a whole if one target cannot go out: text over the limit of its network, media that it does not take, a known override of a wrong type or value; `errors` names each account. Unknown override keys are kept and ignored. A required override that is missing is not refused here: that target fails when it is published. With `saveDraft`, none of this is checked, and the post has no targets yet.',
     '**What is retried.** The service tries a target again by itself where the network limited the rate or failed before it could have published. It never repeats a call whose outcome is unknown: the target becomes `outcome_unknown`, and the network is asked instead. A target that `failed` is tried again only by a retry.',
     '**After the publication.** A `firstComment` follows the post from the same account, on the networks that take one. It is best-effort: the service tries it again only after a refusal that may pass, three times in all, and never repeats a call whose outcome is unknown. If it fails, the target stays published, and its `firstCommentIssue` says why.',
-    '`campaignId` and posts that need approval are refused with `not_supported_yet`, unless as drafts.',
+    '**Approval.** A post needs approval where its author is a creator, or where a client of its targets has `approvalRequired`, whether or not `requestApproval` is sent. Its targets are then held (`awaiting_approval`), and `approvalId` names the request that a person decides about: exactly this content goes out, or nothing. A target whose time passes meanwhile goes out once it is approved.',
   ].join('\n\n'),
   scope: 'posts.compose',
   idempotent: 'required',
@@ -40,6 +41,7 @@ export const createPost = operation({
     'already_exists',
     'schedule_in_past',
     'schedule_too_far',
+    'cadence_exceeded',
     'client_archived',
     'account_not_in_client',
     'account_disconnected',
@@ -47,14 +49,17 @@ export const createPost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
-    'not_supported_yet',
+    'quota_exceeded',
   ],
   example: postExample,
   handle: async (call) => {
     const { context } = call;
     const { id, state, events, replayed } = await call.stream(post).create({
       command: (id) => composed(call, call.body, { id, commandId: context.commandId }),
-      reserve: (postId) => claimRefOf(call, { clientId: call.body.clientId, postId, body: call.body }),
+      reserve: async (postId, command) => {
+        await claimRefOf(call, { clientId: call.body.clientId, postId, body: call.body });
+        await reservePlan(call, postId, command, -1);
+      },
     });
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
     if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);

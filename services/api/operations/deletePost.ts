@@ -1,5 +1,6 @@
 import { IdParams } from '#schemas/http/common.ts';
 import { Post } from '#schemas/http/post.ts';
+import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerWithTargets } from '../posts/answers.ts';
 import { deletePost as remove } from '../posts/delete.ts';
@@ -30,6 +31,6 @@ export const deletePost = operation({
   },
   handle: async (call) => {
     const { events, targetEvents, revision } = await remove(call);
-    return { data: answerWithTargets(events, targetEvents), revision };
+    return { data: await withLiveCampaign(call, answerWithTargets(events, targetEvents)), revision };
   },
 });

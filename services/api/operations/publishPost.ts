@@ -1,5 +1,6 @@
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostPublish } from '#schemas/http/post.ts';
+import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { postExample } from '../posts/examples.ts';
@@ -28,6 +29,7 @@ export const publishPost = operation({
     'post_not_draft',
     'schedule_in_past',
     'schedule_too_far',
+    'cadence_exceeded',
     'client_archived',
     'account_not_in_client',
     'account_disconnected',
@@ -35,12 +37,13 @@ export const publishPost = operation({
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
-    'not_supported_yet',
+    'quota_exceeded',
   ],
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {
     const { state, events, revision, replayed } = await publishDraft(call);
     const { id } = call.params;
-    return { data: answerPost(id, state, events), revision, replayed, warnings: postWarnings(id, state) };
+    const data = await withLiveCampaign(call, answerPost(id, state, events));
+    return { data, revision, replayed, warnings: postWarnings(id, state) };
   },
 });

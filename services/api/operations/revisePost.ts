@@ -1,5 +1,6 @@
 import { IdParams } from '#schemas/http/common.ts';
 import { PostRevise, RevisedPost } from '#schemas/http/post-revise.ts';
+import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerWithTargets } from '../posts/answers.ts';
 import { postDataExample } from '../posts/examples.ts';
@@ -32,12 +33,13 @@ export const revisePost = operation({
     'target_not_pending',
     'schedule_in_past',
     'schedule_too_far',
+    'cadence_exceeded',
     'client_archived',
     'media_not_publishable',
     'media_not_in_client',
     'thread_not_supported',
-    'not_supported_yet',
     'stream_full',
+    'quota_exceeded',
   ],
   example: {
     body: { content: postDataExample.content },
@@ -50,6 +52,7 @@ export const revisePost = operation({
   handle: async (call) => {
     if (Object.keys(call.body).length === 0) throw invalid('', 'required', 'at least one member must be sent');
     const { events, targetEvents, revision, replayed, changed, skipped } = await revise(call);
-    return { data: { ...answerWithTargets(events, targetEvents), revise: { changed, skipped } }, revision, replayed };
+    const shown = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
+    return { data: { ...shown, revise: { changed, skipped } }, revision, replayed };
   },
 });

@@ -4,7 +4,7 @@ import { Post, PostReplace } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { bodyOf } from '../posts/body.ts';
-import { checkDraft } from '../posts/compose.ts';
+import { checkDraft } from '../posts/checks.ts';
 import { draftExample } from '../posts/examples.ts';
 import { refOfDraft } from '../posts/external-ref.ts';
 import { asDraft } from '../posts/load.ts';

@@ -13,9 +13,9 @@ import type { PlannedTarget } from '#schemas/target.ts';
 
 const fault = (what: string): Error => new Error(`the events make no ${what}`);
 
-/** The row of a target right after the fan-out: its first event is the plan's entry, stored when the plan was. */
+/** The row of a target right after the fan-out: its first events are the plan's entry, stored when the plan was. */
 const plannedRow = (
-  { planRevision }: LivePost,
+  { planRevision, planHeld }: LivePost,
   postId: string,
   scheduled: DecodedEvent,
   planned: PlannedTarget,
@@ -27,7 +27,8 @@ const plannedRow = (
     data: { ...planned, postId, postRevision: planRevision },
     revision: 0,
   };
-  const row = rowOf(postTargets, [first]);
+  const held: DecodedEvent = { ...first, type: 'TargetHeld', data: { postRevision: planRevision }, revision: 1 };
+  const row = rowOf(postTargets, planHeld ? [first, held] : [first]);
   if (row === null) throw fault('target');
   return row;
 };

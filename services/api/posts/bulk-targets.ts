@@ -1,9 +1,10 @@
 import { type TargetCommand, target } from '#domain/target.ts';
 import type { CommandContext } from '#runtime/eventing/domain-store.ts';
-import { execute } from '#runtime/eventing/execute.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PostTargetBulk } from '#schemas/http/post-target-bulk.ts';
+import { executeWithPlace } from '#services/workflows/quota/reserve.ts';
+import { requireCadence } from '../cadence/moves.ts';
 import { isOf, streamUpTo } from '../commands.ts';
 import { inParallel } from '../in-parallel.ts';
 import { problemBody } from '../middleware/problems.ts';
@@ -11,6 +12,7 @@ import type { Call, Pieces } from '../operation.ts';
 import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
 import { answerTarget } from './answers.ts';
 import { type LoadedTarget, loadTarget } from './load.ts';
+import { giveBackOrLeave, reservingOf } from './quota.ts';
 import { canceling, rescheduling, retrying, type TargetAction } from './target-actions.ts';
 
 /** One action on many targets. Each target decides for itself; a refusal of one stops no other. */
@@ -116,7 +118,7 @@ const carryOutAll = async (
 };
 
 const carryOut = async (
-  { deps, positions }: Asking,
+  call: Asking,
   loaded: LoadedTarget,
   command: TargetCommand,
   { optional }: TargetAction<unknown>,
@@ -125,8 +127,11 @@ const carryOut = async (
   const { state } = loaded.target;
   // This command's own event must not refuse its repeat.
   if (loaded.target.events.some(isOf(context))) return loaded;
-  const options = { positions, optional, loaded: loaded.target, partitionKey: state.common.postId };
-  const after = await execute(deps.store, target, state.common.targetId, command, context, options);
+  await requireCadence(call, state, command);
+  const { postId, targetId } = state.common;
+  const options = { positions: call.positions, optional, loaded: loaded.target, partitionKey: postId };
+  const after = await executeWithPlace(await reservingOf(call, context), targetId, command, options);
+  await giveBackOrLeave(call, postId, [targetId]);
   return after.state.status === 'none' ? loaded : { ...loaded, target: { ...after, state: after.state } };
 };
 

@@ -14,6 +14,7 @@ import { answerPost } from './answers.ts';
 import { composed } from './create.ts';
 import { claimRefOf } from './external-ref.ts';
 import { fanOutOrLeave } from './load.ts';
+import { reservePlan } from './quota.ts';
 import { Reads } from './reads.ts';
 import { postWarnings } from './warnings.ts';
 
@@ -127,7 +128,10 @@ const create = async (
       context,
       positions,
       command: (postId) => composed(call, sent, { id: postId, commandId: context.commandId }, reads),
-      reserve: (postId) => claimRefOf(call, { clientId: sent.clientId, postId, body: sent }),
+      reserve: async (postId, command) => {
+        await claimRefOf(call, { clientId: sent.clientId, postId, body: sent });
+        await reservePlan(call, postId, command, -1);
+      },
     });
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
     if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);

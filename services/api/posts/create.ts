@@ -2,7 +2,7 @@ import type { PostCommand } from '#domain/post.ts';
 import type { PostCreate } from '#schemas/http/post.ts';
 import type { Call } from '../operation.ts';
 import { bodyOf } from './body.ts';
-import { checkDraft, planPost } from './compose.ts';
+import { checkDraft, planForCaller } from './checks.ts';
 import { Reads } from './reads.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
@@ -21,6 +21,6 @@ export const composed = async (
     await checkDraft(call, clientId, body, reads);
     return { type: 'Draft', clientId, createdBy, body };
   }
-  const plan = await planPost(call, { id, clientId, body, planNumber: 1 }, reads);
-  return { type: 'Schedule', commandId, clientId, createdBy, body, plan };
+  const planned = await planForCaller(call, { id, clientId, body, planNumber: 1 }, reads);
+  return { type: 'Schedule', commandId, clientId, createdBy, body, ...planned };
 };

@@ -7,6 +7,7 @@ import type { Call } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { ownStreamToDelete } from '../rows.ts';
 import { releaseRefOf } from './external-ref.ts';
+import { giveBackOrLeave } from './quota.ts';
 
 /** Deletes a post: discards a draft, or cancels every target that can still be canceled. */
 
@@ -52,6 +53,7 @@ export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
   }
   const fanned = await fanOutOf(call);
   requireCanceled(fanned);
+  await giveBackOrLeave(call, call.params.id, [...fanned.targets.keys()]);
   return { ...fanned.post, targetEvents: [...fanned.targets.values()] };
 };
 

@@ -151,6 +151,7 @@ export const previewExample = {
     object: 'post_preview',
     valid: true,
     problems: [],
+    approvalRequired: false,
     warnings: [],
     verdicts: [
       {
@@ -176,3 +177,21 @@ export const previewExample = {
 
 const draft = { status: 'draft', scheduledAt: null, counts: { total: 0 }, targets: [] };
 export const draftExample = { body: composed, data: { ...postDataExample, ...draft, revision: 1 } };
+
+export const recycleExample = {
+  object: 'recycle',
+  postId: postDataExample.id,
+  enabled: true,
+  everyDays: 30,
+  times: 3,
+  until: null,
+  nextAt: '2026-03-02T08:00:00.000Z',
+  posted: 0,
+  stoppedReason: null,
+  revision: 4,
+};
+
+export const clearedRecycleExample = {
+  ...recycleExample,
+  ...{ enabled: false, everyDays: null, times: null, nextAt: null, posted: 1, revision: 7 },
+};

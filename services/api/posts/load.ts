@@ -1,10 +1,11 @@
 import { Rejection } from '#domain/decider.ts';
-import { type LivePost, type PostState, post } from '#domain/post.ts';
+import { lacksIntent, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
 import type { TargetWithContent } from '#projections/target-queries.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 import { plannedTarget } from './answers.ts';
@@ -53,7 +54,8 @@ export const readPlannedTarget = async (
 export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget> => {
   const found = await load(call, id);
   if (found !== null) {
-    if (lacksIntent(found.post.state, id, found.target.state.common.appliedRevision)) {
+    const { state } = found.post;
+    if (state.status === 'live' && lacksIntent(state, id, found.target.state.common.appliedRevision)) {
       await fanOut(call.deps.store, found.target.state.common.postId, call.context, { positions: call.positions });
       return (await load(call, id)) ?? found;
     }
@@ -67,12 +69,6 @@ export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget
   return written;
 };
 
-const lacksIntent = (state: PostState, targetId: string, applied: number): boolean =>
-  state.status === 'live' &&
-  (state as LivePost).intents.some(
-    (intent) => intent.revision > applied && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
-  );
-
 /** The draft of a command that only a draft takes. @throws Rejection `post_not_draft`; Refusal 404 once it is discarded */
 export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' }> => {
   if (state.status === 'discarded') throw notFound('post');
@@ -80,15 +76,34 @@ export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' 
   return state;
 };
 
+type Leaving = Pick<Call, 'deps' | 'positions' | 'correlationId'>;
+
+/** Makes the request for approval that a post asks for. One that cannot be made here is left to the sweeper. */
+export const tendOrLeave = async (
+  { deps, positions, correlationId }: Leaving,
+  postId: string,
+  { state }: Pick<Loaded<PostState>, 'state'>,
+): Promise<void> => {
+  if (state.status !== 'live' || state.approval?.status !== 'pending') return;
+  try {
+    await tendApprovals(deps.store, postId, { positions });
+  } catch (error) {
+    deps.logger.warn({ err: error, postId, correlationId }, 'the request for approval is left to the sweeper');
+  }
+};
+
 /** Fans an accepted post out. A fan-out that fails here refuses nothing: the sweeper carries the plan out. */
 export const fanOutOrLeave = async (
-  { deps, positions, correlationId }: Pick<Call, 'deps' | 'positions' | 'correlationId'>,
+  call: Leaving,
   postId: string,
   context: CommandContext,
   loaded?: Loaded<PostState>,
 ): Promise<void> => {
+  const { deps, positions, correlationId } = call;
   try {
-    await fanOut(deps.store, postId, context, loaded === undefined ? { positions } : { positions, loaded });
+    const known = loaded === undefined ? { positions } : { positions, loaded };
+    const { post: fanned } = await fanOut(deps.store, postId, context, known);
+    await tendOrLeave(call, postId, fanned);
   } catch (error) {
     deps.logger.warn({ err: error, postId, correlationId }, 'fan-out is left to the sweeper');
   }

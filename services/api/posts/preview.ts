@@ -13,6 +13,7 @@ import {
   warning,
 } from '#domain/preview.ts';
 import type { Destination } from '#domain/scheduling.ts';
+import { postingRulesOf } from '#projections/posting-rules.ts';
 import { type SameText, sameTexts } from '#projections/same-texts.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
@@ -20,10 +21,14 @@ import type { PostCreate } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
+import { type Checked, checksOf, checksOfDraft, slowToCount } from '#services/workflows/posts/compose.ts';
+import { showCadence } from '../cadence/show.ts';
 import { withinLimit } from '../client-limits.ts';
 import type { Call } from '../operation.ts';
+import { previewQuota } from '../quota/show.ts';
 import { bodyOf } from './body.ts';
-import { type Checked, checksOf, checksOfDraft, slowToCount } from './compose.ts';
+import { composingOf } from './checks.ts';
+import { select } from './destinations.ts';
 import { takenRefOf } from './external-ref.ts';
 import { Reads } from './reads.ts';
 
@@ -58,23 +63,38 @@ export const previewOf = async (call: Previewing) => {
   const { clientId, saveDraft, ...input } = call.body;
   const body = bodyOf(input);
   const reads = new Reads(call);
-  const { refusals, found } = await all(checksOf(call, reads, { id: uuidv7(), clientId, body, planNumber: 1 }));
+  const { refusals, found } = await all(
+    checksOf(composingOf(call), reads, { id: uuidv7(), clientId, body, planNumber: 1, choose: select }),
+  );
   // That nothing is selected follows from what was refused before.
   const told = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
   const ofDraft = saveDraft ? (await all(checksOfDraft(reads, clientId, body))).refusals : null;
   const later = ofDraft === null ? [] : told.filter((one) => !ofDraft.some((other) => isSame(one, other)));
   const taken = await takenRefOf(call, { clientId, body });
-  const now = [...(ofDraft ?? told), ...(taken === null ? [] : [taken])];
+  const quota = await previewQuota(call, found?.plan.targets ?? []);
+  const full = quota.refusal === null ? [] : [quota.refusal];
+  const now = [...(ofDraft ?? told), ...(taken === null ? [] : [taken]), ...(saveDraft ? [] : full)];
   return {
     object: 'post_preview' as const,
     valid: now.length === 0,
-    problems: [...now.map((one) => problem('create', one)), ...later.map((one) => problem('publish', one))],
+    problems: [
+      ...now.map((one) => problem('create', one)),
+      ...[...later, ...(saveDraft ? full : [])].map((one) => problem('publish', one)),
+    ],
+    approvalRequired: found?.isHeld ?? false,
     warnings: found === null ? [] : bodyWarnings(call, found),
     verdicts: found === null ? [] : await verdictsOf(call, body, found, told),
-    quota: { limit: null, remaining: null, needed: found?.plan.targets.length ?? 0 },
-    // The rules of no network have a figure for it yet.
-    cadence: null,
+    quota: quota.shown,
+    cadence: found === null ? null : await cadencesOf(call, found),
   };
+};
+
+/** Of the accounts that anything limits; null: of none. */
+const cadencesOf = async (call: Previewing, { accounts }: Checked) => {
+  const rules = await postingRulesOf(call.deps.pool, call.workspaceId);
+  const all = await Promise.all(accounts.map((one) => showCadence(call, one, rules)));
+  const limited = all.filter(({ windows, minIntervalMinutes }) => windows.length > 0 || minIntervalMinutes !== null);
+  return limited.length === 0 ? null : limited;
 };
 
 const bodyWarnings = ({ body }: Previewing, { isHeld }: Checked): readonly PreviewWarning[] => [
@@ -149,6 +169,9 @@ const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refu
     ...planned.map(({ target, destination }) => {
       const again = same.get(target.accountId);
       const about = [
+        ...found.warned
+          .filter(({ accountId }) => accountId === target.accountId)
+          .map(({ code, path, message }) => warning(code, path, message)),
         ...accountWarnings(statuses.get(target.accountId) ?? ''),
         ...(again === undefined ? [] : [duplicate(again)]),
         ...(retrying.has(target.clientId) ? retryWarnings(target) : []),

@@ -4,21 +4,23 @@ import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { PostPublish } from '#schemas/http/post.ts';
-import type { Plan, PostBody } from '#schemas/post.ts';
+import type { PostBody } from '#schemas/post.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
+import type { PlannedPost } from '#services/workflows/posts/compose.ts';
 import type { Acted } from '../actions.ts';
 import { streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
-import { planPost } from './compose.ts';
+import { planForCaller } from './checks.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
+import { isOvertaken, reservePlan } from './quota.ts';
 
 type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
 
-interface Accepted {
+interface Accepted extends PlannedPost {
   /** Revision of the draft that passed the gates: nothing else is published. */
   readonly revision: number;
   readonly schedule: PostBody['schedule'];
-  readonly plan: Plan;
 }
 
 /**
@@ -32,8 +34,9 @@ export const publishDraft = async (call: Publishing): Promise<Acted<PostState>> 
   let written: Loaded<PostState> | undefined;
   const { result, replayed } = await call.once(
     async (): Promise<Accepted> => {
-      const draft = await loadPost(call, id);
-      call.guard(draft);
+      const loaded = await loadPost(call, id);
+      call.guard(loaded);
+      const draft = await settled(call, loaded);
       const accepted = await accept(call, draft);
       seen = draft;
       return accepted;
@@ -43,12 +46,23 @@ export const publishDraft = async (call: Publishing): Promise<Acted<PostState>> 
       const draft = seen?.revision === accepted.revision ? seen : await loadPost(call, id);
       written = await append(call, draft, accepted, context);
       await fanOutOrLeave(call, id, context, written);
-      return { revision: written.state.status === 'live' ? written.state.planRevision : written.revision };
+      return { revision: planEndOf(written) };
     },
   );
   const left = await streamUpTo(call, post, id, result.revision, written);
   call.deps.store.note(left.events, call.positions);
   return { ...left, replayed };
+};
+
+/**
+ * The targets of a plan that an approver sent back are canceled before another plan is made: the post then forgets the
+ * former plan, and nobody else would cancel them.
+ */
+const settled = async (call: Publishing, draft: LoadedPost): Promise<LoadedPost> => {
+  const { deps, params, context, positions } = call;
+  if (draft.state.status !== 'draft' || draft.state.returned === null) return draft;
+  await fanOut(deps.store, params.id, context, { positions, loaded: draft });
+  return loadPost(call, params.id);
 };
 
 /** Plans the draft by the schedule of the call, else by its own. */
@@ -57,32 +71,54 @@ const accept = async (call: Publishing, { state, revision }: LoadedPost): Promis
   const sent = call.body.schedule;
   const schedule = sent === undefined ? body.schedule : scheduleOf(sent);
   const { id } = call.params;
-  const plan = await planPost(call, { id, clientId, body: { ...body, schedule }, planNumber: plans + 1 });
-  return { revision, schedule, plan };
+  const planned = await planForCaller(call, {
+    ...{ id, clientId, planNumber: plans + 1 },
+    body: { ...body, schedule, campaignId: null },
+  });
+  return { revision, schedule, ...planned };
 };
 
-/** Appends the accepted plan. @throws Rejection `revision_mismatch` when the draft is not the accepted one */
-const append = (
-  { deps, params, positions }: Publishing,
-  loaded: LoadedPost,
-  { revision, schedule, plan }: Accepted,
+/** The revision of the last event that made the plan: what happens to the post later is not in the answer. */
+const planEndOf = ({ state, revision }: Loaded<PostState>): number =>
+  state.status === 'live' ? state.planRevision + (state.planHeld ? 1 : 0) : revision;
+
+/** Times that other writers may change the draft, or give its places back, before the call gives up. */
+const maxRounds = 20;
+
+/**
+ * Appends the accepted plan at the revision for which it took places of the quota. A draft whose places were given back
+ * meanwhile takes them again. @throws Rejection `revision_mismatch` when the draft is not the accepted one,
+ * `quota_exceeded`
+ */
+const append = async (
+  call: Publishing,
+  draft: LoadedPost,
+  { revision, schedule, ...planned }: Accepted,
   context: CommandContext,
 ): Promise<Loaded<PostState>> => {
-  const { clientId, createdBy, body } = loaded.state;
-  return execute(
-    deps.store,
-    post,
-    params.id,
-    { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body: { ...body, schedule }, plan },
-    context,
-    {
-      positions,
-      loaded,
-      guard: (now) => {
-        if (now.state.status === 'draft' && now.revision !== revision) {
-          throw new Rejection('revision_mismatch', 'The draft was replaced meanwhile.');
-        }
-      },
-    },
-  );
+  const { deps, params, positions } = call;
+  let loaded = draft;
+  for (let round = 1; ; round += 1) {
+    const { clientId, createdBy, body } = loaded.state;
+    const { commandId } = context;
+    const command = {
+      ...({ type: 'Schedule', commandId, clientId, createdBy } as const),
+      ...{ body: { ...body, schedule }, ...planned },
+    };
+    if (loaded.state.status === 'draft') {
+      if (isReplaced(loaded, revision)) throw new Rejection('revision_mismatch', 'The draft was replaced meanwhile.');
+      await reservePlan(call, params.id, command, loaded.revision);
+    }
+    try {
+      return await execute(deps.store, post, params.id, command, context, { positions, loaded, redecide: false });
+    } catch (error) {
+      if (!isOvertaken(error) || round >= maxRounds) throw error;
+      loaded = await loadPost(call, params.id);
+    }
+  }
 };
+
+/** Given-back places change nothing of the draft. */
+const isReplaced = ({ events }: LoadedPost, revision: number): boolean =>
+  events.some((event) => event.revision > revision && event.type !== 'PostAbandoned') ||
+  !events.some((event) => event.revision === revision);

@@ -1,15 +1,24 @@
-import { account } from '#domain/account.ts';
-import { asksToRetry, client, retriesWhenAbsent } from '#domain/client.ts';
+import { asksToRetry, letsLateFail } from '#domain/client.ts';
+import { textRules } from '#domain/client-rules.ts';
 import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { lazy } from '#domain/lazy.ts';
 import { mediaIdsOf } from '#domain/post-media.ts';
-import { accountsByIds, groupOf } from '#projections/accounts.ts';
+import { type AccountRow, accountsByIds, groupOf } from '#projections/accounts.ts';
 import { getClient } from '#projections/clients.ts';
-import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
+import { cadenceRefusal } from '#services/workflows/cadence/refusal.ts';
+import { type LiveCampaign, liveCampaign } from '#services/workflows/campaigns/live.ts';
+import {
+  accountFromStream,
+  clientFromStream,
+  type SelectedAccount,
+  type SelectedClient,
+} from '#services/workflows/posts/accounts.ts';
+import type { PostReads } from '#services/workflows/posts/compose.ts';
+import { readingOwnWrites } from '../cadence/check.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Call } from '../operation.ts';
-import { assetsByIds } from './media.ts';
+import { assetsByIds } from './assets.ts';
 
 /**
  * What the checks of posts read. Sets come from the read models, after a wait for the caller's own writes; an id that
@@ -19,57 +28,32 @@ import { assetsByIds } from './media.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
-export interface SelectedClient {
-  readonly id: string;
-  readonly archived: boolean;
-  readonly approvalRequired: boolean;
-  readonly timezone: string | null;
-  /** Whether a target with an unknown outcome is tried again after looks that found no post. */
-  readonly retriesWhenAbsent: boolean;
-}
-
-export interface SelectedAccount {
-  readonly id: string;
-  readonly clientId: string;
-  readonly platform: Platform;
-  readonly status: string;
-  readonly timezone: string | null;
-  readonly scopes: readonly string[];
-}
-
 export const clientById = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedClient | null> => {
   const row = await getClient(deps.knex, workspaceId, id);
   if (row !== null) {
     const { archived_at: archivedAt, approval_required: approvalRequired, timezone, rules } = row;
     const archived = archivedAt !== null;
-    return { id, archived, approvalRequired, timezone, retriesWhenAbsent: !archived && asksToRetry(rules) };
+    const read = { failsLate: letsLateFail(rules), rules: textRules(rules) };
+    return { id, archived, approvalRequired, timezone, ...read, retriesWhenAbsent: !archived && asksToRetry(rules) };
   }
-  const { state, events } = await deps.store.load(client, id);
-  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { approvalRequired, timezone } = state.fields;
-  const archived = state.status === 'archived';
-  return { id, archived, approvalRequired, timezone, retriesWhenAbsent: retriesWhenAbsent(state) };
-};
-
-/** Null for an account that is unknown or another workspace's. */
-export const accountFromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<SelectedAccount | null> => {
-  const { state, events } = await deps.store.load(account, id);
-  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { clientId, platform, status, timezone, scopes } = state;
-  return { id, clientId, platform, status, timezone, scopes };
+  return clientFromStream({ deps, workspaceId }, id);
 };
 
 /** Streams of one call that are read at once: a caller may name 500 ids that nobody has, and others read meanwhile. */
 const readAtOnce = 16;
+
+const selectedOf = (row: AccountRow): SelectedAccount => ({
+  ...row,
+  clientId: row.client_id,
+  observed: row.observed_limits ?? [],
+});
 
 const accountsById = async (
   call: Asking,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, SelectedAccount | null>> => {
   const rows = await accountsByIds(call.deps.knex, call.workspaceId, ids);
-  const found = new Map<string, SelectedAccount | null>(
-    rows.map((row) => [row.id, { ...row, clientId: row.client_id }]),
-  );
+  const found = new Map<string, SelectedAccount | null>(rows.map((row) => [row.id, selectedOf(row)]));
   const missing = ids.filter((id) => !found.has(id));
   await inParallel(missing, readAtOnce, async (id) => {
     found.set(id, await accountFromStream(call, id));
@@ -110,6 +94,8 @@ export class Reads {
   /** Every account of a client that is not disconnected. */
   readonly group: (clientId: string) => Promise<readonly SelectedAccount[]>;
   readonly accounts: (ids: readonly string[]) => Promise<readonly (SelectedAccount | null)[]>;
+  readonly campaign: (id: string) => Promise<LiveCampaign | null>;
+  readonly cadence: PostReads['cadence'];
   readonly #assets: (ids: readonly string[]) => Promise<readonly (PostAsset | null)[]>;
 
   constructor(call: Asking & Pick<Call, 'behind'>) {
@@ -121,12 +107,14 @@ export class Reads {
     this.group = single(async (clientId) => {
       await ownWrites();
       const rows = await groupOf(call.deps.knex, call.workspaceId, clientId);
-      return rows.map((row) => ({ ...row, clientId: row.client_id }));
+      return rows.map(selectedOf);
     });
     this.accounts = once(async (ids) => {
       await ownWrites();
       return accountsById(call, ids);
     });
+    this.cadence = async (wanted, own) => cadenceRefusal(await readingOwnWrites(call), wanted, own);
+    this.campaign = single((id) => liveCampaign(call, id));
     this.#assets = once((ids) => assetsByIds(call, ids));
   }
 

@@ -2,7 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
-import { revisableStatuses, type SkipReason, skipReasonOf, type TargetState } from '#domain/target.ts';
+import type { Submission } from '#domain/post-approval.ts';
+import { neededTimes, revisableStatuses, type SkipReason, skipReasonOf, type TargetState } from '#domain/target.ts';
+import { monthOf } from '#domain/zones.ts';
+import { postingRulesOf } from '#projections/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -12,12 +15,14 @@ import type { PostRevise } from '#schemas/http/post-revise.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget, TargetTime } from '#schemas/target.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
+import { selectAccounts } from '#services/workflows/posts/accounts.ts';
+import type { Placed } from '#services/workflows/quota/reserve.ts';
 import { isOf } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { changedMembers, revisedBody } from './body.ts';
-import { planPost } from './compose.ts';
-import { selectAccounts } from './destinations.ts';
-import { loadPost } from './load.ts';
+import { planForCaller } from './checks.ts';
+import { loadPost, tendOrLeave } from './load.ts';
+import { giveBackOrLeave, reserveBehind } from './quota.ts';
 import { Reads } from './reads.ts';
 
 /** Revises a scheduled post for the targets that are not out yet. */
@@ -37,6 +42,10 @@ interface Accepted {
   readonly targetIds: readonly string[];
   readonly times: readonly TargetTime[] | null;
   readonly skipped: readonly Skip[];
+  /** Absent: neither the post nor its caller needs an approval. */
+  readonly submission?: Submission;
+  /** The targets that need a place of the quota in a month in which they have none. Absent: none does. */
+  readonly places?: readonly Placed[];
 }
 
 interface Revised {
@@ -91,6 +100,8 @@ const attempt = async (call: Revising): Promise<RevisedPost> => {
       const written = await append(call, accepted, context);
       faultPoint('revise:after-append');
       fanned = await fanOut(store, id, context, { positions: call.positions, loaded: written });
+      await tendOrLeave(call, id, fanned.post);
+      await giveBackOrLeave(call, id, accepted.targetIds);
       own = outcomeOf(accepted, fanned, written.events.find(isOf(context))?.revision ?? -1);
       return own;
     },
@@ -126,13 +137,35 @@ const accept = async (call: Revising): Promise<Accepted> => {
     id,
     clientId: state.clientId,
     // Targets that keep their times are checked without them: the schedule of the post may be long past.
-    body: isTimed ? body : { ...body, schedule: atOnce },
+    body: { ...body, campaignId: null, ...(isTimed ? {} : { schedule: atOnce }) },
     planNumber: state.plan.number,
     choose,
+    revised: state,
+    keepsTimes: !isTimed,
   };
-  const plan = await planPost(call, composed, reads);
+  const { plan, ...submitted } = await planForCaller(call, composed, reads);
   const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;
-  return { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped };
+  const places = await placesOf(call, fanned, targetIds, times);
+  const accepted = { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped };
+  return { ...accepted, ...submitted, ...(places.length === 0 ? {} : { places }) };
+};
+
+/** A failed target needs a place again, and so does one that moves into another month. */
+const placesOf = async (
+  call: Revising,
+  { targets }: FannedOut,
+  targetIds: readonly string[],
+  times: readonly TargetTime[] | null,
+): Promise<readonly Placed[]> => {
+  const { quota, timezone } = await postingRulesOf(call.deps.pool, call.workspaceId);
+  if (quota === null) return [];
+  return targetIds.flatMap((targetId, index) => {
+    const state = targets.get(targetId)?.state;
+    if (state === undefined || state.status === 'none') return [];
+    const dueAt = times?.[index]?.dueAt ?? state.common.dueAt;
+    const month = monthOf(dueAt, timezone);
+    return neededTimes(state).some((one) => monthOf(one, timezone) === month) ? [] : [{ targetId, dueAt }];
+  });
 };
 
 const atOnce: PostBody['schedule'] = {
@@ -181,10 +214,11 @@ const reach = async (reads: Reads, { plan }: LivePost, targets: ReadonlyMap<stri
 
 /** Appends the accepted revise, unless this call or an earlier one under its key has. @throws Overtaken */
 const append = async (
-  { deps, params, positions }: Revising,
-  { revision, body, changed, targetIds, times }: Accepted,
+  call: Revising,
+  { revision, body, changed, targetIds, times, submission, places }: Accepted,
   context: CommandContext,
 ): Promise<Loaded<PostState>> => {
+  const { deps, params, positions } = call;
   const load = async (): Promise<Loaded<PostState>> => {
     const loaded = await deps.store.load(post, params.id);
     if (loaded.revision !== revision && !loaded.events.some(isOf(context))) throw new Overtaken();
@@ -193,7 +227,9 @@ const append = async (
   const loaded = await load();
   if (loaded.revision !== revision) return loaded;
   const { commandId } = context;
-  const command = { type: 'Revise', commandId, body, changed, targetIds, times } as const;
+  const asked = submission === undefined ? {} : { submission };
+  if (places !== undefined) await reserveBehind(call, params.id, revision, places);
+  const command = { type: 'Revise', commandId, body, changed, targetIds, times, ...asked } as const;
   try {
     return await execute(deps.store, post, params.id, command, context, { positions, loaded, redecide: false });
   } catch (error) {

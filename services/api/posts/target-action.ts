@@ -2,6 +2,7 @@ import { target } from '#domain/target.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
 import { type LoadedTarget, loadTarget } from './load.ts';
+import { giveBackOrLeave, reserveFor } from './quota.ts';
 import type { TargetAction } from './target-actions.ts';
 
 /** One action on one target. Its post is fanned out first, so that If-Match and the rules meet a stream. */
@@ -19,9 +20,11 @@ export const actOnTarget = async <Decided>(
     guard: call.guard,
     accept: async () => accept(found ?? (await load()), call.now),
     command: (decided: Decided, { commandId }) => command(decided, commandId),
+    rule: (loaded, decided) => reserveFor(call, loaded, command(decided, call.context.commandId)),
     optional,
     partitionKey: (state) => (state.status === 'none' ? '' : state.common.postId),
   });
-  const { post } = found ?? (await load());
+  const { post, target: before } = found ?? (await load());
+  await giveBackOrLeave(call, before.state.common.postId, [call.params.id]);
   return { data: answerTarget(events, post.events), revision, replayed };
 };

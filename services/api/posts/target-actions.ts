@@ -1,7 +1,12 @@
+import { Rejection } from '#domain/decider.ts';
+import type { PostState } from '#domain/post.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import { checkDue } from '#domain/scheduling.ts';
 import type { TargetCommand } from '#domain/target.ts';
 import { invalid } from '../refusal.ts';
 import type { LoadedTarget } from './load.ts';
+
+const isReleased = (state: PostState): boolean => state.status === 'live' && state.approval?.status === 'released';
 
 /** What a caller may do with a target, alone or with others in one call. */
 export interface TargetAction<Decided> {
@@ -46,7 +51,14 @@ const shifted = (instant: string, minutes: number): string =>
   new Date(Date.parse(instant) + minutes * 60_000).toISOString();
 
 export const retrying: TargetAction<{ readonly now: string }> = {
-  accept: (_loaded, now) => ({ now }),
+  accept: ({ target: { state }, post }, now) => {
+    // Nothing goes out that no person has approved: a revise asks anew.
+    const isLapsed = state.status === 'failed' && state.failure.code === approvalTooLate.code;
+    if (isLapsed && !isReleased(post.state)) {
+      throw new Rejection('target_not_retryable', 'Nobody has approved the post: a revise asks for its approval anew.');
+    }
+    return { now };
+  },
   command: ({ now }, commandId) => ({ type: 'Retry', commandId, now }),
   optional: true,
 };

@@ -14,3 +14,4 @@ export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
 export type * from './rules.ts';
 export { sentText, type TextLength, textLength } from './text-length.ts';
+export { links } from './weighted-length.ts';

@@ -1,5 +1,6 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Fact } from '../decider.ts';
+import { approvalTooLate } from '../publish-failures.ts';
 import { evolveNative } from './native.ts';
 import {
   applied,
@@ -77,13 +78,16 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       const { attempt, failure } = event.data;
       return { status: 'failed', failure, common: { ...common, attempts: attempt } };
     }
+    case 'TargetApprovalLapsed':
+      return { status: 'failed', failure: approvalTooLate, common };
     case 'TargetRateLimited': {
       const { retryAt } = event.data;
       return { status: 'rate_limited', retryAt, common: { ...common, rateLimits: common.rateLimits + 1 } };
     }
     case 'TargetPublishDeferred': {
       const { retryAt } = event.data;
-      return pending({ ...common, defers: common.defers + 1 }, retryAt);
+      // One that the publisher put off before its claim used up no try.
+      return pending(state.status === 'pending' ? common : { ...common, defers: common.defers + 1 }, retryAt);
     }
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
@@ -104,6 +108,8 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetOverdue':
       return { ...state, common: { ...common, overdue: true } };
+    case 'TargetPlaceLapsed':
+      return state;
     case 'TargetRemovedOnPlatform':
       return state.status === 'published' ? { ...state, removedAt: event.data.observedAt } : state;
     case 'TargetHandedToPlatform':

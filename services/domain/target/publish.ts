@@ -34,6 +34,20 @@ export const refuseAtClaim = ({ failure, segmentIndex }: RefuseAtClaim, state: T
   return [{ type: 'TargetFailed', data: { ...claim, failure: failureOfThread(state, failure, segmentIndex) } }];
 };
 
+/** The account may not publish before `retryAt`: nothing was tried, so it counts as no deferral. */
+export interface DeferAtClaim {
+  readonly type: 'DeferAtClaim';
+  readonly retryAt: string;
+  readonly failure: Failure;
+}
+
+export const deferAtClaim = ({ retryAt, failure }: DeferAtClaim, state: TargetState): readonly TargetEvent[] => {
+  if (state.status !== 'pending') throw new Rejection('not_claimable', `A ${state.status} target cannot be deferred.`);
+  if (state.retryAt === retryAt) return [];
+  const claim = { attempt: state.common.attempts + 1, takeover: 0 };
+  return [{ type: 'TargetPublishDeferred', data: { ...claim, retryAt, failure } }];
+};
+
 export interface RecordCheckpoint extends Claim {
   readonly type: 'Checkpoint';
   readonly step: string;

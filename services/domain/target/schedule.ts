@@ -3,11 +3,13 @@ import { Rejection } from '../decider.ts';
 import { revisedMode, timeReason, type WantedMode } from '../native-window.ts';
 import { modeAt, undoToCancel, undoToReschedule } from './native.ts';
 import {
+  type CancelReason,
   openStatuses,
   requireScheduled,
   revisableStatuses,
   type ScheduledTarget,
   skipReasonOf,
+  type TargetCommon,
   type TargetState,
   tooLateToBe,
 } from './state.ts';
@@ -19,13 +21,18 @@ export interface ScheduleTarget {
   readonly planned: PlannedTarget;
   readonly postId: string;
   readonly postRevision: number;
+  /** The target waits for the approval of its post from its first append on. */
+  readonly held?: boolean;
 }
 
 export const schedule = (
-  { planned, postId, postRevision }: ScheduleTarget,
+  { planned, postId, postRevision, held = false }: ScheduleTarget,
   state: TargetState,
-): readonly TargetEvent[] =>
-  state.status === 'none' ? [{ type: 'TargetScheduled', data: { ...planned, postId, postRevision } }] : [];
+): readonly TargetEvent[] => {
+  if (state.status !== 'none') return [];
+  const scheduled: TargetEvent = { type: 'TargetScheduled', data: { ...planned, postId, postRevision } };
+  return held ? [scheduled, { type: 'TargetHeld', data: { postRevision } }] : [scheduled];
+};
 
 export interface Reschedule {
   readonly type: 'Reschedule';
@@ -50,7 +57,7 @@ export const reschedule = (command: Reschedule, state: TargetState): readonly Ta
 
 export interface Cancel {
   readonly type: 'Cancel';
-  readonly reason: 'requested' | 'client_archived' | 'account_disconnected' | 'post_canceled';
+  readonly reason: CancelReason;
   readonly postRevision: number | null;
   readonly now: string;
 }
@@ -80,13 +87,15 @@ export interface Revise {
   readonly mode?: WantedMode;
   /** When a failed target is due whose time has passed, or which is handed over to the network's scheduler. */
   readonly now: string;
+  /** The revised content needs an approval: the target is held in the same append. */
+  readonly held?: boolean;
 }
 
 /** @throws TooLate */
 export const revise = (command: Revise, state: TargetState): readonly TargetEvent[] => {
   const target = requireScheduled(state);
   const { common, status } = target;
-  const { postRevision, now } = command;
+  const { postRevision, now, held = false } = command;
   if (common.appliedRevision >= postRevision) return [];
   const reason = skipReasonOf(target, revisableStatuses);
   if (reason !== null) throw tooLateToBe('revised', reason);
@@ -95,11 +104,49 @@ export const revise = (command: Revise, state: TargetState): readonly TargetEven
   const time = { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason };
   const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision, ...time } };
   // One append: a failed target with the new content always has its new attempt too.
+  if (held) return [revised, { type: 'TargetHeld', data: { postRevision } }];
   if (status !== 'failed') return [revised];
   // A hand-over is made at once while the network's scheduler takes the post.
   const handsOver = scheduleMode === 'native' && timeReason(common.platform, dueAt, now) === null;
   const next = handsOver || dueAt < now ? now : dueAt;
   return [revised, { type: 'TargetRequeued', data: { by: 'revise', dueAt: next } }];
+};
+
+/** The due search found a held target whose time has come. */
+export interface LapseApproval {
+  readonly type: 'LapseApproval';
+  readonly now: string;
+}
+
+/** Only a retry or a revise brings a lapsed target back, also where the post is approved later. */
+export const lapseApproval = ({ now }: LapseApproval, state: TargetState): readonly TargetEvent[] => {
+  const { status, common } = requireScheduled(state);
+  return status === 'awaiting_approval' && isLate(common, now) ? [lapsed(common)] : [];
+};
+
+const isLate = ({ approvalLate, dueAt }: TargetCommon, now: string): boolean => approvalLate === 'fail' && dueAt <= now;
+
+const lapsed = ({ dueAt }: TargetCommon): TargetEvent => ({ type: 'TargetApprovalLapsed', data: { dueAt } });
+
+/** Carries out the release of the post: what was held goes out at its time, or at once where that has passed. */
+export interface Release {
+  readonly type: 'Release';
+  readonly postRevision: number;
+  /** When the post was released. */
+  readonly now: string;
+}
+
+/** @throws TooLate */
+export const release = ({ postRevision, now }: Release, state: TargetState): readonly TargetEvent[] => {
+  const target = requireScheduled(state);
+  const { common } = target;
+  // A target that was held anew since needs another release.
+  if (common.appliedRevision >= postRevision) return [];
+  const reason = skipReasonOf(target, ['awaiting_approval']);
+  if (reason !== null) throw tooLateToBe('released', reason);
+  if (isLate(common, now)) return [lapsed(common)];
+  const dueAt = common.dueAt < now ? now : common.dueAt;
+  return [{ type: 'TargetReleased', data: { postRevision, dueAt } }, ...modeAt(common, dueAt, now)];
 };
 
 /** A person retries the target. */

@@ -146,7 +146,10 @@ export class TooLate extends Rejection {
   }
 }
 
-export const tooLateToBe = (change: 'rescheduled' | 'canceled' | 'revised', reason: SkipReason): TooLate => {
+export const tooLateToBe = (
+  change: 'rescheduled' | 'canceled' | 'revised' | 'released',
+  reason: SkipReason,
+): TooLate => {
   const which = reason === 'segment_published' ? 'A target of which a segment is out' : `A ${reason} target`;
   return new TooLate(reason, `${which} cannot be ${change}.`);
 };

@@ -87,10 +87,13 @@ export const foldEvents = <State, Command, Event extends { readonly type: string
 
 /**
  * The key that orders events in the log: the post's id for a post, so that it shares its targets' partition; else the
- * stream's name. A target's key is its post's id, which its stream's name does not contain: its writers pass it.
+ * stream's name. A target's and an approval's key is the post's id, which their streams' names do not contain: their
+ * writers pass it.
  */
 export const partitionKeyOf = (kind: string, id: string): string => {
-  if (kind === 'target') throw new BrokenInvariant('a target is ordered by its post: pass partitionKey');
+  if (kind === 'target' || kind === 'approval') {
+    throw new BrokenInvariant(`the events of this ${kind} are ordered by its post: pass partitionKey`);
+  }
   return kind === 'post' ? id : `${kind}-${id}`;
 };
 

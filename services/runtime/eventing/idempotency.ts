@@ -78,7 +78,7 @@ export interface BirthOptions<State, Command> {
   /**
    * Runs right before the append, and never for a repeat: reserves what the new stream needs. May refuse by throwing.
    */
-  readonly reserve?: (id: string) => Promise<void>;
+  readonly reserve?: (id: string, command: Command) => Promise<void>;
   readonly decider: Decider<State, Command, { readonly type: string; readonly data: unknown }>;
 }
 
@@ -121,7 +121,7 @@ const createAs = async <State, Command>(
   if (known.length > 0) return replay(options, id, known);
   const command = await pending;
   const decided = decider.decide(command, decider.initial);
-  await options.reserve?.(id);
+  await options.reserve?.(id, command);
   try {
     const events = await store.append(stream, -1, decided, context, partitionKey, positions);
     faultPoint('birth:after-append');

@@ -1,6 +1,7 @@
 import { deepEqual } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import { published, unpublished } from '#projections/webhooks/types.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
@@ -10,7 +11,7 @@ import { plannedPublicTypes } from '#test/architecture/planned.ts';
 import { fittingProbe } from '#test/support/assets.ts';
 import { covered, given, histories, maxBytes, personal } from '#test/support/payloads.ts';
 import { type Given, instant } from '#test/support/projecting.ts';
-import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
+import { campaignFields, clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { WebhookWorld } from '#test/support/webhook-world.ts';
 
@@ -64,6 +65,9 @@ suite('published: targets', (t) => {
     await given(scheduled, held)
       .when(target('TargetReleased', { postRevision: 0, dueAt: at(20) }))
       .gives({ 'target.released': { ...ids, scheduledAt: at(20) } });
+    await given(scheduled, held)
+      .when(target('TargetApprovalLapsed', { dueAt: at(20) }))
+      .gives({ 'target.failed': { ...ids, attempts: 0, failure: approvalTooLate, settledBy: null } });
     await given(scheduled)
       .when(target('TargetRevised', { postRevision: 4, ...moved, ...mode }))
       .gives({ 'target.revised': { ...ids, ...time, postRevision: 4 } });
@@ -180,6 +184,7 @@ suite('published: targets', (t) => {
 
   t('a retried target', async () => {
     const limited = target('TargetRateLimited', { ...claim, retryAt: at(15), failure });
+    await given(scheduled).when(target('TargetPlaceLapsed', {})).gives({});
     await given(scheduled)
       .when(target('TargetOverdue', { dueAt: at(0) }))
       .gives({ 'target.overdue': { ...ids, attempts: 0, scheduledAt: at(0), retryAt: null } });
@@ -347,6 +352,46 @@ suite('published: posts', (t) => {
       });
   });
 
+  t('another campaign, with the one before; later events name the new one', async () => {
+    const [next = ''] = uuids(1);
+    const joined = post('PostCampaignChanged', { campaignId: next, previousCampaignId: campaignId });
+    await given(drafted)
+      .when(joined)
+      .gives({ 'post.campaign_changed': { ...ids, campaignId: next, previousCampaignId: campaignId } });
+    await given(drafted, joined)
+      .when(post('PostCampaignChanged', { campaignId: null, previousCampaignId: next }))
+      .gives({ 'post.campaign_changed': { ...ids, campaignId: null, previousCampaignId: next } });
+    await given(drafted, joined)
+      .when(post('PostDiscarded'))
+      .gives({ 'post.discarded': { ...ids, campaignId: next, externalRef } });
+  });
+
+  t('recycling: set, cleared or stopped, a copy made or refused', async () => {
+    const settings = { enabled: true, everyDays: 7, times: null, until: null };
+    const set = post('PostRecycleSet', { ...settings, setBy: { type: 'apikey', id: 'k1' }, needsApproval: false });
+    await given(scheduled(1))
+      .when(set)
+      .gives({ 'post.recycle_changed': { ...ids, ...settings, stoppedReason: null } });
+    const none = { enabled: false, everyDays: null, times: null, until: null };
+    for (const reason of ['requested', 'times', 'until', 'client_archived', 'account_disconnected', 'failures']) {
+      const stoppedReason = reason === 'requested' ? null : reason;
+      await given(scheduled(1), set)
+        .when(post('PostRecycleCleared', { reason }))
+        .gives({ 'post.recycle_changed': { ...ids, ...none, stoppedReason } });
+    }
+    await given(scheduled(1), set)
+      .when(post('PostRecyclePlanned', { day: 7, dueAt: at(30) }))
+      .gives({});
+    const copy = { occurrence: 1, newPostId: randomUUID(), scheduledAt: at(30) };
+    await given(scheduled(1), set)
+      .when(post('PostRecycled', { ...copy, day: 7 }))
+      .gives({ 'post.recycled': { ...ids, ...copy } });
+    const refusal = { code: 'no_targets', message: 'None is left.' };
+    await given(scheduled(1), set)
+      .when(post('PostRecycleFailed', { ...refusal, day: 7 }))
+      .gives({ 'post.recycle_failed': { ...ids, ...refusal } });
+  });
+
   t('a draft that is deleted: discarded', async () => {
     await given(drafted)
       .when(post('PostDiscarded'))
@@ -379,6 +424,45 @@ suite('published: posts', (t) => {
       });
   });
 
+  t('a post that needs an approval: created, submitted, released or returned', async () => {
+    const held = (number: number, count: number): Given => {
+      const plan = { number, targets: targets(count) };
+      return post('PostScheduled', { clientId, createdBy, body, plan, held: true });
+    };
+    const [approvalId = ''] = uuids(1);
+    const submittedBy = { type: 'apikey', id: 'k1' };
+    const hash = 'a'.repeat(64);
+    const named = rest.slice(0, 2);
+    const submitted = post('PostSubmittedForApproval', { approvalId, request: 1, hash, submittedBy, targetIds: named });
+    await given(drafted)
+      .when(held(3, 2))
+      .gives({
+        'post.scheduled': {
+          ...{ ...ids, plan: 3, campaignId, externalRef, scheduledAt: at(20), lastScheduledAt: at(40) },
+          ...{ platforms: ['bluesky', 'x'], targetCount: 2 },
+        },
+      });
+    await given(held(3, 2))
+      .when(submitted)
+      .gives({ 'post.submitted': { ...ids, approvalId, plan: 3, submittedBy, targetCount: 2 } });
+    const released = { ...post('PostReleased', { approvalId, hash }), at: at(5) };
+    await given(held(3, 2), submitted)
+      .when(released)
+      .gives({ 'post.released': { ...ids, approvalId, scheduledAt: at(20), targetCount: 2 } });
+    const { timezone, scheduledLocal, jitterSeconds, scheduleMode, scheduleModeReason } = planned({
+      ...{ targetId: '', accountId: '', clientId },
+    });
+    const time = { timezone, scheduledLocal, jitterSeconds, scheduleMode, scheduleModeReason };
+    const times = [at(40), at(50)].map((dueAt) => ({ ...time, dueAt }));
+    const revised = post('PostRevised', { body, changed: ['schedule'], targetIds: named, times });
+    await given(held(3, 2), submitted, revised, submitted)
+      .when({ ...released, at: at(45) })
+      .gives({ 'post.released': { ...ids, approvalId, scheduledAt: at(45), targetCount: 2 } });
+    await given(held(3, 2), submitted)
+      .when(post('PostReturnedToDraft', { approvalId }))
+      .gives({ 'post.returned_to_draft': { ...ids, approvalId } });
+  });
+
   t('a text is cut after whole characters', async () => {
     const excerptOf = async (over: object, excerpt: string) =>
       given(drafted)
@@ -407,6 +491,7 @@ suite('published: posts', (t) => {
       .when(post('PostTargetsSkipped', { intentRevision: 1, targetIds: rest.slice(0, 1), reason: 'publishing' }))
       .gives({});
     await given(scheduled(2)).when(post('PostExternalRefClaimLapsed', { externalRef })).gives({});
+    await given(scheduled(2)).when(post('PostAbandoned', {})).gives({});
     await given(scheduled(2)).when(settled(0, 'failed')).gives({});
     await given(scheduled(2), settled(0, 'failed'))
       .when(post('PostTargetReopened', { targetId: rest[0], targetRevision: 6 }))
@@ -543,6 +628,46 @@ suite('published: reports', (t) => {
   });
 });
 
+suite('published: campaigns', (t) => {
+  const [campaignId = '', clientId = '', ...targetIds] = uuids(4);
+  const campaign = on('campaign', campaignId);
+  const created = campaign('CampaignCreated', { clientId, ...campaignFields });
+  const { name, startsOn, endsOn } = campaignFields;
+
+  t('created, updated with the names of what changed, deleted', async () => {
+    const shown = { name, startsOn, endsOn };
+    await given()
+      .when(created)
+      .gives({ 'campaign.created': { campaignId, clientId, ...shown } });
+    await given()
+      .when(campaign('CampaignCreated', { clientId: null, ...campaignFields }))
+      .gives({ 'campaign.created': { campaignId, clientId: null, ...shown } });
+    const updated = campaign('CampaignUpdated', { endsOn: null, color: null });
+    await given(created)
+      .when(updated)
+      .gives({ 'campaign.updated': { campaignId, clientId, changed: ['endsOn', 'color'], ...shown, endsOn: null } });
+    await given(created, updated)
+      .when(campaign('CampaignUpdated', { name: 'Summer' }))
+      .gives({
+        'campaign.updated': { campaignId, clientId, changed: ['name'], name: 'Summer', startsOn, endsOn: null },
+      });
+    await given(created).when(campaign('CampaignDeleted')).gives({ 'campaign.deleted': { campaignId, clientId } });
+  });
+
+  t('shifted, once every target was moved or passed over, with minutes or days', async () => {
+    const shifted = (by: object) => campaign('CampaignShifted', { ...by, targetIds, skipped: 1 });
+    for (const by of [
+      { minutes: -30, days: null },
+      { minutes: null, days: 7 },
+    ]) {
+      await given(created).when(shifted(by)).gives({});
+      await given(created, shifted(by))
+        .when(campaign('CampaignShiftCompleted', { shiftRevision: 1, ...by, shifted: 1, skipped: 2, passedOver: [] }))
+        .gives({ 'campaign.shifted': { campaignId, clientId, ...by, shifted: 1, skipped: 2 } });
+    }
+  });
+});
+
 suite('published: media', (t) => {
   const [assetId = '', clientId = '', other = '', postId = ''] = uuids(4);
   const asset = on('media', assetId);
@@ -652,6 +777,46 @@ suite('published: the agency', (t) => {
       .gives({ 'client.erased': { clientId: id } });
   });
 
+  t('requests for approval: made, decided, withdrawn', async () => {
+    const [id = '', postId = '', clientId = ''] = uuids(3);
+    const approval = on('approval', id);
+    const ids = { approvalId: id, postId, clientId };
+    const requestedBy = { type: 'apikey', id: 'k1' };
+    const about = { postId, clientId, request: 1, postRevision: 1, contentHash: 'a'.repeat(64), requestedBy };
+    const requested = approval('ApprovalRequested', { ...about, scheduledAt: at(20) });
+    await given()
+      .when(requested)
+      .gives({
+        'approval.requested': { ...ids, requestedBy, contentHash: 'a'.repeat(64), scheduledAt: at(20) },
+      });
+    const decided = { decidedBy: { type: 'member', id: 'm1' }, comment: 'Off brand.' };
+    for (const [type, told] of [
+      ['ApprovalApproved', 'approval.approved'],
+      ['ApprovalRejected', 'approval.rejected'],
+      ['ApprovalChangesRequested', 'approval.changes_requested'],
+    ] as const) {
+      await given(requested)
+        .when(approval(type, decided))
+        .gives({ [told]: { ...ids, ...decided } });
+    }
+    await given(requested)
+      .when(approval('ApprovalWithdrawn', { reason: 'post_canceled' }))
+      .gives({ 'approval.withdrawn': { ...ids, reason: 'post_canceled' } });
+    const [linkId = ''] = uuids(1);
+    const link = approval('ApprovalLinkCreated', { linkId, expiresAt: at(600), keyVersion: 'v1' });
+    await given(requested)
+      .when(link)
+      .gives({ 'approval.link_created': { ...ids, linkId, expiresAt: at(600) } });
+    await given(requested, link)
+      .when(approval('ApprovalLinkRevoked', { linkId }))
+      .gives({ 'approval.link_revoked': { ...ids, linkId } });
+    const guest = approval('ApprovalGuestNamed', { clientId, linkId, name: 'Zoë Canary' });
+    await given(requested, link).when(guest).gives({});
+    await given(requested, link, guest)
+      .when(approval('ApprovalApproved', decided))
+      .gives({ 'approval.approved': { ...ids, ...decided } });
+  });
+
   t('accounts: no personal member', async () => {
     const [id = '', clientId = '', inviteId = ''] = uuids(3);
     const account = on('account', id);
@@ -683,6 +848,10 @@ suite('published: the agency', (t) => {
     await given(connected)
       .when(account('AccountProfileChanged', { clientId, ...profile }))
       .gives({ 'account.updated': ids });
+    const windows = [{ name: '24 hours', seconds: 86_400, limit: 50, used: 3, resetsAt: null }];
+    await given(connected)
+      .when(account('AccountLimitsObserved', { clientId, windows }))
+      .gives({ 'account.limits_observed': { ...ids, windows } });
   });
 
   t('members: ids and roles, never a name', async () => {
@@ -696,6 +865,15 @@ suite('published: the agency', (t) => {
     await given(created)
       .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'Asia/Tokyo' }))
       .gives({ 'workspace.updated': { workspaceId: id, clientId: null, name: 'Studio', timezone: 'Asia/Tokyo' } });
+    const rule = { platform: 'x', minIntervalMinutes: 30, perDay: null };
+    await given(created)
+      .when(workspace('CadenceSet', rule))
+      .gives({ 'cadence.changed': { workspaceId: id, clientId: null, ...rule } });
+    for (const limit of [500, null]) {
+      await given(created)
+        .when(workspace('PostingQuotaSet', { limit }))
+        .gives({ 'quota.changed': { workspaceId: id, clientId: null, limit } });
+    }
     await given(created, owner)
       .when(joined)
       .gives({ 'team.member_added': { memberId: ben, clientId: null, role: 'viewer' } });
@@ -797,7 +975,7 @@ suite('published: the agency', (t) => {
 
 suite('published: the whole table', (t) => {
   const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
-  const silentKinds = ['clientname', 'externalref', 'request', 'targetmetrics', 'accountmetrics'];
+  const silentKinds = ['clientname', 'externalref', 'quota', 'request', 'targetmetrics', 'accountmetrics'];
 
   t('the tests above cover every rule and every event of a published kind without a rule', () => {
     const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));
@@ -815,12 +993,15 @@ suite('published: the whole table', (t) => {
       'a step of a protocol, whose result is published': [
         ...['client/ClientNameClaimLapsed', 'clientname/NameClaimed', 'clientname/NameReleased'],
         ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
+        ...['quota/QuotaReserved', 'quota/QuotaReleased', 'post/PostAbandoned', 'target/TargetPlaceLapsed'],
         ...['post/PostTargetsChanged', 'post/PostTargetsSkipped', 'post/PostTargetSettled', 'post/PostTargetReopened'],
+        'post/PostRecyclePlanned',
         ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
         ...['target/TargetFirstCommentScheduled', 'target/TargetFirstCommentStarted', 'target/TargetAbsenceObserved'],
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
         ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
-        ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested'],
+        ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested', 'campaign/CampaignShifted'],
+        'approval/ApprovalGuestNamed',
         ...['request/RequestAccepted', 'request/RequestCompleted'],
       ],
       'too many': ['targetmetrics/TargetMetricsObserved', 'accountmetrics/AccountMetricsObserved'],

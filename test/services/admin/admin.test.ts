@@ -131,6 +131,13 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       ['member add --name A --role boss', /no role: owner, manager/],
       ['workspace create --name A --timezone Mars', /no timezone/],
       ['secrets more', /Too much: more/],
+      ['quota set', /Missing: <limit>/],
+      ['quota set some', /whole number of targets/],
+      ['quota set 1000001', /at most 1000000/],
+      ['quota set 5 --mode staging', /test or live/],
+      ['cadence set --interval 0', /--interval is a whole number from 1 to 1440/],
+      ['cadence set --per-day many', /--per-day/],
+      ['cadence set --platform myspace', /--platform is one of x, instagram/],
       ['rebuild nothing', /workspaces, clients, posts/],
     ];
     for (const [args, words] of wrong) {
@@ -604,6 +611,49 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const changed = await run('services/admin/main.ts', { env: other, args: ['secrets'] });
     assert.equal(changed.code, 2, changed.output);
     assert.match(changed.output, /v2 of SECRET_KEY is not the key v2/);
+  });
+
+  t('sets the quota of a workspace and of its sandbox, each for itself, and takes it away again', async () => {
+    const { secret: token = '' } = await did(`key create --mode test --workspace ${workspaceId}`);
+    const { secret: liveToken = '' } = await did(`key create --mode live --workspace ${workspaceId}`);
+    const limits = async () =>
+      Promise.all(
+        [liveToken, token].map(async (one) => (await caller(one).get('/quota')).data as unknown as { limit: unknown }),
+      ).then((all) => all.map(({ limit }) => limit));
+    assert.deepEqual(await limits(), [null, null]);
+    assert.deepEqual(await did(`quota set 500 --mode test --workspace ${workspaceId}`), {
+      workspaceId: testTwinIdOf(workspaceId),
+      mode: 'test',
+      limit: 500,
+    });
+    assert.deepEqual(await limits(), [null, 500]);
+    await did(`quota set 0 --workspace ${workspaceId}`);
+    assert.deepEqual(await limits(), [0, 500]);
+    const { output } = await admin(`quota set none --workspace ${workspaceId}`);
+    assert.match(output, /limit +none/);
+    await did(`quota set none --mode test --workspace ${workspaceId}`);
+    assert.deepEqual(await limits(), [null, null]);
+    assert.equal((await admin(`quota set 5 --workspace ${randomUUID()}`)).code, 1);
+  });
+
+  t('sets how often accounts may publish, on all networks and on one', async () => {
+    const { secret: token = '' } = await did(`key create --mode live --workspace ${workspaceId}`);
+    const set = `cadence set --workspace ${workspaceId}`;
+    assert.deepEqual(await did(`${set} --platform x --interval 30 --per-day 20`), {
+      ...{ workspaceId, mode: 'live', platform: 'x', minIntervalMinutes: 30, perDay: 20 },
+    });
+    await did(`${set} --per-day 5`);
+    const { rows } = await pool.query('select cadence from read.workspaces where id = $1', [workspaceId]);
+    assert.deepEqual(rows[0].cadence, [
+      { platform: 'x', minIntervalMinutes: 30, perDay: 20 },
+      { platform: null, minIntervalMinutes: null, perDay: 5 },
+    ]);
+    assert.equal((await caller(token).get('/accounts/cadence')).status, 200);
+    const { output } = await admin(`${set} --platform x`);
+    assert.match(output, /perDay +none/);
+    await did(set);
+    const { rows: after } = await pool.query('select cadence from read.workspaces where id = $1', [workspaceId]);
+    assert.deepEqual(after[0].cadence, []);
   });
 
   t('warns when the read models are behind', async () => {

@@ -90,7 +90,7 @@ suite('many posts in one call', (t) => {
       'too_many_values undefined',
       'payload_too_large undefined',
       'validation_failed /targets/clientId',
-      'not_supported_yet /campaignId',
+      'validation_failed /campaignId',
       'created',
     ]);
     assert.deepEqual([result.created, result.rejected], [2, 11]);

@@ -49,7 +49,9 @@ const filled = [
   ]),
   ...['coverFrameMs', 'coverMediaId', 'mediaAltTexts', 'thread'].map((name) => `revisePost.${name}`),
   ...['thread.segments.content', 'thread.segments.mediaIds', 'variants.overrides'].map((name) => `revisePost.${name}`),
+  ...['color', 'startsOn', 'endsOn', 'description'].map((name) => `updateCampaign.${name}`),
   ...['registerWebhook.description', 'updateWebhook.clientIds', 'updateWebhook.description', 'testWebhook.eventType'],
+  'setPostRecycle.enabled',
 ];
 
 const filledIn = (schema: unknown, name: string): readonly string[] => {

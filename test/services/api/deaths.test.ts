@@ -164,6 +164,76 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
     assert.deepEqual(await post('/post-targets/bulk', asked, key), done);
   });
 
+  t('inside an assignment to a campaign: the repeat moves the rest, and none twice', async () => {
+    const campaign = await post('/campaigns', { name: 'Assigned' }, randomUUID());
+    const postIds: string[] = [];
+    for (let n = 0; n < 20; n += 1) postIds.push((await post('/posts', body({ saveDraft: true }), randomUUID())).id);
+    const key = randomUUID();
+    const route = `/campaigns/${campaign.id}/assign`;
+    await dies('campaign:between-posts', 'POST', route, { postIds }, key);
+    const streams = async () => Promise.all(postIds.map((id) => types(`post-${id}`)));
+    const joined = (await streams()).filter((one) => one.length === 2).length;
+    assert.ok(joined >= 1 && joined < postIds.length, `${joined} posts`);
+    const done = await post(route, { postIds }, key);
+    const results = done.results as readonly { readonly postId: string; readonly ok: boolean }[];
+    assert.deepEqual(
+      results.map(({ postId, ok }) => [postId, ok]),
+      postIds.map((id) => [id, true]),
+    );
+    assert.deepEqual(await streams(), Array(postIds.length).fill(['PostDrafted', 'PostCampaignChanged']));
+    assert.deepEqual(await post(route, { postIds }, key), done);
+  });
+
+  for (const fault of ['campaign:after-shift', 'campaign:between-targets', 'campaign:before-completion']) {
+    t(`in a shift of a campaign, at ${fault}: the repeat moves the rest, and none twice`, async () => {
+      const campaign = await post('/campaigns', { name: 'Shifted' }, randomUUID());
+      const made: Target[] = [];
+      for (let n = 0; n < 20; n += 1) {
+        made.push(...((await post('/posts', body({ campaignId: campaign.id }), randomUUID())).targets as Target[]));
+      }
+      const key = randomUUID();
+      const route = `/campaigns/${campaign.id}/shift`;
+      await dies(fault, 'POST', route, { days: 1 }, key);
+      assert.deepEqual(await types(`campaign-${campaign.id}`), ['CampaignCreated', 'CampaignShifted']);
+      const done = await post(route, { days: 1 }, key);
+      assert.deepEqual([done.shifted, done.skipped], [made.length, []]);
+      const streams = await Promise.all(made.map(({ id }) => store.readStream(`target-${id}`)));
+      for (const [index, stream] of streams.entries()) {
+        assert.deepEqual(
+          stream.map(({ type }) => type),
+          ['TargetScheduled', 'TargetRescheduled'],
+        );
+        const [, moved] = stream;
+        assert.equal(Date.parse(String(moved?.data.dueAt)) - Date.parse(made[index]?.scheduledAt ?? ''), 86_400_000);
+      }
+      const last = ['CampaignCreated', 'CampaignShifted', 'CampaignShiftCompleted'];
+      assert.deepEqual(await types(`campaign-${campaign.id}`), last);
+      assert.deepEqual(await post(route, { days: 1 }, key), done);
+    });
+  }
+
+  t('between a decision and its post: nothing went out, and the repeat carries the decision out', async () => {
+    await world.load.call('PATCH', `/clients/${clientId}`, { approvalRequired: true });
+    for (const [decision, left] of [
+      ['approve', 'TargetReleased'],
+      ['reject', 'TargetCanceled'],
+      ['request-changes', 'TargetCanceled'],
+    ] as const) {
+      const made = await post('/posts', body(), randomUUID());
+      const ids = (made.targets as Target[]).map(({ id }) => id);
+      const streams = async () => Promise.all(ids.map((id) => types(`target-${id}`)));
+      const route = `/approvals/${made.approvalId}/${decision}`;
+      const key = randomUUID();
+      await dies('approval:after-decision', 'POST', route, { comment: 'Why.' }, key);
+      assert.deepEqual(await streams(), Array(ids.length).fill(['TargetScheduled', 'TargetHeld']));
+      const done = await post(route, { comment: 'Why.' }, key);
+      assert.deepEqual(await streams(), Array(ids.length).fill(['TargetScheduled', 'TargetHeld', left]));
+      assert.deepEqual(await post(route, { comment: 'Why.' }, key), done);
+      assert.equal((await types(`approval-${made.approvalId}`)).length, 2);
+    }
+    await world.load.call('PATCH', `/clients/${clientId}`, { approvalRequired: false });
+  });
+
   t(
     'between the discard of a draft and the release of its reference: gone once, and the reference is free',
     async () => {

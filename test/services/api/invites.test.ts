@@ -5,7 +5,7 @@ import { invite } from '#domain/invite.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';
 import { invitePage } from '#services/api/invite-html.ts';
-import { inviteToken } from '#services/api/invite-token.ts';
+import { linkToken } from '#services/api/link-token.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
@@ -227,7 +227,7 @@ suite('connect links', (t) => {
       maxAccounts: 50,
     } as const;
     await execute(world.store, invite, id, command, contextOf(world.operator, world.workspaceId));
-    const token = inviteToken(world.secrets, id, 'v1');
+    const token = linkToken(world.secrets, 'invite', [id], 'v1');
     const html = await (await page(token)).text();
     assert.match(html, /Cannot be connected here yet: X, Threads\./);
     assert.doesNotMatch(html, /<form/);
@@ -237,7 +237,7 @@ suite('connect links', (t) => {
   });
 
   t('a page offers those networks that can be connected, and names the others', () => {
-    const shown = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [], alert: null };
+    const shown = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [], refused: null };
     const html = invitePage({ ...shown, mode: 'live', platforms: ['x', 'bluesky'], offered: ['bluesky'] });
     assert.match(html, /<legend>Bluesky<\/legend>/);
     assert.doesNotMatch(html, /<legend>X<\/legend>|sandbox/);
@@ -256,7 +256,7 @@ suite('connect links', (t) => {
     await world.tester.delete(`/clients/${home}`);
     const genuine = String((await mint()).data.token);
     const forged = `${genuine.slice(0, -4)}AAAA`;
-    const unknown = inviteToken(world.secrets, randomUUID(), 'v1');
+    const unknown = linkToken(world.secrets, 'invite', [randomUUID()], 'v1');
     world.clock.shiftMs = 3_600_001;
     const pages = new Set<string>();
     for (const token of [

@@ -188,38 +188,6 @@ suite('posts over HTTP', (t) => {
     }
   });
 
-  t('members without behaviour yet are refused by name, except in a draft', async () => {
-    const cases: [Record<string, unknown>, string][] = [[{ campaignId: randomUUID() }, '/campaignId']];
-    for (const [more, path] of cases) {
-      const answer = await appendsNothing(() => create(more));
-      refused(answer, 422, 'not_supported_yet', [path]);
-      assert.deepEqual(answer.body.errors?.[0], { path, code: 'not_supported_yet', message: 'is not supported yet' });
-      const draft = await create({ ...more, saveDraft: true });
-      assert.equal(draft.status, 200);
-      refused(await tester.post(`/posts/${draft.data.id}/publish`), 422, 'not_supported_yet', [path]);
-    }
-  });
-
-  t('what is wrong is told before what is not supported yet', async () => {
-    const unsupported = { campaignId: randomUUID() };
-    const wrong: [Record<string, unknown>, string, string][] = [
-      [{ content: 'x'.repeat(50_001) }, 'validation_failed', '/content'],
-      [{ timezone: 'Mars/Olympus' }, 'validation_failed', '/timezone'],
-      [{ mediaIds: [randomUUID()] }, 'validation_failed', '/mediaIds/0'],
-      [{ schedule: { type: 'at', scheduledAt: '2020-01-01T00:00:00Z' } }, 'schedule_in_past', '/schedule'],
-      [
-        { variants: [{ platform: 'x', contentOverride: 'x'.repeat(281) }] },
-        'validation_failed',
-        '/variants/0/contentOverride',
-      ],
-    ];
-    for (const [more, code, path] of wrong) {
-      const answer = await appendsNothing(() => create({ ...unsupported, ...more }));
-      assert.equal(answer.body.code, code, answer.text);
-      assert.deepEqual([...new Set(answer.body.errors?.map((one) => one.path))], [path]);
-    }
-  });
-
   t('an entry that concerns one account names it in its own member', async () => {
     const past = await create({ schedule: { type: 'at', scheduledAt: '2020-01-01T00:00:00Z' } });
     const named = (answer: Answered) =>
@@ -356,18 +324,9 @@ suite('posts over HTTP', (t) => {
         .sort(),
       ['bluesky', 'threads'],
     );
-    await tester.patch(`/clients/${other.clientId}`, { approvalRequired: true });
-    refused(await create({ targets: { mode: 'accounts', accountIds: both } }), 422, 'not_supported_yet', [
-      '/requestApproval',
-    ]);
     await tester.delete(`/clients/${other.clientId}`);
     refused(await create({ targets: { mode: 'accounts', accountIds: both } }), 422, 'client_archived');
     refused(await tester.post('/posts', other.body()), 422, 'client_archived');
-    const creator = await world.keyOf(world.workspaceId, await world.memberOf(world.workspaceId, 'creator'), {
-      mode: 'test',
-    });
-    refused(await creator.caller.post('/posts', all.body()), 422, 'not_supported_yet', ['/requestApproval']);
-    assert.equal((await creator.caller.post('/posts', all.body({ saveDraft: true }))).status, 200);
   });
 
   t('a draft: kept as sent, replaced whole, published with every gate', async () => {

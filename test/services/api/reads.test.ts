@@ -59,6 +59,10 @@ suite('reads over HTTP', (t) => {
     const replay = await tester.post(`/webhooks/${webhook.data.id}/replays`, { from: '2026-01-31T08:00:00Z' });
     const delivery = await tester.post(`/webhooks/${webhook.data.id}/test`, { eventType: 'webhook.test' });
     const { id: reportId, runId } = await reportWithRun();
+    const campaign = await tester.post('/campaigns', { name: 'Spring' });
+    await tester.patch(`/clients/${one.clientId}`, { approvalRequired: true });
+    const { approvalId } = (await tester.post('/posts', one.body())).data;
+    await tester.patch(`/clients/${one.clientId}`, { approvalRequired: false });
     await world.settled();
     const account = String(one.accounts.x);
     /** By the folder of the path, the id of something that is there. */
@@ -67,6 +71,8 @@ suite('reads over HTTP', (t) => {
       accounts: account,
       posts: postId,
       'post-targets': targetId,
+      approvals: String(approvalId),
+      campaigns: campaign.data.id,
       media: String(media.data.assetId),
       reports: reportId,
       webhooks: webhook.data.id,

@@ -92,6 +92,22 @@ suite('account', (t) => {
     given([]).when(changed({})).then([]);
   });
 
+  t('keeps the limits that its network reports, each report once', () => {
+    const windows = [{ name: '24 hours', seconds: 86_400, limit: 50, used: 3, resetsAt: null }];
+    const event = (of: typeof windows): AccountEvent => ({
+      type: 'AccountLimitsObserved',
+      data: { clientId: identity.clientId, windows: of },
+    });
+    given([connected]).when({ type: 'ObserveLimits', windows: [] }).then([]);
+    given([connected])
+      .when({ type: 'ObserveLimits', windows })
+      .then([event(windows)]);
+    given([connected, event(windows)])
+      .when({ type: 'ObserveLimits', windows: [] })
+      .then([event([])]);
+    given([]).when({ type: 'ObserveLimits', windows }).then([]);
+  });
+
   t('is disconnected once', () => {
     const disconnect = { type: 'Disconnect', reason: 'by its owner' } as const;
     given([connected]).when(disconnect).then([gone]);
@@ -104,7 +120,7 @@ suite('account', (t) => {
       type: 'AccountProfileChanged',
       data: { clientId: 'c1', username: 'new', displayName: 'New', avatarUrl: null },
     };
-    const expected = { status: 'connected', ...identity, ...grant, inviteId: 'i1' };
+    const expected = { status: 'connected', ...identity, ...grant, inviteId: 'i1', observed: [] };
     deepEqual(state([connected]), expected);
     deepEqual(state([connected, profile]), { ...expected, username: 'new', displayName: 'New' });
     deepEqual(state([connected, lapsed]), { ...expected, status: 'reauth_required' });

@@ -7,7 +7,6 @@ import {
   mediaIssues,
   type PostAsset,
   type PostAssets,
-  unsupportedIssues,
 } from '#domain/compose.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -76,9 +75,6 @@ suite('contradictions within a body', (t) => {
     deepEqual(words({ targetSelection: selection({ clientId: 'other' }) }), ['must equal clientId of the post']);
     deepEqual(words({ targetSelection: selection({ mode: 'accounts' }) }), ['is required when mode is accounts']);
     deepEqual(words({ variants: [variant('x'), variant('x')] }), ['x has a variant already']);
-    deepEqual(unsupportedIssues(postBody({ campaignId: 'c' })), [
-      { path: '/campaignId', code: 'not_supported_yet', message: 'is not supported yet' },
-    ]);
   });
 
   t('all issues are reported at once, those of the schedule too', () => {
@@ -99,24 +95,6 @@ suite('contradictions within a body', (t) => {
   });
 });
 
-suite('members that are not supported yet', (t) => {
-  t('are refused, each by its path', () =>
-    deepEqual(paths(unsupportedIssues(postBody({ campaignId: 'c' }))), ['/campaignId']),
-  );
-
-  t('disclosure, comments and media are supported', () => {
-    const body = postBody({
-      mediaIds: ['m'],
-      coverMediaId: 'm',
-      coverFrameMs: 0,
-      mediaAltTexts: { m: 'a cat' },
-      aiDisclosure: true,
-      variants: [variant('instagram', { mediaIdsOverride: ['m'], overrides: { firstComment: 'hi' } })],
-    });
-    deepEqual(unsupportedIssues(body), []);
-  });
-});
-
 const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
   clientId: null,
   kind: 'image',
@@ -125,6 +103,7 @@ const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
   probe: imageProbe(),
   altText: null,
   needs: new Map(),
+  sha256: null,
   ...over,
 });
 const clip = (over: Partial<PostAsset> = {}, durationMs = 30_000) =>

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { postArrows, targetArrows } from './histories/arrows.ts';
-import { checkCounts, checkQuiet, checkReplay, checkWholes } from './histories/checks.ts';
+import { checkCounts, checkQuiet, checkRecycle, checkReplay, checkWholes } from './histories/checks.ts';
 import { accounts, finish, moves, play } from './histories/moves.ts';
 import { World } from './histories/world.ts';
 
@@ -25,6 +25,7 @@ suite('histories of a post and its targets', (t) => {
           for (const one of all) {
             play(world, one);
             checkCounts(world);
+            checkRecycle(world);
           }
           world.fanOut();
           world.recordOutcomes();

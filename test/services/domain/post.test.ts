@@ -16,7 +16,7 @@ import { suite } from '#test/support/suite.ts';
 
 const { given, state } = deciding(post);
 
-const body = { content: 'hello', variants: [] } as unknown as PostBody;
+const body = { content: 'hello', variants: [], campaignId: null } as unknown as PostBody;
 const written = { clientId: 'c1', createdBy: { type: 'apikey', id: 'k1' }, body };
 const plan = (number: number, ...targetIds: readonly string[]) => ({
   number,
@@ -94,7 +94,18 @@ suite('post', (t) => {
     deepEqual(state([lapsed]), post.initial);
     deepEqual(state([draft, lapsed]), state([draft]));
     deepEqual(state([live, lapsed]), state([live]));
-    deepEqual(post.fences, ['PostExternalRefClaimLapsed']);
+    deepEqual(post.fences, ['PostExternalRefClaimLapsed', 'PostAbandoned']);
+  });
+
+  t('that lost the places of a quota stays as it is; the pending write conflicts', () => {
+    const abandoned: PostEvent = { type: 'PostAbandoned', data: {} };
+    const live: PostEvent = { type: 'PostScheduled', data: { ...written, plan: plan(1, 'a') } };
+    for (const events of [[], [drafted], [live]]) {
+      given(events)
+        .when({ type: 'Abandon' })
+        .then([abandoned], { again: [abandoned] });
+      deepEqual(state([...events, abandoned]), state(events));
+    }
   });
 
   t('is drafted once, and replaced while it is a draft', () => {
@@ -394,6 +405,37 @@ suite('post', (t) => {
     given([scheduled, intent('a', 'b'), skipped(1, 'b')])
       .when(removing(['a', 0], ['b', 0]))
       .then([intent('b')]);
+  });
+
+  t('joins one campaign at a time and leaves it, as a draft and later', () => {
+    const changed = (campaignId: string | null, previousCampaignId: string | null): PostEvent => ({
+      type: 'PostCampaignChanged',
+      data: { campaignId, previousCampaignId },
+    });
+    const join = (campaignId: string) => ({ type: 'JoinCampaign', campaignId }) as const;
+    const leave = (campaignId: string) => ({ type: 'LeaveCampaign', campaignId }) as const;
+    for (const first of [drafted, scheduled]) {
+      given([first])
+        .when(join('c1'))
+        .then([changed('c1', null)]);
+      given([first, changed('c1', null)])
+        .when(join('c2'))
+        .then([changed('c2', 'c1')]);
+      given([first, changed('c1', null)])
+        .when(leave('c1'))
+        .then([changed(null, 'c1')]);
+      given([first, changed('c1', null)])
+        .when(leave('c2'))
+        .then([]);
+      given([first]).when(leave('c1')).then([]);
+      const now = state([first, changed('c1', null)]);
+      deepEqual('body' in now ? now.body : null, { ...body, campaignId: 'c1' });
+    }
+    for (const events of [[], [drafted, discarded]]) {
+      given(events).when(join('c1')).refused('not_found');
+      given(events).when(leave('c1')).refused('not_found');
+    }
+    deepEqual(state([changed('c1', null)]), state([]));
   });
 
   t('a discarded draft is unknown to every other command', () => {

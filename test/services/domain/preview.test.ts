@@ -32,6 +32,7 @@ const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
   probe: imageProbe(),
   altText: null,
   needs: new Map(),
+  sha256: null,
   ...over,
 });
 const clip = (over: Partial<PostAsset> = {}): PostAsset => asset({ kind: 'video', probe: videoProbe(), ...over });

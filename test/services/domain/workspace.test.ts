@@ -108,7 +108,42 @@ suite('workspace', (t) => {
     given([created, ann]).when({ type: 'RemoveMember', memberId: 'bob' }).then([]);
   });
 
+  t('has no posting quota until an operator sets one, and sets each once', () => {
+    const set = (limit: number | null): WorkspaceEvent => ({ type: 'PostingQuotaSet', data: { limit } });
+    given([created]).when({ type: 'SetPostingQuota', limit: null }).then([]);
+    given([created])
+      .when({ type: 'SetPostingQuota', limit: 0 })
+      .then([set(0)]);
+    given([created, set(9)])
+      .when({ type: 'SetPostingQuota', limit: null })
+      .then([set(null)]);
+    given([created, set(9)])
+      .when({ type: 'SetPostingQuota', limit: 9 })
+      .then([]);
+  });
+
+  t('has no rule of how often its accounts publish until an operator sets one, for each network once', () => {
+    const set = (platform: 'x' | null, perDay: number | null): WorkspaceEvent => ({
+      type: 'CadenceSet',
+      data: { platform, minIntervalMinutes: null, perDay },
+    });
+    const command = ({ data }: WorkspaceEvent) => ({ type: 'SetCadence', rule: data }) as never;
+    given([created])
+      .when(command(set('x', null)))
+      .then([]);
+    given([created, set(null, 5)])
+      .when(command(set('x', 5)))
+      .then([set('x', 5)]);
+    given([created, set('x', 5)])
+      .when(command(set('x', 5)))
+      .then([]);
+    given([created, set('x', 5)])
+      .when(command(set('x', null)))
+      .then([set('x', null)]);
+  });
+
   t('must exist before it changes', () => {
+    given([]).when({ type: 'SetPostingQuota', limit: 1 }).refused('not_found');
     given([]).when({ type: 'ChangeProfile', name: 'N', timezone: 'UTC' }).refused('not_found');
     given([]).when({ type: 'AddMember', memberId: 'bob', name: 'Bob', role: 'viewer' }).refused('not_found');
     given([]).when({ type: 'ChangeRole', memberId: 'bob', role: 'viewer' }).refused('not_found');
@@ -124,6 +159,8 @@ suite('workspace', (t) => {
       mode: 'live',
       twinOf: null,
       members: { bob: { name: 'Bob', role: 'owner' } },
+      postingQuota: null,
+      cadence: [],
     });
     deepEqual(state([ann, profile]), workspace.initial);
     deepEqual(state([created, bobOwns]), state([created]));

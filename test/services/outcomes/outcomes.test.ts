@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
+import { campaign } from '#domain/campaign.ts';
 import { invite } from '#domain/invite.ts';
 import { post, statusOf } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
@@ -19,6 +20,7 @@ import type { SweptKind } from '#services/outcomes/rounds.ts';
 import { sweep } from '#services/outcomes/sweeper.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
+import { campaignFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -411,6 +413,57 @@ suite('outcomes', (t) => {
     await Promise.all([a.stop(), b.stop()]);
     const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
     assert.equal(await sweep(deps, new AbortController().signal), 0);
+  });
+
+  t('the sweep completes a shift that died before its targets, once; what it passed over stays', async () => {
+    const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
+    const [moving = '', begun = '', canceled = ''] = targetIds;
+    const dueAt = async (id: string) => {
+      const state = await world.target(id);
+      return state.status === 'none' ? '' : state.common.dueAt;
+    };
+    const [before, stays] = [await dueAt(moving), await dueAt(begun)];
+    await act(postId, begun, { type: 'Start', now: new Date(later() + 1).toISOString() });
+    await act(postId, canceled, { type: 'Cancel', reason: 'requested', postRevision: null, now: before });
+    const id = uuidv7();
+    const run = (command: Parameters<typeof campaign.decide>[0]) =>
+      execute(world.store, campaign, id, command, { ...world.context(), commandId: 'the shift' });
+    await run({ type: 'Create', clientId: null, fields: campaignFields });
+    await run({ type: 'Shift', commandId: 'the shift', minutes: 60, days: null, targetIds, skipped: 1 });
+    // What a death right after the decision leaves behind; a row that is young is left to its api.
+    await until('the row shows the shift', async () => {
+      const { rows } = await world.pool.query(
+        'select id from read.campaigns where id = $1 and shifting_since < now()',
+        [id],
+      );
+      return rows.length === 1;
+    });
+    const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
+    await sweep(deps, new AbortController().signal);
+    assert.equal(await dueAt(moving), before);
+    const late = { ...deps, now: () => Date.now() + 60_000 };
+    await Promise.all([1, 2].map(() => sweep(late, new AbortController().signal)));
+    assert.equal(Date.parse(await dueAt(moving)) - Date.parse(before), 3_600_000);
+    const stream = await world.store.readStream(`campaign-${id}`);
+    assert.deepEqual(
+      stream.slice(2).map(({ type, data }) => [type, data.shifted, data.skipped, data.passedOver]),
+      [
+        [
+          ...['CampaignShiftCompleted', 1, 3],
+          [
+            { reason: 'publishing', targetIds: [begun] },
+            { reason: 'canceled', targetIds: [canceled] },
+          ],
+        ],
+      ],
+    );
+    // It can be moved again by now, and is not: the shift is over.
+    const policy = { deferDelaysMs: [1_000], jitter: 0, maxRateLimits: 2 };
+    const limited = { type: 'RecordRateLimited', attempt: 1, takeover: 0, failure, retryAt: stays } as const;
+    await act(postId, begun, { ...limited, policy });
+    await sweep(late, new AbortController().signal);
+    assert.equal(await dueAt(begun), stays);
+    assert.deepEqual(await world.story(`target-${moving}`), ['TargetScheduled', 'TargetRescheduled']);
   });
 
   t(

@@ -11,7 +11,8 @@ const stays = (...places: readonly TargetStatus[]): readonly TargetArrow[] =>
 
 export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetArrow[]>> = {
   TargetScheduled: ['none → pending'],
-  TargetHeld: ['pending → awaiting_approval'],
+  // A held target that is revised is held once more; a failed one waits before it is tried again.
+  TargetHeld: ['pending → awaiting_approval', 'failed → awaiting_approval', ...stays('awaiting_approval')],
   TargetReleased: ['awaiting_approval → pending'],
   TargetRescheduled: [
     ...stays('pending', 'awaiting_approval'),
@@ -33,14 +34,17 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetPublished: ['publishing → published'],
   // A target is refused at its claim without an attempt.
   TargetFailed: ['publishing → failed', 'pending → failed'],
+  TargetApprovalLapsed: ['awaiting_approval → failed'],
   TargetRateLimited: ['publishing → rate_limited'],
-  TargetPublishDeferred: ['publishing → pending'],
+  // At the claim of an account that may not publish yet.
+  TargetPublishDeferred: ['publishing → pending', 'pending → pending'],
   TargetOutcomeUnknown: ['publishing → outcome_unknown', 'handed_to_platform → outcome_unknown'],
   TargetAbsenceObserved: stays('outcome_unknown'),
   TargetOutcomeSettled: [
     ...(['outcome_unknown → published', 'outcome_unknown → failed', 'outcome_unknown → pending'] as const),
     ...(['handed_to_platform → published', 'handed_to_platform → failed'] as const),
   ],
+  TargetPlaceLapsed: stays('awaiting_approval', 'pending', 'rate_limited', 'failed', 'handed_to_platform'),
   TargetOverdue: stays('pending', 'publishing', 'rate_limited', 'handed_to_platform'),
   // From an unknown outcome: the segment is found, and the next one of the thread is due.
   TargetRequeued: ['failed → pending', 'rate_limited → pending', 'outcome_unknown → pending'],
@@ -60,12 +64,23 @@ export const postArrows: Readonly<Record<PostEvent['type'], readonly PostArrow[]
   DraftReplaced: ['draft → draft'],
   PostDiscarded: ['draft → discarded'],
   PostScheduled: ['none → live', 'draft → live'],
+  PostSubmittedForApproval: live,
+  PostReleased: live,
+  PostReturnedToDraft: ['live → draft'],
   PostTargetsChanged: live,
   PostRevised: live,
   PostTargetsSkipped: live,
   PostTargetSettled: live,
+  PostCampaignChanged: ['draft → draft', 'live → live'],
+  PostRecycleSet: live,
+  PostRecyclePlanned: live,
+  PostRecycled: live,
+  PostRecycleFailed: live,
+  // A draft that an approver sent back keeps what was set.
+  PostRecycleCleared: ['draft → draft', ...live],
   PostTargetReopened: live,
   PostExternalRefClaimLapsed: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],
+  PostAbandoned: ['none → none', 'draft → draft', 'live → live', 'discarded → discarded'],
   PostPublished: live,
   PostPartiallyPublished: live,
   PostFailed: live,
@@ -77,7 +92,10 @@ export const wholeOf = (targets: readonly TargetPlace[]): string => {
   const count = (...places: readonly TargetPlace[]): number => targets.filter((one) => places.includes(one)).length;
   const out = count('published');
   const failed = count('failed');
-  if (count('published', 'failed', 'canceled') < targets.length) return out + failed > 0 ? 'publishing' : 'scheduled';
+  if (count('published', 'failed', 'canceled') < targets.length) {
+    if (out + failed > 0) return 'publishing';
+    return count('awaiting_approval') > 0 ? 'pending_approval' : 'scheduled';
+  }
   if (out + failed === 0) return 'canceled';
   if (out === 0) return 'failed';
   return failed === 0 ? 'published' : 'partially_published';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type LivePost, statusOf } from '#domain/post.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
 import { type PostRow, withTargets } from '#projections/posts.ts';
 import type { TargetRow } from '#projections/targets.ts';
@@ -14,6 +15,28 @@ import type { World } from './world.ts';
 const rowsOf = (world: World): readonly TargetRow[] =>
   world.targets.flatMap(({ row }) => (row === null ? [] : [row as TargetRow]));
 
+/** Copies are counted once and in order, none after `times`, and the row wakes the worker for an enabled one alone. */
+export const checkRecycle = (world: World): void => {
+  const { state, row, events } = world.post;
+  if (state.status === 'none') return;
+  const { recycle } = state;
+  const { recycle: shown, recycle_at: at } = row as PostRow;
+  assert.deepEqual(shown, recycle);
+  const copies = events.filter(({ type }) => type === 'PostRecycled').map(({ data }) => data.occurrence);
+  assert.deepEqual(
+    copies,
+    copies.map((_, n) => n + 1),
+  );
+  assert.equal(copies.length, recycle?.posted ?? 0);
+  if (!recycle?.enabled) {
+    assert.deepEqual([recycle?.next ?? null, at], [null, null]);
+    return;
+  }
+  assert.equal(recycle.stoppedReason, null);
+  assert.ok(recycle.settings !== null && recycle.posted < (recycle.settings.times ?? Number.POSITIVE_INFINITY));
+  assert.ok(recycle.next === null || at !== null);
+};
+
 /** The rows that callers see say what the deciders know, and the counts add up. */
 export const checkCounts = (world: World): void => {
   for (const { state, row } of world.targets) {
@@ -27,6 +50,7 @@ export const checkCounts = (world: World): void => {
   }
   const live = world.post.state;
   if (live.status !== 'live') {
+    if (live.status !== 'none' && live.returned !== null) return;
     assert.equal(rowsOf(world).length, 0, 'a post that is not scheduled has targets');
     return;
   }
@@ -60,6 +84,14 @@ export const checkWholes = ({ post: { events } }: World): void => {
 /** Once the fan-out has run and every outcome is recorded, nothing is left open that no process comes back to. */
 export const checkQuiet = (world: World): void => {
   const { state, row, events } = world.post;
+  if (state.status !== 'none' && state.status !== 'live' && state.returned !== null) {
+    for (const { state: left } of world.targets) {
+      // Its time came before the decision was carried out.
+      const hasLapsed = left.status === 'failed' && left.failure.code === approvalTooLate.code;
+      assert.ok(hasLapsed || left.status === 'canceled', `a target of a returned post is ${left.status}`);
+    }
+    assert.equal(withTargets(row as PostRow, rowsOf(world)).fan_out_behind, false, 'the return is behind');
+  }
   if (state.status !== 'live') return;
   const states = world.targets.map((one) => one.state as ScheduledTarget);
   const whole = wholeOf(states.map(({ status }) => status));

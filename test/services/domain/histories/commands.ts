@@ -81,7 +81,9 @@ export const makers = {
     now: instantOf(now),
   }),
   start: (_, { now }) => ({ type: 'Start', now: instantOf(now) }),
+  'lapse approval': (_, { now }) => ({ type: 'LapseApproval', now: instantOf(now) }),
   'refuse at claim': () => ({ type: 'RefuseAtClaim', failure }),
+  'defer at claim': (_, sender) => ({ type: 'DeferAtClaim', retryAt: later(sender, 5), failure }),
   'fall back': (_, { now }) => ({ type: 'FallBack', now: instantOf(now) }),
   requeue: (_, { now }) => ({ type: 'Requeue', now: instantOf(now) }),
   'take over': (state, sender) => ({ type: 'TakeOver', ...claimOf(state, sender) }),
@@ -138,6 +140,7 @@ export const makers = {
   'comment unknown': (state) => ({ type: 'EndFirstComment', try: triesOf(state), outcome: { kind: 'unknown' } }),
   'lapse comment': (_, { now }) => ({ type: 'LapseFirstComment', now: instantOf(now) }),
   removed: (_, { now }) => ({ type: 'RecordRemoved', observedAt: instantOf(now) }),
+  'lapse place': () => ({ type: 'LapsePlace' }),
   overdue: (_, { now }) => ({ type: 'RecordOverdue', now: instantOf(now) }),
 } as const satisfies Readonly<Record<string, Make>>;
 export type CommandName = keyof typeof makers;
@@ -148,6 +151,7 @@ export const isSent = (name: CommandName, state: ScheduledTarget, { now, segment
   const isNative = state.common.scheduleMode === 'native';
   switch (name) {
     case 'refuse at claim':
+    case 'defer at claim':
       return state.status === 'pending' && attemptAt(state) <= instantOf(now);
     case 'handed over':
     case 'outside window':

@@ -6,6 +6,7 @@ import type { Account, World } from './world.ts';
 /** What may happen next to a post, and the course of it that ends well. */
 
 type Composed = Parameters<World['compose']>[0];
+type Decision = Parameters<World['decide']>[0];
 export type Move =
   | { readonly move: 'wait'; readonly minutes: number }
   | { readonly move: 'wait for'; readonly index: number }
@@ -22,14 +23,18 @@ export type Move =
       readonly behind: number;
       readonly aheadMinutes: number;
     }
-  | { readonly move: 'hold'; readonly index: number }
+  /** A person decides about a request, the newest one or an older. */
+  | { readonly move: 'decide'; readonly decision: Decision; readonly back: number }
+  /** A process carries the newest decisions out on the post. */
+  | { readonly move: 'carry out' }
   | { readonly move: 'compose'; readonly command: Composed }
+  | { readonly move: 'recycle'; readonly what: Parameters<World['recycle']>[0]; readonly n: number }
   | {
       readonly move: 'cancel';
       readonly indexes: readonly number[];
       readonly reason: 'client_archived' | 'account_disconnected';
     }
-  | { readonly move: 'accept revise'; readonly isTimed: boolean }
+  | { readonly move: 'accept revise'; readonly isTimed: boolean; readonly asks: boolean }
   | { readonly move: 'append revise' }
   | { readonly move: 'fan out'; readonly steps: number }
   | { readonly move: 'record'; readonly count: number; readonly again: number };
@@ -70,13 +75,29 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [50, sent(commandNames)],
   [40, sent(['reschedule', 'retry'])],
   [3, sent(['cancel'])],
+  [12, sent(['lapse place'])],
   [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
   [24, fc.record({ move: always('wait for'), index })],
   [12, fc.record({ move: always('draw near'), index })],
   [10, fc.record({ move: always('neglect'), index })],
-  [12, fc.record({ move: always('hold'), index })],
-  [2, composed('draft', 'replace', 'lapse')],
-  [2, composed('schedule', 'delete')],
+  [
+    8,
+    fc.record({
+      ...{ move: always('decide'), back: fc.constantFrom(0, 0, 0, 1) },
+      decision: fc.constantFrom('Release', 'Release', 'Release', 'Reject', 'ReturnToDraft'),
+    }),
+  ],
+  [12, always({ move: 'carry out' })],
+  [2, composed('draft', 'replace', 'lapse', 'abandon')],
+  [2, composed('schedule', 'submit', 'delete')],
+  [2, composed('join', 'leave')],
+  [
+    10,
+    fc.record({
+      ...{ move: always('recycle'), n: fc.constantFrom(1, 2, 3, 4) },
+      what: fc.constantFrom('set', 'set', 'clear', 'stop', 'plan', 'record', 'record', 'fail'),
+    }),
+  ],
   [
     3,
     fc.record({
@@ -84,7 +105,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
       reason: fc.constantFrom('client_archived', 'account_disconnected'),
     }),
   ],
-  [12, fc.record({ move: always('accept revise'), isTimed: fc.boolean() })],
+  [12, fc.record({ move: always('accept revise'), isTimed: fc.boolean(), asks: fc.boolean() })],
   [14, always({ move: 'append revise' })],
   [30, fc.record({ move: always('fan out'), steps: fc.constantFrom(0, 1, 2, 3, 99) })],
   [30, fc.record({ move: always('record'), count: fc.nat(6), again: fc.nat(4) })],
@@ -93,13 +114,20 @@ const move = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitr
 
 const compose = (command: Composed): Move => ({ move: 'compose', command });
 const scheduled: readonly Move[] = [compose('schedule'), { move: 'fan out', steps: 99 }];
+const recycle = (what: Parameters<World['recycle']>[0]): Move => ({ move: 'recycle', what, n: 1 });
+const returned: Move = { move: 'decide', decision: 'ReturnToDraft', back: 0 };
 const begin = fc.oneof(
-  { weight: 6, arbitrary: fc.constant(scheduled) },
+  { weight: 5, arbitrary: fc.constant(scheduled) },
+  { weight: 2, arbitrary: fc.constant<readonly Move[]>([compose('submit'), { move: 'fan out', steps: 99 }]) },
+  fc.constant<readonly Move[]>([compose('draft'), compose('submit')]),
   fc.constantFrom<readonly Move[]>(
     [compose('schedule')],
     [compose('draft'), compose('replace'), ...scheduled],
     [compose('lapse'), compose('draft'), compose('lapse'), compose('delete'), compose('lapse')],
+    [compose('abandon'), compose('draft'), compose('abandon'), compose('delete'), compose('abandon')],
     [compose('draft')],
+    [compose('submit'), recycle('set'), returned, { move: 'carry out' }, recycle('clear')],
+    [compose('draft'), compose('join'), compose('leave'), compose('schedule'), compose('join'), compose('leave')],
     [],
   ),
 );
@@ -147,17 +175,23 @@ export const play = (world: World, one: Move): void => {
       // A revise of one target follows from a revise of its post.
       if (one.name !== 'revise') tell(world, at, one.name, one);
       break;
-    case 'hold':
-      world.hold(at);
+    case 'decide':
+      world.decide(one.decision, one.back);
+      break;
+    case 'carry out':
+      world.carryOut();
       break;
     case 'compose':
       world.compose(one.command);
+      break;
+    case 'recycle':
+      world.recycle(one.what, one.n);
       break;
     case 'cancel':
       world.cancel(one.indexes, one.reason);
       break;
     case 'accept revise':
-      world.acceptRevise(one.isTimed);
+      world.acceptRevise(one.isTimed, one.asks);
       break;
     case 'append revise':
       world.appendRevise();
@@ -188,7 +222,7 @@ export const finish = (world: World): void => {
     for (const n of open) {
       world.waitFor(n);
       const state = world.targets[n]?.state;
-      if (state?.status === 'awaiting_approval') world.hold(n);
+      if (state?.status === 'awaiting_approval') world.approve();
       if (state?.status === 'published') world.now += minuteMs;
       for (const name of workOn(state ?? { status: 'none' }, world.now).slice(0, state?.status === 'pending' ? 2 : 1)) {
         if (world.targets[n]?.state.status === state?.status) world.tell(n, name);

@@ -27,7 +27,7 @@ const frozen = <T>(value: T): T => {
 };
 
 /** Repeated as they are, these say something new: a worker records one step more, a claim lapses once more. */
-const repeatable = new Set(['Checkpoint', 'LapseExternalRefClaim']);
+const repeatable = new Set(['Checkpoint', 'LapseExternalRefClaim', 'Abandon', 'LapsePlace']);
 
 export class Stream<State extends { readonly status: string }, C extends Command, E extends Event, Own extends object> {
   readonly name: string;

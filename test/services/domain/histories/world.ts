@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
 import {
@@ -7,8 +8,12 @@ import {
   type PostCommand,
   type PostState,
   post,
+  publishedAtOf,
   type UnsettledTarget,
 } from '#domain/post.ts';
+import type { DecidePost, Submission } from '#domain/post-approval.ts';
+import type { RecycleThen } from '#domain/post-recycle.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
 import {
   attemptAt,
   isBeingCanceled,
@@ -27,7 +32,7 @@ import { postTargets } from '#projections/targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
-import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
+import type { PlannedTarget, TargetEvent, TargetStatus, TargetTime } from '#schemas/target.ts';
 import { outcomeOf } from '#services/outcomes/record-outcomes.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { postArrows, targetArrows } from './arrows.ts';
@@ -55,6 +60,7 @@ type Plan = readonly PlannedTarget[];
 
 const clientId = uuid(1, 1);
 const createdBy = { type: 'member', id: 'm1' };
+const approver = { type: 'member', id: 'm2' } as const;
 const wholeFacts: readonly string[] = ['PostPublished', 'PostPartiallyPublished', 'PostFailed', 'PostCanceled'];
 
 export class World {
@@ -66,6 +72,7 @@ export class World {
   readonly #log: DecodedEvent[] = [];
   #recorded = 0;
   #calls = 0;
+  readonly #decisions = new Map<string, DecidePost['type']>();
   #revising: { readonly revision: number; readonly command: PostCommand } | null = null;
 
   constructor(accounts: readonly Account[], walked: Set<string>) {
@@ -93,7 +100,15 @@ export class World {
   tell(index: number, name: CommandName, more: Partial<Sender> = {}): void {
     const stream = this.targets[index];
     if (stream === undefined || stream.state.status === 'none') return;
+    if (name === 'retry' && this.#isUnapproved(stream.state)) return;
     this.sendTo(stream, makers[name](stream.state, this.sender(index, more)));
+  }
+
+  /** A caller's retry of what nobody has approved is refused. */
+  #isUnapproved(state: ScheduledTarget): boolean {
+    const { state: whole } = this.post;
+    const isReleased = whole.status === 'live' && whole.approval?.status === 'released';
+    return state.status === 'failed' && state.failure.code === approvalTooLate.code && !isReleased;
   }
 
   sendTo(stream: TargetStream, command: TargetCommand): Rejection | readonly DecodedEvent[] {
@@ -108,19 +123,40 @@ export class World {
     return sent;
   }
 
-  /** An approval is asked for or given; no decider decides about it yet. */
-  hold(index: number): void {
-    const stream = this.targets[index];
-    const state = stream?.state;
-    if (stream === undefined || state === undefined || this.post.state.status !== 'live') return;
-    const { planRevision: postRevision } = this.post.state;
-    const by = { commandId: 'approval', now: this.#at };
-    if (state.status === 'pending' && state.common.publishedSegments.length === 0) {
-      stream.append({ type: 'TargetHeld', data: { postRevision } }, by);
-    } else if (state.status === 'awaiting_approval') {
-      const dueAt = instantOf(Math.max(this.now, Date.parse(state.common.dueAt)));
-      stream.append({ type: 'TargetReleased', data: { postRevision, dueAt } }, by);
+  // What people decide about requests, and when a process carries it out.
+
+  get #requests(): readonly DecodedEvent[] {
+    return this.post.events.filter(({ type }) => type === 'PostSubmittedForApproval').reverse();
+  }
+
+  decide(decision: DecidePost['type'], back: number): void {
+    const id = this.#requests[back]?.data.approvalId as string | undefined;
+    if (id !== undefined && !this.#decisions.has(id)) this.#decisions.set(id, decision);
+  }
+
+  carryOut(): void {
+    // A process that slept carries an older decision out first.
+    for (const { data } of this.#requests.slice(0, 2).reverse()) {
+      const approvalId = data.approvalId as string;
+      const type = this.#decisions.get(approvalId);
+      if (type === 'ReturnToDraft') this.fanOut();
+      if (type !== undefined) this.sendToPost({ type, approvalId, hash: data.hash as string });
     }
+  }
+
+  /** Whatever the newest request is waiting for is approved in the end. */
+  approve(): void {
+    this.fanOut();
+    this.carryOut();
+    const [newest] = this.#requests;
+    if (this.#decisions.has(newest?.data.approvalId as string)) {
+      this.acceptRevise(false, true);
+      this.appendRevise();
+      this.fanOut();
+    }
+    this.decide('Release', 0);
+    this.carryOut();
+    this.fanOut();
   }
 
   waitFor(index: number): void {
@@ -132,19 +168,26 @@ export class World {
 
   // The post's own commands.
 
-  compose(command: 'draft' | 'replace' | 'schedule' | 'delete' | 'lapse'): void {
+  compose(
+    command: 'draft' | 'replace' | 'schedule' | 'submit' | 'delete' | 'lapse' | 'abandon' | 'join' | 'leave',
+  ): void {
     this.#calls += 1;
     const commandId = `call-${this.#calls}`;
     const body = { ...postBody(), content: `text ${this.#calls}` };
+    // The targets of a second plan would be other streams.
+    if (this.post.state.status === 'draft' && this.post.state.plans > 0 && command !== 'replace') return;
     const number = this.post.state.status === 'draft' ? this.post.state.plans + 1 : 1;
+    const schedule = { type: 'Schedule', commandId, clientId, createdBy, body } as const;
+    const plan = { number, targets: this.accounts.map((_, n) => this.#planned(n)) };
     const made: Readonly<Record<typeof command, PostCommand>> = {
       draft: { type: 'Draft', clientId, createdBy, body },
       replace: { type: 'ReplaceDraft', body },
-      schedule: {
-        ...{ type: 'Schedule', commandId, clientId, createdBy, body },
-        plan: { number, targets: this.accounts.map((_, n) => this.#planned(n)) },
-      },
+      schedule: { ...schedule, plan },
+      submit: { ...schedule, plan, submission: submissionOf(body, plan.targets) },
       delete: { type: 'Delete', unsettled: this.#unsettled() },
+      join: { type: 'JoinCampaign', campaignId: clientId },
+      leave: { type: 'LeaveCampaign', campaignId: clientId },
+      abandon: { type: 'Abandon' },
       lapse: { type: 'LapseExternalRefClaim', externalRef: 'r1' },
     };
     this.sendToPost(made[command]);
@@ -159,13 +202,35 @@ export class World {
       .map(({ common: { targetId, appliedRevision } }) => ({ targetId, appliedRevision }));
   }
 
+  /** A caller sets or clears the recycling, and the worker writes what became of a copy, also late and once more. */
+  recycle(what: 'set' | 'clear' | 'stop' | 'plan' | 'record' | 'fail', n: number): void {
+    const { state } = this.post;
+    const known = state.status === 'none' ? null : state.recycle;
+    const { posted = 0, lastDay = 0 } = known ?? {};
+    const day = lastDay + n;
+    const run = { day, dueAt: instantOf(this.now + day * 24 * 60 * minuteMs) };
+    const then: RecycleThen = posted + 1 === known?.settings?.times ? { reason: 'times' } : run;
+    const about = { day, newPostId: uuid(7, posted + n), scheduledAt: run.dueAt, then: known?.enabled ? then : null };
+    const settings = { everyDays: n, times: n === 3 ? null : posted + n, until: null };
+    const next = state.status === 'live' && publishedAtOf(state) !== null ? run : null;
+    const made: Readonly<Record<typeof what, PostCommand>> = {
+      set: { type: 'SetRecycle', enabled: n < 4, ...settings, setBy: approver, needsApproval: n === 1, next },
+      clear: { type: 'ClearRecycle' },
+      stop: { type: 'StopRecycle', reason: 'client_archived' },
+      plan: { type: 'PlanRecycle', then: n === 4 ? { reason: 'until' } : run },
+      record: { type: 'RecordRecycled', occurrence: posted + Math.min(n, 2), ...about },
+      fail: { type: 'RecordRecycleFailed', day, code: 'no_targets', message: 'None is left.', then },
+    };
+    this.sendToPost(made[what]);
+  }
+
   cancel(indexes: readonly number[], reason: 'client_archived' | 'account_disconnected'): void {
     const targetIds = indexes.flatMap((index) => this.plan[index]?.targetId ?? []);
     this.sendToPost({ type: 'CancelTargets', targetIds, reason });
   }
 
   /** A caller's revise is accepted for the targets that it can reach, and appended later at that revision or nowhere. */
-  acceptRevise(isTimed: boolean): void {
+  acceptRevise(isTimed: boolean, asks: boolean): void {
     this.fanOut();
     this.#calls += 1;
     const reached = this.plan.filter((_, n) => {
@@ -174,9 +239,14 @@ export class World {
     });
     const targetIds = reached.map(({ targetId }) => targetId);
     const times = isTimed ? reached.map((one) => this.#timeOf(this.plan.indexOf(one))) : null;
-    const body: PostBody = { ...postBody(), content: `revised ${this.#calls}` };
+    const known = this.post.state.status === 'live' ? this.post.state : null;
+    // Some revises change times alone.
+    const content = this.#calls % 3 === 0 ? (known?.body.content ?? '') : `revised ${this.#calls}`;
+    const body: PostBody = { ...postBody(), content };
+    const isAsked = asks || (known !== null && known.approval !== null);
+    const submission = isAsked ? { submission: submissionOf(body, this.plan) } : {};
     const command = { type: 'Revise', commandId: `call-${this.#calls}`, changed: ['content'] } as const;
-    this.#revising = { revision: this.post.revision, command: { ...command, body, targetIds, times } };
+    this.#revising = { revision: this.post.revision, command: { ...command, body, targetIds, times, ...submission } };
   }
 
   appendRevise(): void {
@@ -206,15 +276,19 @@ export class World {
   #planned(index: number): PlannedTarget {
     const { platform = 'x' } = this.accounts[index] ?? {};
     const ids = { targetId: uuid(3, index), accountId: uuid(4, index), clientId };
-    return { ...planned(ids), platform, ...this.#timeOf(index) };
+    // Every other client lets what is approved late fail.
+    const late = index % 2 === 1 ? ({ approvalLate: 'fail' } as const) : {};
+    return { ...planned(ids), platform, ...late, ...this.#timeOf(index) };
   }
 
   // What the processes do between the streams.
 
   /** @param steps appends after which the process dies */
   fanOut(steps = Number.POSITIVE_INFINITY): void {
-    const live = this.post.state;
-    if (live.status !== 'live') return;
+    const { state } = this.post;
+    if (state.status === 'none') return;
+    const live = state.status === 'live' ? state : state.returned;
+    if (live === null) return;
     let left = steps;
     const dies = (): boolean => {
       left -= 1;
@@ -225,7 +299,13 @@ export class World {
       if (stream.state.status !== 'none') continue;
       if (dies()) return;
       const postId = uuid(2, 1);
-      this.sendTo(stream, { type: 'Schedule', planned: one, postId, postRevision: live.planRevision });
+      this.sendTo(stream, {
+        type: 'Schedule',
+        planned: one,
+        postId,
+        postRevision: live.planRevision,
+        held: live.planHeld,
+      });
     }
     for (const intent of live.intents) {
       const late: { targetId: string; reason: string }[] = [];
@@ -237,7 +317,7 @@ export class World {
         const sent = this.sendTo(stream, commandOf(intent, index, this.#at));
         if (sent instanceof Rejection) assert.ok(sent instanceof TooLate, `${intent.kind} was refused: ${sent.code}`);
         if (!lacks(stream.state, intent)) continue;
-        const statuses = intent.kind === 'cancel' ? openStatuses : revisableStatuses;
+        const statuses = reachable[intent.kind];
         const why = sent instanceof TooLate ? sent.reason : skipReasonOf(stream.state as ScheduledTarget, statuses);
         if (why !== null) late.push({ targetId, reason: why });
       }
@@ -263,7 +343,21 @@ export class World {
     this.#recorded = until;
   }
 
+  /** What goes out is what a person approved, wherever it was asked for. */
+  #checkApproved({ postRevision }: ScheduledTarget['common']): void {
+    const { events } = this.post;
+    const isAsked = events.some(
+      ({ type, revision }) => type === 'PostSubmittedForApproval' && revision <= postRevision + 1,
+    );
+    if (!isAsked) return;
+    const hash = contentHashOf(events[postRevision]?.data.body as PostBody, this.plan, () => null);
+    const released = events.filter(({ type, data }) => type === 'PostReleased' && data.hash === hash);
+    const isApproved = released.some(({ data }) => this.#decisions.get(data.approvalId as string) === 'Release');
+    assert.ok(isApproved, 'a content goes out that nobody approved');
+  }
+
   #checkStart(stream: TargetStream, from: ScheduledTarget): void {
+    this.#checkApproved(from.common);
     const types = stream.events.map(({ type }) => type);
     assert.ok(!types.includes('TargetCanceled'), 'an attempt after the cancel');
     const asked = stream.events.findLastIndex(
@@ -274,14 +368,27 @@ export class World {
   }
 }
 
+const reachable: Readonly<Record<Intent['kind'], readonly TargetStatus[]>> = {
+  cancel: openStatuses,
+  revise: revisableStatuses,
+  release: ['awaiting_approval'],
+};
+
+const submissionOf = (body: PostBody, targets: Plan): Submission => ({
+  postId: uuid(2, 1),
+  hash: contentHashOf(body, targets, () => null),
+  submittedBy: { type: 'member', id: 'm1' },
+});
+
 const lacks = (state: TargetState, { revision }: Intent): boolean =>
   state.status !== 'none' && state.common.appliedRevision < revision;
 
 const commandOf = (intent: Intent, index: number, now: string): TargetCommand => {
   const { revision: postRevision } = intent;
-  return intent.kind === 'cancel'
-    ? { type: 'Cancel', reason: intent.reason, postRevision, now }
-    : { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: intent.decidedAt };
+  if (intent.kind === 'cancel') return { type: 'Cancel', reason: intent.reason, postRevision, now };
+  if (intent.kind === 'release') return { type: 'Release', postRevision, now: intent.decidedAt };
+  const { held = false, decidedAt } = intent;
+  return { type: 'Revise', postRevision, time: intent.times?.[index] ?? null, now: decidedAt, held };
 };
 
 /** At most one call is made in an attempt for one post of the network. */

@@ -1,36 +1,18 @@
 import type { ErrorCode } from '#domain/codes.ts';
 import { draftMediaIssues, mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type MediaState, media, needKey } from '#domain/media.ts';
+import { type MediaState, media } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
 import type { Destination } from '#domain/scheduling.ts';
-import { type MediaRow, mediaByIds } from '#projections/media.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
-import type { Call } from '../operation.ts';
+import type { StreamsOfWorkspace } from './accounts.ts';
 
-/**
- * The assets that a body names. An asset that the read model does not show as publishable yet is looked up in its
- * stream: a caller that received `media.ready` may compose at once, however far behind the read models are.
- */
-
-type Asking = Pick<Call, 'deps' | 'workspaceId'>;
-
-const readAtOnce = 16;
+/** The assets that a body names, from their streams, and why a post cannot have them. */
 
 /** The file of an import is not fetched yet: it cannot be published. */
-const kindOr = (kind: MediaKind | null): MediaKind => kind ?? 'image';
-
-const ofRow = (row: MediaRow): PostAsset => ({
-  clientId: row.client_id,
-  kind: kindOr(row.kind),
-  status: row.status,
-  publishable: row.status === 'transcoded',
-  probe: row.probe,
-  altText: row.alt_text,
-  needs: new Map(row.needs.map((need) => [needKey(need), need])),
-});
+export const kindOr = (kind: MediaKind | null): MediaKind => kind ?? 'image';
 
 /** A deleted asset is unknown, like one that never existed. */
 const ofState = (state: MediaState): PostAsset | null => {
@@ -38,7 +20,16 @@ const ofState = (state: MediaState): PostAsset | null => {
   if (state.status === 'offered') {
     const { clientId, contentType } = state.offer;
     const kind = kindOr(kindOfType(contentType));
-    return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null, needs: new Map() };
+    return {
+      clientId,
+      kind,
+      status: 'pending',
+      publishable: false,
+      probe: null,
+      altText: null,
+      needs: new Map(),
+      sha256: null,
+    };
   }
   const { origin, details, stored, status, probe, needs, isDeleted } = state;
   if (isDeleted) return null;
@@ -51,34 +42,17 @@ const ofState = (state: MediaState): PostAsset | null => {
     probe,
     altText: details.altText,
     needs,
+    sha256: stored?.sha256 ?? null,
   };
 };
 
-const fromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<PostAsset | null> => {
+/** Null for an asset that is unknown, deleted or another workspace's. */
+export const assetFromStream = async (
+  { deps, workspaceId }: StreamsOfWorkspace,
+  id: string,
+): Promise<PostAsset | null> => {
   const { state, events } = await deps.store.load(media, id);
   return events[0]?.metadata.workspaceId === workspaceId ? ofState(state) : null;
-};
-
-/** By id: the assets of the workspace among these. */
-export const assetsByIds = async (call: Asking, ids: readonly string[]): Promise<PostAssets> => {
-  const rows = await mediaByIds(call.deps.knex, call.workspaceId, ids);
-  const found = new Map<string, PostAsset>();
-  const others: string[] = [];
-  for (const id of ids) {
-    const row = rows.get(id);
-    if (row?.status === 'transcoded') found.set(id, ofRow(row));
-    else others.push(id);
-  }
-  // A draft may name a thousand assets; this call must not delay the reads of other calls.
-  for (let at = 0; at < others.length; at += readAtOnce) {
-    await Promise.all(
-      others.slice(at, at + readAtOnce).map(async (id) => {
-        const asset = await fromStream(call, id);
-        if (asset !== null) found.set(id, asset);
-      }),
-    );
-  }
-  return found;
 };
 
 const refusal = (code: ErrorCode, detail: string, errors: readonly Issue[]): readonly Rejection[] =>
@@ -103,7 +77,6 @@ export const mediaRefusals = (
   ];
 };
 
-/**
 /**
  * Only the post's own client must be allowed to use the media of a draft, unless the draft names accounts of several
  * clients. Whether its networks take the media is checked at publication: `validation_failed`, `media_not_in_client`.

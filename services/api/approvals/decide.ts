@@ -1,0 +1,64 @@
+import { type ApprovalState, approval, type Decision } from '#domain/approval.ts';
+import { isBeyondApproval, type PostState, post } from '#domain/post.ts';
+import { superseded } from '#domain/post-approval.ts';
+import { approvals } from '#projections/approvals.ts';
+import { rowOf } from '#projections/model.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
+import type { Call, One } from '../operation.ts';
+import { notFound } from '../refusal.ts';
+import { lastOf, writtenRow } from '../rows.ts';
+import { showApproval } from './show.ts';
+
+/** A person decides about a request for approval. */
+
+type Deciding = Call<{ readonly id: string }, unknown, { readonly comment?: string }>;
+
+const postOf = (state: ApprovalState): string => {
+  if (state.status === 'none') throw notFound('approval');
+  return state.about.postId;
+};
+
+const asksFor = (state: PostState, id: string): boolean => state.status === 'live' && state.approval?.id === id;
+
+/** Whether the post followed this decision. One that asks for changes changes no post of which a target is out. */
+const hasFollowed = ({ state, events }: Loaded<PostState>, id: string, decided: DecodedEvent): boolean =>
+  events.some(({ metadata }) => metadata.$causationId === decided.id) ||
+  (decided.type === 'ApprovalChangesRequested' && asksFor(state, id));
+
+/** A request that its post has left behind is withdrawn. @throws Rejection `approval_superseded` */
+export const requireInForce = async (
+  { deps, positions }: Pick<Call, 'deps' | 'positions'>,
+  id: string,
+  state: ApprovalState,
+): Promise<void> => {
+  if (state.status !== 'pending') return;
+  const { state: about } = await deps.store.load(post, postOf(state));
+  if (asksFor(about, id) && !isBeyondApproval(about)) return;
+  await tendApprovals(deps.store, postOf(state), { positions });
+  throw superseded();
+};
+
+/**
+ * The decision is appended to the request, then the post follows, then its targets. If we die before the append,
+ * nothing was decided; after it, the caller's repeat, the outcomes consumer or the sweeper carries the decision out.
+ * @throws Rejection `approval_not_pending` for every decider but the first, `approval_superseded` where the post has
+ * moved on: the request is then withdrawn
+ */
+export const decideApproval = async (call: Deciding, decision: Decision): Promise<One<unknown>> => {
+  const { deps, params, positions, principal } = call;
+  const { comment = null } = call.body;
+  const acted = await call.stream(approval).act({
+    command: () => ({ type: 'Decide', decision, decidedBy: principal.actor, comment }),
+    rule: ({ state }) => requireInForce({ deps, positions }, params.id, state),
+    partitionKey: postOf,
+  });
+  faultPoint('approval:after-decision');
+  const postId = postOf(acted.state);
+  await tendApprovals(deps.store, postId, { positions });
+  if (!hasFollowed(await deps.store.load(post, postId), params.id, lastOf(acted.events))) throw superseded();
+  const row = writtenRow(rowOf(approvals, acted.events));
+  return { data: await showApproval(call, row, acted.state), revision: acted.revision, replayed: acted.replayed };
+};

@@ -1,0 +1,86 @@
+import { type ApprovalState, approval } from '#domain/approval.ts';
+import { post } from '#domain/post.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { Acted } from '../actions.ts';
+import { linkToken } from '../link-token.ts';
+import type { Call } from '../operation.ts';
+import { notFound, Refusal } from '../refusal.ts';
+import { lastOf } from '../rows.ts';
+
+/** Links through which a guest of the client decides, without an account of the agency. */
+
+const hourMs = 3_600_000;
+const defaultHours = 168;
+
+interface Accepted {
+  readonly linkId: string;
+  readonly expiresAt: string;
+  readonly keyVersion: string;
+}
+
+type Creating = Call<{ readonly id: string }, unknown, { readonly expiresInHours?: number }>;
+
+/** A guest sees the whole post: one that goes to several clients would show each of them what is of another. */
+const requireOneClient = async ({ deps }: Creating, { state }: Loaded<ApprovalState>): Promise<void> => {
+  if (state.status === 'none') throw notFound('approval');
+  const { state: about } = await deps.store.load(post, state.about.postId);
+  const targets = about.status === 'live' ? about.plan.targets : [];
+  if (targets.every(({ clientId }) => clientId === state.about.clientId)) return;
+  throw new Refusal('validation_failed', 'The post goes to accounts of several clients: a guest would see them all.');
+};
+
+export const createLink = async (call: Creating) => {
+  const { deps, now, body } = call;
+  const acted = await call.stream(approval).act({
+    accept: async (): Promise<Accepted> => ({
+      linkId: uuidv7(),
+      expiresAt: new Date(Date.parse(now) + (body.expiresInHours ?? defaultHours) * hourMs).toISOString(),
+      keyVersion: deps.secrets.current,
+    }),
+    command: (accepted) => ({ type: 'CreateLink', ...accepted }),
+    rule: (loaded) => requireOneClient(call, loaded),
+    optional: true,
+    partitionKey: partitionOf,
+  });
+  const { linkId } = lastOf(acted.events).data as { readonly linkId: string };
+  return { data: linkOf(call, acted, linkId), revision: acted.revision, replayed: acted.replayed };
+};
+
+export const revokeLink = async (call: Call<{ readonly id: string; readonly linkId: string }>) => {
+  const { linkId } = call.params;
+  const acted = await call.stream(approval).act({
+    command: () => ({ type: 'RevokeLink', linkId }),
+    partitionKey: partitionOf,
+  });
+  return { data: linkOf(call, acted, linkId), revision: acted.revision, replayed: acted.replayed };
+};
+
+const partitionOf = (state: ApprovalState): string => {
+  if (state.status === 'none') throw notFound('approval');
+  return state.about.postId;
+};
+
+/** Without the address once the link has expired or is revoked. */
+const linkOf = (
+  { deps, params, now }: Pick<Call<{ readonly id: string }>, 'deps' | 'params' | 'now'>,
+  { state, events }: Acted<ApprovalState>,
+  linkId: string,
+) => {
+  const link = state.status === 'none' ? undefined : state.links[linkId];
+  const created = events.find(({ type, data }) => type === 'ApprovalLinkCreated' && data.linkId === linkId);
+  if (link === undefined || created === undefined) throw notFound('link');
+  const { expiresAt, keyVersion, isRevoked } = link;
+  const isOpen = expiresAt > now && !isRevoked;
+  const token = isOpen ? linkToken(deps.secrets, 'approval', [params.id, linkId], keyVersion) : null;
+  return {
+    object: 'approval_link' as const,
+    linkId,
+    approvalId: params.id,
+    url: token === null ? null : `${deps.consoleUrl()}/approval/${token}`,
+    token,
+    isRevoked,
+    expiresAt,
+    createdAt: created.metadata.occurredAt,
+  };
+};

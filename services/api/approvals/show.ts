@@ -1,0 +1,67 @@
+import { type ApprovalState, approval } from '#domain/approval.ts';
+import { type PostState, post } from '#domain/post.ts';
+import type { ApprovalRow } from '#projections/approvals.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import type { Call } from '../operation.ts';
+
+/** A request for approval with what it is about: the post as of the revision at which its approval was asked for. */
+
+type About = Pick<ApprovalRow, 'id'>;
+
+const liveOf = (state: PostState, { id }: About): Extract<PostState, { status: 'live' }> => {
+  if (state.status !== 'live' || state.approval?.id !== id) {
+    throw new BrokenInvariant(`the post does not ask for approval ${id} at the revision that the request names`);
+  }
+  return state;
+};
+
+/** The post as its events up to the request leave it. */
+export const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
+  const { body, plan, approval, intents } = liveOf(foldEvents(post, events), row);
+  const held = new Set(approval?.targetIds);
+  const times = new Map(
+    intents.flatMap((one) =>
+      one.kind === 'revise' ? one.targetIds.map((id, index) => [id, one.times?.[index]] as const) : [],
+    ),
+  );
+  const targets = plan.targets
+    .filter(({ targetId }) => held.has(targetId))
+    .map(({ targetId, accountId, clientId, platform, ...planned }) => {
+      const { dueAt: scheduledAt, scheduledLocal, timezone } = times.get(targetId) ?? planned;
+      return { targetId, accountId, clientId, platform, scheduledAt, scheduledLocal, timezone };
+    });
+  const { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
+  const { schedule, scheduleMode } = body;
+  return {
+    ...{ content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure },
+    ...{ schedule, scheduleMode, targets },
+  };
+};
+
+/** A row of GET /approvals. */
+export const renderApprovalRow = (row: ApprovalRow) => ({
+  id: row.id,
+  object: 'approval' as const,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  revision: row.revision,
+  postId: row.post_id,
+  clientId: row.client_id,
+  status: row.status,
+  requestedBy: row.requested_by,
+  decidedBy: row.decided_by,
+  decidedAt: row.decided_at,
+  comment: row.comment,
+  withdrawnReason: row.withdrawn_reason,
+  contentHash: row.content_hash,
+  scheduledAt: row.scheduled_at,
+});
+
+export const showApproval = async ({ deps }: Pick<Call, 'deps'>, row: ApprovalRow, known?: ApprovalState) => {
+  const state = known ?? (await deps.store.load(approval, row.id)).state;
+  const guestName = state.status === 'none' ? null : (state.decided?.guestName ?? null);
+  const events = await deps.store.readStream(`post-${row.post_id}`, row.post_revision);
+  return { ...renderApprovalRow(row), guestName, post: snapshotOf(row, events) };
+};

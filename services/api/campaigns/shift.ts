@@ -1,0 +1,133 @@
+import { campaign } from '#domain/campaign.ts';
+import { openStatuses, type ShiftSkipReason } from '#domain/target.ts';
+import { shiftRules } from '#projections/cadence-slots.ts';
+import { postsBehindOf, targetsIn, targetsNotIn } from '#projections/campaign-targets.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { requireRoom } from '#runtime/eventing/stream-room.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { maxShifted } from '#schemas/campaign.ts';
+import { type CampaignShift, maxShownSkips } from '#schemas/http/campaign-shift.ts';
+import { type CompletedShift, carryOutShift, type ShiftData } from '#services/workflows/campaigns/shift.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
+import { isOf } from '../commands.ts';
+import type { Call, One } from '../operation.ts';
+import { invalid, notFound } from '../refusal.ts';
+import { loadCampaign } from './assign.ts';
+
+/** Moves the targets of a campaign to other times. */
+
+type Shifting = Call<{ readonly id: string }, unknown, CampaignShift>;
+
+interface Skip {
+  readonly targetId: string;
+  readonly reason: ShiftSkipReason;
+}
+
+interface Accepted {
+  /** Of the campaign. */
+  readonly revision: number;
+  readonly shift: ShiftData;
+  /** The first targets that no shift can move. */
+  readonly skipped: readonly Skip[];
+}
+
+interface Finished {
+  readonly revision: number;
+  readonly minutes: number | null;
+  readonly days: number | null;
+  readonly shifted: number;
+  readonly skippedCount: number;
+  readonly skipped: readonly Skip[];
+}
+
+/** Posts that are fanned out first, at most. */
+const maxBehind = 100;
+/** Targets of a shift that count as one request. */
+const targetsForRequest = 10;
+
+/**
+ * CampaignShifted names the targets, and each is then moved. If we die before its append, nothing was moved; after it,
+ * the caller's repeat or the sweeper moves the rest by the same event, and completes the shift.
+ */
+export const shiftPosts = async (call: Shifting): Promise<One<unknown>> => {
+  const { minutes = null, days = null } = call.body;
+  if ((minutes === null) === (days === null)) {
+    throw invalid('', 'exclusive', 'exactly one of minutes and days must be sent');
+  }
+  const { result, replayed } = await call.once(
+    () => accept(call, { minutes, days }),
+    (accepted, context) => carryOut(call, accepted, context),
+  );
+  const { revision } = result;
+  return { data: { object: 'campaign_shift', campaignId: call.params.id, ...result }, revision, replayed };
+};
+
+const accept = async (call: Shifting, by: Pick<ShiftData, 'minutes' | 'days'>): Promise<Accepted> => {
+  const { deps, params, workspaceId, context, positions } = call;
+  const { revision, events } = await loadCampaign(call);
+  requireRoom(events);
+  if (await call.behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
+  const behind = await postsBehindOf(deps.pool, workspaceId, params.id, maxBehind + 1);
+  if (behind.length > maxBehind) throw new Unavailable('Posts of the campaign are being scheduled.');
+  const movable = new Set<string>();
+  for (const postId of behind) {
+    const { targets } = await fanOut(deps.store, postId, context, { positions });
+    for (const [id, { state }] of targets) if (openStatuses.some((status) => status === state.status)) movable.add(id);
+  }
+  const rows = await targetsIn(deps.pool, workspaceId, params.id, openStatuses, maxShifted + 1);
+  for (const { id } of rows) movable.add(id);
+  if (movable.size > maxShifted) {
+    throw invalid(
+      '',
+      'too_many',
+      `the campaign has more than ${maxShifted} targets that can be moved: shift their posts`,
+    );
+  }
+  const others = await targetsNotIn(deps.pool, workspaceId, params.id, openStatuses, maxShownSkips);
+  await call.charge(Math.ceil(movable.size / targetsForRequest));
+  const skipped = others.rows.map(({ id, status }) => ({ targetId: id, reason: status }));
+  return { revision, shift: { ...by, targetIds: [...movable], skipped: others.count }, skipped };
+};
+
+const carryOut = async (call: Shifting, accepted: Accepted, context: CommandContext): Promise<Finished> => {
+  const { deps, params, positions } = call;
+  const { minutes, days, skipped } = accepted.shift;
+  const done = await append(call, accepted, context);
+  const nothing = { minutes, days, shifted: 0, skippedCount: skipped, skipped: accepted.skipped };
+  if (done === null) return { revision: accepted.revision, ...nothing };
+  faultPoint('campaign:after-shift');
+  const { giveUpAt } = context;
+  const patience = giveUpAt === undefined ? {} : { giveUpAt };
+  const rules = await shiftRules(deps.pool, call.workspaceId);
+  const completion = await carryOutShift(deps.store, params.id, done, rules, { positions, ...patience });
+  if (completion === undefined) throw new Unavailable('The shift is not completed yet.');
+  deps.store.note([done.decided, completion], positions);
+  const { shifted, skipped: skippedCount, passedOver } = completion.data as CompletedShift;
+  const late = passedOver.flatMap(({ reason, targetIds }) =>
+    targetIds.map((targetId): Skip => ({ targetId, reason: reason as ShiftSkipReason })),
+  );
+  const shown = [...late, ...accepted.skipped].slice(0, maxShownSkips);
+  return { revision: completion.revision, minutes, days, shifted, skippedCount, skipped: shown };
+};
+
+/** Appends the accepted shift, unless an earlier call under its key has. Null where it moves nothing. */
+const append = async (
+  { deps, params, positions }: Shifting,
+  { shift }: Accepted,
+  context: CommandContext,
+): Promise<{ readonly decided: DecodedEvent; readonly events: readonly DecodedEvent[] } | null> => {
+  const loaded = await deps.store.load(campaign, params.id);
+  const command = { type: 'Shift', commandId: context.commandId, ...shift } as const;
+  const known = loaded.events.find(isOf(context));
+  if (known !== undefined) return { decided: known, events: loaded.events };
+  if (loaded.state.status !== 'live') throw notFound('campaign');
+  const written = await execute(deps.store, campaign, params.id, command, context, {
+    positions,
+    loaded,
+    optional: true,
+  });
+  const decided = written.events.find(isOf(context));
+  return decided === undefined ? null : { decided, events: written.events };
+};

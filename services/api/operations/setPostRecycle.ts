@@ -1,0 +1,31 @@
+import { IdParams } from '#schemas/http/common.ts';
+import { PostRecycle, Recycle } from '#schemas/http/post-recycle.ts';
+import { operation } from '../operation.ts';
+import { recycleExample } from '../posts/examples.ts';
+import { setRecycle, shownRecycle } from '../posts/recycle.ts';
+
+export const setPostRecycle = operation({
+  id: 'setPostRecycle',
+  method: 'PUT',
+  path: '/posts/{id}/recycle',
+  tag: 'posts',
+  summary: 'Set recycle settings',
+  description: [
+    'Once the post is published, a copy of it goes out every `everyDays` days, as a new post that names it in `recycledFrom`. The days count from the publication of the post; each target is due at the wall-clock time that it had, in its own zone, also where the clocks change in between. A copy has the content of the post and goes to the same accounts, without the canceled targets and the disconnected accounts. It passes every check of POST /posts at its time, as if the caller of this operation posted it, and is held where an approval is required.',
+    'A copy is made an hour before it is due: from then on it is a post like any other, which can be revised, moved or deleted, and which stays when the recycling ends. Copies that were missed collapse into one, which goes out at once. Days that had passed before the call are not missed.',
+    'The service makes no more copies once `times` or `until` is reached, the client is archived, no account is connected, or three copies in a row were refused or failed; `stoppedReason` says which. Setting it again starts anew. A draft, a canceled post and a copy are not recycled.',
+  ].join('\n\n'),
+  scope: 'posts.compose',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: PostRecycle,
+  answer: Recycle,
+  codes: ['validation_failed', 'post_not_scheduled', 'client_archived', 'stream_full'],
+  example: { body: { everyDays: 30, times: 3 }, data: recycleExample },
+  handle: async (call) => {
+    const acted = await setRecycle(call);
+    return { data: shownRecycle(call.params.id, acted), revision: acted.revision };
+  },
+});

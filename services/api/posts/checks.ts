@@ -1,0 +1,38 @@
+import type { PostBody } from '#schemas/post.ts';
+import {
+  type ComposedPost,
+  type Composing,
+  checksOfDraft,
+  type PlannedPost,
+  planPost,
+} from '#services/workflows/posts/compose.ts';
+import type { Call } from '../operation.ts';
+import { select } from './destinations.ts';
+import { Reads } from './reads.ts';
+
+/** The checks of posts, as an operation makes them: for its caller, and on what it reads. */
+
+type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
+
+/** A creator's post goes out once a person with another role has approved it. */
+export const composingOf = ({ principal, now }: Pick<Asking, 'principal' | 'now'>): Composing => ({
+  author: { actor: principal.actor, needsApproval: principal.role === 'creator' },
+  now,
+});
+
+/** @throws Rejection the first of `checksOfDraft` */
+export const checkDraft = async (
+  call: Asking,
+  clientId: string,
+  body: PostBody,
+  reads: Reads = new Reads(call),
+): Promise<void> => {
+  for await (const refusal of checksOfDraft(reads, clientId, body)) throw refusal;
+};
+
+/** Plans a post for the accounts that its body selects, unless others are chosen. @throws Rejection */
+export const planForCaller = (
+  call: Asking,
+  post: Omit<ComposedPost<Reads>, 'choose'> & Partial<Pick<ComposedPost<Reads>, 'choose'>>,
+  reads: Reads = new Reads(call),
+): Promise<PlannedPost> => planPost(composingOf(call), reads, { choose: select, ...post });

@@ -1,0 +1,123 @@
+import type { Pool } from 'pg';
+import { monthAfter, monthBegin, monthOf } from '#domain/zones.ts';
+import { postingRulesOf, workspacesWithQuota } from '#projections/posting-rules.ts';
+import { countedTargets } from '#projections/quota-targets.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
+import type { PostEvent } from '#schemas/post.ts';
+import type { TargetEvent } from '#schemas/target.ts';
+import { inGroups } from '#services/workflows/fan-out.ts';
+import { adoptTargets } from '#services/workflows/quota/adopt.ts';
+import { sweepMonth, tendPlaces } from '#services/workflows/quota/give-back.ts';
+
+/** Places of quotas that the api has not given back, or that a crash left behind. */
+
+/** Events after which a target may need its place no longer, or another one. */
+export const placeTypes: readonly (TargetEvent['type'] | PostEvent['type'])[] = [
+  'TargetFailed',
+  'TargetApprovalLapsed',
+  'TargetCanceled',
+  'TargetOutcomeSettled',
+  'TargetReleased',
+  'TargetRescheduled',
+  'TargetRevised',
+  'TargetUndoFailed',
+  'PostTargetsSkipped',
+];
+
+const targetsOf = ({ stream, data }: DecodedEvent): readonly string[] =>
+  stream.startsWith('target-')
+    ? [stream.slice('target-'.length)]
+    : ((data as { readonly targetIds?: readonly string[] }).targetIds ?? []);
+
+/** Brings the places of the targets of these events to where they are due. Costs a workspace without a quota nothing. */
+export const tendPlacesOf = async (
+  store: DomainStore,
+  pool: Pool,
+  events: readonly DecodedEvent[],
+  now: () => number = Date.now,
+): Promise<void> => {
+  const byPost = Map.groupBy(
+    events.filter(({ type }) => placeTypes.some((one) => one === type)),
+    // The partition key of a post's and of a target's event is the post's id.
+    ({ metadata }) => metadata.partitionKey,
+  );
+  await inGroups([...byPost], async ([postId, some]) => {
+    const last = some.at(-1);
+    if (last === undefined) return;
+    const rules = await postingRulesOf(pool, last.metadata.workspaceId);
+    if (rules.quotaRevision === null) return;
+    const context = serviceContext('outcomes', causedBy(last), now());
+    await tendPlaces({ store, context, rules }, postId, [...new Set(some.flatMap(targetsOf))]);
+  });
+};
+
+/** What this process has swept of one workspace under the quota of that revision. */
+interface Swept {
+  readonly quotaRevision: number;
+  /** By month: the revision up to which every reservation is settled. */
+  readonly settled: Map<string, number>;
+  rounds: number;
+}
+
+export type QuotaProgress = Map<string, Swept>;
+
+/**
+ * Rounds that look at every place of a quota that was set: a consumer that did not know of the quota yet may have left
+ * some behind.
+ */
+const fullRounds = 2;
+/** Months from the former one on: a post is scheduled at most 18 months ahead. */
+const sweptMonths = 21;
+
+interface QuotaSweep {
+  readonly store: DomainStore;
+  readonly pool: Pool;
+  readonly now?: () => number;
+  /** Default: nothing was swept before. */
+  readonly quotas?: QuotaProgress;
+}
+
+/**
+ * Sweeps every workspace that has, or had, a quota. It first gives places to targets that were due before the quota was
+ * set, and then settles old reservations. A reservation that is settled is not looked at again by this process: events
+ * of its target lead the consumer to it.
+ * @param alone runs one workspace, so that its failure delays no other
+ */
+export const sweepQuotas = async (
+  { store, pool, now = Date.now, quotas = new Map() }: QuotaSweep,
+  alone: (id: string, work: () => Promise<void>) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> => {
+  let after: string | undefined = '00000000-0000-0000-0000-000000000000';
+  while (after !== undefined) {
+    const workspaces: Awaited<ReturnType<typeof workspacesWithQuota>> = await workspacesWithQuota(pool, after);
+    for (const { id, ...rules } of workspaces) {
+      if (signal.aborted) return;
+      await alone(id, async () => {
+        const cause = { workspaceId: id, correlationId: uuidv7(), causationId: `workspace-${id}` };
+        const by = { store, context: serviceContext('sweeper', cause, now()), rules };
+        const known = quotas.get(id);
+        const swept: Swept =
+          known?.quotaRevision === rules.quotaRevision
+            ? known
+            : { quotaRevision: rules.quotaRevision, settled: new Map(), rounds: 0 };
+        const current = monthOf(by.context.now, rules.timezone);
+        if (swept.rounds < fullRounds && rules.quota !== null) {
+          const from = monthBegin(current, rules.timezone);
+          await adoptTargets(by, (last) => countedTargets(pool, id, from, last), signal);
+        }
+        for (let ahead = -1; ahead < sweptMonths - 1; ahead += 1) {
+          if (signal.aborted) return;
+          const month = monthAfter(current, ahead);
+          const settled = swept.rounds < fullRounds ? -1 : (swept.settled.get(month) ?? -1);
+          swept.settled.set(month, await sweepMonth(by, month, { now: now(), settled }));
+        }
+        swept.rounds += 1;
+        quotas.set(id, swept);
+      });
+    }
+    after = workspaces.at(-1)?.id;
+  }
+};

@@ -1,0 +1,262 @@
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { Rejection } from '#domain/decider.ts';
+import { recycledPostIdOf } from '#domain/ids.ts';
+import { type LivePost, type PostCommand, type PostState, post, statusOf } from '#domain/post.ts';
+import {
+  isOut,
+  maxRecycleFailures,
+  type Recycle,
+  type RecycleRun,
+  type RecycleSettings,
+} from '#domain/post-recycle.ts';
+import { afterRun, type RecyclePattern, runToPrepare, scheduleOfTimes, wishedTimes } from '#domain/recycle-times.ts';
+import { cadenceSource } from '#projections/cadence-slots.ts';
+import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/post-recycles.ts';
+import { postingRulesOf } from '#projections/posting-rules.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { PostBody } from '#schemas/post.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
+import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
+import { type PlannedPost, planPost } from '#services/workflows/posts/compose.ts';
+import { type RecyclingStore, recordCopy, recyclePatternOf } from '#services/workflows/posts/recycle.ts';
+import { type StreamReads, streamReads } from '#services/workflows/posts/stream-reads.ts';
+import { reservePlaces } from '#services/workflows/quota/reserve.ts';
+import { Resting } from './resting.ts';
+import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
+
+/**
+ * Makes the copies of recycled posts, each an hour before it is due. A copy passes every check of POST /posts and is held
+ * where an approval is required, as if the person who set the recycling had posted it then.
+ */
+
+export interface RecyclesDeps extends RoundDeps, RecyclingStore {
+  readonly resting?: Resting;
+  readonly onFailure?: (kind: SweptKind) => void;
+}
+
+/** A post that is out and whose recycling is enabled, with its next copy. */
+interface Origin {
+  readonly id: string;
+  readonly loaded: Loaded<PostState>;
+  readonly state: LivePost;
+  readonly recycle: Recycle;
+  readonly settings: RecycleSettings;
+  readonly pattern: RecyclePattern;
+  readonly workspaceId: string;
+}
+
+const originOf = async (recycling: RecyclingStore, id: string): Promise<Origin | null> => {
+  const loaded = await recordCopy(recycling, id, await recycling.store.load(post, id));
+  const { state, events } = loaded;
+  const workspaceId = events[0]?.metadata.workspaceId;
+  if (state.status !== 'live' || workspaceId === undefined) return null;
+  const { recycle } = state;
+  if (recycle === null || !recycle.enabled || recycle.settings === null) return null;
+  const pattern = await recyclePatternOf(recycling, state);
+  return pattern && { id, loaded, state, recycle, settings: recycle.settings, pattern, workspaceId };
+};
+
+/** Sends a command about what this process saw of the post: after a conflict the next round looks again. */
+const send = async (recycling: RecyclingStore, origin: Origin, command: PostCommand): Promise<void> => {
+  const { id, loaded, workspaceId } = origin;
+  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), recycling.now());
+  try {
+    await execute(recycling.store, post, id, command, context, { loaded, redecide: false });
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+};
+
+const isConflict = (error: unknown): boolean =>
+  error instanceof EventStoreError && error.code === 'wrong_expected_revision';
+
+/** Whether each of the last attempts failed: the copy was refused, or none of its targets went out. */
+const failuresOf = ({ store }: RecyclingStore, { id, recycle }: Origin): Promise<readonly boolean[]> =>
+  Promise.all(
+    recycle.attempts.map(async (occurrence) => {
+      if (occurrence === null) return true;
+      return statusOf((await store.load(post, recycledPostIdOf(id, occurrence))).state) === 'failed';
+    }),
+  );
+
+/** The content of the origin, for these accounts and times. The reference stays with the origin: it is unique. */
+const bodyOfCopy = async (
+  reads: StreamReads,
+  { body }: LivePost,
+  accountIds: readonly string[],
+  times: ReturnType<typeof wishedTimes>,
+): Promise<PostBody> => {
+  const { externalRef: _ofOrigin, campaignId, targetSelection, schedule, ...same } = body;
+  const mode = targetSelection.mode === 'accounts' ? 'accounts' : 'selection';
+  return {
+    ...same,
+    campaignId: campaignId === null || (await reads.campaign(campaignId)) === null ? null : campaignId,
+    targetSelection: { mode, clientId: null, accountIds: [...accountIds], platforms: null },
+    schedule: scheduleOfTimes(times.values(), schedule.spreadMinutes),
+  };
+};
+
+interface Copy extends PlannedPost {
+  readonly id: string;
+  readonly occurrence: number;
+  readonly body: PostBody;
+}
+
+/** @throws Rejection as POST /posts would refuse it */
+const composeCopy = async (
+  reads: StreamReads,
+  { id: originId, state, recycle, pattern }: Origin,
+  { day }: RecycleRun,
+  accounts: readonly SelectedAccount[],
+  now: string,
+): Promise<Copy> => {
+  const occurrence = recycle.posted + 1;
+  const id = recycledPostIdOf(originId, occurrence);
+  const accountIds = accounts.map((one) => one.id);
+  const kept = new Set(accountIds);
+  const times = new Map([...wishedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
+  const body = await bodyOfCopy(reads, state, accountIds, times);
+  const author = { actor: recycle.setBy, needsApproval: recycle.needsApproval };
+  const choose = selectAccounts(accounts);
+  const composed = { id, clientId: state.clientId, body, planNumber: 1, choose, times };
+  return { id, occurrence, body, ...(await planPost({ author, now }, reads, composed)) };
+};
+
+const unborn: Loaded<PostState> = { state: post.initial, revision: -1, events: [] };
+
+/**
+ * Takes the places of a copy right before its append. The id of a copy never changes: where a former attempt died and
+ * its places were given back, the copy follows PostAbandoned in its stream. If we die before the append, the sweeper
+ * gives the places back. @throws Rejection `quota_exceeded`
+ * @returns the stream of the copy, at whose revision it is stored
+ */
+const reserveForCopy = async (
+  { store, pool, now }: RecyclingStore & Pick<RecyclesDeps, 'pool'>,
+  { id, loaded, workspaceId }: Origin,
+  copy: Copy,
+): Promise<Loaded<PostState>> => {
+  const before = await store.load(post, copy.id);
+  // Another process has stored it: the append then conflicts.
+  if (before.state.status !== 'none') return unborn;
+  const rules = await postingRulesOf(pool, workspaceId);
+  if (rules.quota === null) return before;
+  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now());
+  const awaits = { stream: 'post', revision: before.revision } as const;
+  await reservePlaces({ store, context, rules }, { postId: copy.id, awaits, targets: copy.plan.targets });
+  return before;
+};
+
+/**
+ * Stores the copy, records it in its origin and fans it out. If we die after the copy is stored, the row of the origin
+ * still names it as due: the next round finds the copy by its id, records it, and makes no other. If we die after that,
+ * the sweeper carries the plan of the copy out.
+ */
+const storeCopy = async (
+  recycling: RecyclingStore,
+  origin: Origin,
+  copy: Copy,
+  before: Loaded<PostState>,
+  day: number,
+): Promise<void> => {
+  const { store, now } = recycling;
+  const { id, loaded, state, recycle, workspaceId } = origin;
+  const { id: newPostId, occurrence, ...planned } = copy;
+  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now());
+  const { clientId } = state;
+  const about = { commandId: context.commandId, clientId, createdBy: recycle.setBy };
+  const recycledFrom = { postId: id, occurrence, day };
+  let written: Loaded<PostState> | undefined;
+  try {
+    const command = { type: 'Schedule', ...about, ...planned, recycledFrom } as const;
+    written = await execute(store, post, newPostId, command, context, { redecide: false, loaded: before });
+  } catch (error) {
+    // Another process, whose lease ran out, has stored it at the same time.
+    if (!isConflict(error)) throw error;
+  }
+  faultPoint('recycle:after-copy');
+  await recordCopy(recycling, id, loaded);
+  faultPoint('recycle:after-record');
+  await fanOut(store, newPostId, context, written === undefined ? {} : { loaded: written });
+  await tendApprovals(store, newPostId);
+};
+
+/** Makes the copy of one post that is due, plans the first one, or ends the recycling. True: it made a copy. */
+export const recyclePost = async (
+  recycling: RecyclingStore & Pick<RecyclesDeps, 'pool'>,
+  id: string,
+): Promise<boolean> => {
+  const origin = await originOf(recycling, id);
+  if (origin === null) return false;
+  const { state, recycle, settings, pattern, workspaceId } = origin;
+  const tell = (command: PostCommand): Promise<false> => send(recycling, origin, command).then(() => false as const);
+  const stop = (reason: Extract<PostCommand, { type: 'StopRecycle' }>['reason']) =>
+    tell({ type: 'StopRecycle', reason });
+  const after = (lastDay: number) =>
+    afterRun(pattern, settings, { lastDay, posted: recycle.posted, after: recycle.setAt });
+
+  if (recycle.next === null) {
+    // A failed target may have been opened again since the row was written.
+    return isOut(statusOf(state)) ? tell({ type: 'PlanRecycle', then: after(recycle.lastDay) }) : false;
+  }
+  const now = new Date(recycling.now()).toISOString();
+  const run = runToPrepare(pattern, recycle.next, settings, now);
+  if (run === null) return false;
+  const { until } = settings;
+  if (until !== null && (run.dueAt > until || now > until)) return stop('until');
+  const failures = await failuresOf(recycling, origin);
+  if (failures.length === maxRecycleFailures && failures.every(Boolean)) return stop('failures');
+  const reads = streamReads({ deps: recycling, workspaceId }, () => cadenceSource(recycling.pool, workspaceId));
+  if ((await reads.client(state.clientId))?.archived) return stop('client_archived');
+  const known = await reads.accounts(pattern.targets.map(({ accountId }) => accountId));
+  const accounts = known.filter((one) => one !== null).filter(({ status }) => status !== 'disconnected');
+  if (accounts.length === 0) return stop('account_disconnected');
+  let copy: Copy;
+  let before: Loaded<PostState>;
+  try {
+    copy = await composeCopy(reads, origin, run, accounts, now);
+    before = await reserveForCopy(recycling, origin, copy);
+  } catch (error) {
+    if (!(error instanceof Rejection)) throw error;
+    const isLast = failures.length >= maxRecycleFailures - 1 && failures.slice(1 - maxRecycleFailures).every(Boolean);
+    const then = isLast ? ({ reason: 'failures' } as const) : after(run.day);
+    return tell({ type: 'RecordRecycleFailed', day: run.day, code: error.code, message: wordsOf(error), then });
+  }
+  await storeCopy(recycling, origin, copy, before, run.day);
+  return true;
+};
+
+/** Characters and faults of a refusal that are kept. */
+const maxWords = 1000;
+const maxFaults = 3;
+
+const wordsOf = ({ message, errors }: Rejection): string => {
+  const faults = errors.slice(0, maxFaults).map((one) => `${one.path} ${one.message}.`);
+  return [message, ...faults].join(' ').slice(0, maxWords).toWellFormed();
+};
+
+/** One round over all recycled posts with work. @returns how many copies it made */
+export const recyclePosts = async (deps: Omit<RecyclesDeps, 'config'>, signal: AbortSignal): Promise<number> => {
+  const { pool, now, logger, resting = new Resting(), onFailure } = deps;
+  let made = 0;
+  for (let after: RecycleDue | undefined = beforeAllRecycles; after !== undefined; ) {
+    const due: readonly RecycleDue[] = await recyclesDue(pool, new Date(now()), after);
+    for (const { id } of due) {
+      if (signal.aborted) return made;
+      await alone({ logger, resting, signal, onFailure }, 'post', id, async () => {
+        if (await recyclePost(deps, id)) made += 1;
+      });
+    }
+    after = due.at(-1);
+  }
+  if (made > 0) logger.info({ copies: made }, 'recycled');
+  return made;
+};
+
+export const runRecycles = (given: RecyclesDeps, signal: AbortSignal): Promise<void> => {
+  const deps = { resting: new Resting(), ...given };
+  return runRounds(deps, 'recycles', (stop) => recyclePosts(deps, stop), signal);
+};

@@ -1,0 +1,79 @@
+import {
+  type CadenceAccount,
+  cadenceFault,
+  cadenceOf,
+  isLimited,
+  nextFreeAt,
+  type PostingLimits,
+  reachOf,
+  type Slot,
+} from '#domain/cadence.ts';
+import type { CadenceRule } from '#schemas/cadence.ts';
+
+/**
+ * Whether an account would publish too often. The api asks when a post is composed or moved, a shift when it moves a
+ * target, and the publisher at the claim. An account that nothing limits costs no query.
+ */
+
+/** What a process reads for it. */
+export interface CadenceSource {
+  /** Null: no rule was ever set. */
+  readonly rules: readonly CadenceRule[] | null;
+  /** The targets of an account that are due between two times, both excluded. Milliseconds since the epoch. */
+  readonly slots: (asked: {
+    readonly accountId: string;
+    readonly from: number;
+    readonly to: number;
+  }) => Promise<readonly Slot[]>;
+}
+
+export interface Timed {
+  readonly accountId: string;
+  readonly account: CadenceAccount;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly calls: number;
+}
+
+/** A target that was deferred goes out after it was due. */
+const deferredMs = 86_400_000;
+
+const slotsAround = async (
+  { slots }: CadenceSource,
+  { accountId, at }: Timed,
+  cadence: PostingLimits,
+  counts: (slot: Slot) => boolean,
+): Promise<readonly Slot[]> => {
+  const reach = reachOf(cadence);
+  return (await slots({ accountId, from: at - reach - deferredMs, to: at + reach })).filter(counts);
+};
+
+/** The limit that a target at this time would break, in words; null: none. @param counts leaves targets out */
+export const faultAt = async (
+  source: CadenceSource,
+  timed: Timed,
+  counts: (slot: Slot) => boolean,
+): Promise<string | null> => {
+  const cadence = cadenceOf(timed.account, source.rules ?? []);
+  if (!isLimited(cadence)) return null;
+  return cadenceFault(cadence, await slotsAround(source, timed, cadence, counts), timed);
+};
+
+/** Milliseconds after which a target is looked at again whose account has no free time ahead. */
+const neverMs = 3_600_000;
+
+/** The time until which a target that is due now must wait; null: it may go out. */
+export const waitsUntil = async (
+  source: CadenceSource,
+  timed: Timed,
+  counts: (slot: Slot) => boolean,
+  more: readonly Slot[],
+): Promise<number | null> => {
+  const cadence = cadenceOf(timed.account, source.rules ?? []);
+  if (!isLimited(cadence)) return null;
+  const read = await slotsAround(source, timed, cadence, counts);
+  const unread = more.filter(({ targetId }) => !read.some((one) => one.targetId === targetId));
+  const free = nextFreeAt(cadence, [...read, ...unread], timed.at, timed.calls);
+  if (free === timed.at) return null;
+  return free ?? timed.at + neverMs;
+};

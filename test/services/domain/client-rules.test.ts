@@ -1,0 +1,120 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { breachesOf, isSilent, readRules, type SentTexts } from '#domain/client-rules.ts';
+import { suite } from '#test/support/suite.ts';
+
+const sent = (text: string, more: Partial<SentTexts> = {}): SentTexts => ({
+  ...{ segments: [text], others: [], links: [] },
+  ...more,
+});
+const codes = (rules: Record<string, unknown>, text: string | SentTexts): readonly string[] =>
+  breachesOf(readRules(rules), typeof text === 'string' ? sent(text) : text).map(({ code }) => code);
+
+suite('rules of a client', (t) => {
+  t('banned words: whole words, whatever their case, width or composition', () => {
+    const bans = (word: string, text: string) => codes({ bannedWords: [word] }, text).includes('banned_word');
+    for (const [word, text] of [
+      ['cheap', 'A CHEAP trick'],
+      ['Straße', 'in der STRASSE'],
+      ['café', 'our cafe\u0301!'],
+      ['cheap', 'ｃｈｅａｐ'],
+      ['buy now', 'Buy,  NOW!'],
+      ['sale', 'big #Sale'],
+      ['#sale', 'big #SALE'],
+      ['日本', '「日本」'],
+      ['🔥', 'hot 🔥 deal'],
+    ] as const) {
+      ok(bans(word, text), `${word} in ${text}`);
+    }
+    for (const [word, text] of [
+      ['cheap', 'a cheapskate, uncheap'],
+      ['#sale', 'big sale'],
+      ['buy now', 'buy it now'],
+      ['ass', 'first class'],
+      ['🔥', 'nothing'],
+    ] as const) {
+      ok(!bans(word, text), `${word} in ${text}`);
+    }
+  });
+
+  t('a longer phrase and a shorter word with one beginning are both found', () => {
+    const rules = readRules({ bannedWords: ['buy now today', 'buy'] });
+    deepEqual(
+      breachesOf(rules, sent('buy now today')).map(({ message }) => message),
+      ['the client bans “buy”'],
+    );
+    deepEqual(codes({ bannedWords: ['buy now today', 'now or'] }, 'buy now or never'), ['banned_word']);
+    deepEqual(codes({ bannedWords: ['#sale now', 'sale today'] }, 'a #sale today'), ['banned_word']);
+  });
+
+  t('the place of a breach is its segment', () => {
+    const found = breachesOf(readRules({ bannedWords: ['bad'] }), sent('', { segments: ['good', 'a bad one'] }));
+    deepEqual(
+      found.map(({ part, code }) => [part, code]),
+      [[1, 'banned_word']],
+    );
+    deepEqual(codes({ bannedWords: ['bad'] }, sent('good', { others: ['bad comment'] })), ['banned_word']);
+  });
+
+  t('required hashtags and the disclaimer: in a segment or a comment; refused, or warned of', () => {
+    const rules = { requiredHashtags: ['Ad', '#Acme'], disclaimer: 'Terms apply.' };
+    deepEqual(codes(rules, 'Nice #AD #acme\nterms   APPLY.'), []);
+    deepEqual(codes(rules, sent('Nice #ad', { others: ['#acme Terms apply.'] })), []);
+    deepEqual(codes(rules, 'Nice ad acme #adverts'), ['hashtag_missing', 'hashtag_missing', 'disclaimer_missing']);
+    const warned = breachesOf(readRules({ ...rules, enforce: 'warn', bannedWords: ['nice'] }), sent('Nice'));
+    deepEqual(
+      warned.map(({ code, isWarning }) => [code, isWarning]),
+      [
+        ['banned_word', false],
+        ['hashtag_missing', true],
+        ['hashtag_missing', true],
+        ['disclaimer_missing', true],
+      ],
+    );
+  });
+
+  t('links: any, none, or those of allowed hosts and of hosts below them', () => {
+    const text = 'see https://shop.acme.com/a?b and acme.com';
+    deepEqual(codes({ linkPolicy: 'any' }, text), []);
+    deepEqual(codes({ linkPolicy: 'none' }, text), ['link_not_allowed']);
+    deepEqual(codes({ linkPolicy: 'none' }, 'no link. At all'), []);
+    const acme = { linkPolicy: { allowedHosts: ['ACME.com'] } };
+    deepEqual(codes(acme, text), []);
+    for (const stranger of [
+      'https://evil.com',
+      'https://notacme.com',
+      'acme.com.evil.com',
+      'https://evil.com/acme.com',
+    ]) {
+      deepEqual(codes(acme, `see ${stranger}`), ['link_not_allowed'], stranger);
+    }
+    deepEqual(codes(acme, sent('', { links: ['https://acme.com@evil.com/'] })), ['link_not_allowed']);
+    deepEqual(codes(acme, sent('', { links: ['https://www.acme.com:8080/x'] })), []);
+    deepEqual(codes({ linkPolicy: { allowedHosts: [] } }, text), ['link_not_allowed']);
+    for (const marked of ['<a href="https://intranet/x">a</a>', '[a](HTTP://10.0.0.1:80/x)', 'https://evil.example']) {
+      deepEqual(codes(acme, marked), ['link_not_allowed'], marked);
+    }
+  });
+
+  t('members of another type count as absent', () => {
+    const odd = { bannedWords: 'bad', requiredHashtags: [7, null, ''], disclaimer: {}, linkPolicy: 'some', enforce: 1 };
+    ok(isSilent(readRules(odd)));
+    ok(isSilent(readRules({})));
+    for (const rules of [
+      { bannedWords: ['x'] },
+      { bannedWords: ['🔥'] },
+      { linkPolicy: 'none' },
+      { disclaimer: 'x' },
+    ]) {
+      ok(!isSilent(readRules(rules)));
+    }
+  });
+
+  t('a thousand words that begin alike cost what one does', () => {
+    const bannedWords = Array.from({ length: 1_000 }, (_, n) => `a ${'a '.repeat(n % 90)}b${n}`);
+    const rules = readRules({ bannedWords });
+    const text = 'a '.repeat(25_000);
+    const began = performance.now();
+    equal(breachesOf(rules, sent(text)).length, 0);
+    ok(performance.now() - began < 3_000);
+  });
+});

@@ -1,0 +1,59 @@
+import { equal, match, notEqual } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { contentHashOf } from '#domain/content-hash.ts';
+import type { PostBody } from '#schemas/post.ts';
+import { postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('the hash of what is approved', (t) => {
+  const [one, two] = [randomUUID(), randomUUID()];
+  const variant = { platform: 'x', contentOverride: 'Hi', mediaIdsOverride: null, overrides: { a: 1, b: 2 } } as const;
+  const body = postBody({ mediaIds: [one], variants: [{ ...variant, overrides: { ...variant.overrides } }] });
+  const accounts = [{ accountId: one }, { accountId: two }];
+  const sha = (id: string): string => (id === one ? 'a' : 'b');
+  const of = (over: Partial<PostBody> = {}, to = accounts, sha256Of = sha): string =>
+    contentHashOf({ ...body, ...over }, to, sha256Of);
+
+  t('is the same for the same content, whatever the order of members and accounts', () => {
+    match(of(), /^[0-9a-f]{64}$/);
+    equal(of({ variants: [{ ...variant, overrides: { b: 2, a: 1 } }] }), of());
+    equal(of({}, accounts.toReversed()), of());
+  });
+
+  t('does not cover times, the zone, how the post is scheduled, its campaign or its reference', () => {
+    const schedule = { ...body.schedule, type: 'at' as const, scheduledLocal: '2026-03-02T08:00' };
+    for (const over of [{ schedule }, { timezone: 'Europe/Paris' }, { scheduleMode: 'native' as const }]) {
+      equal(of(over), of());
+    }
+    equal(of({ requestApproval: true, campaignId: two, externalRef: 'A-1' }), of());
+  });
+
+  t('covers every text, every file and its bytes, the disclosure and the accounts', () => {
+    const thread = {
+      segments: [
+        { content: 'a', mediaIds: [] },
+        { content: 'b', mediaIds: [] },
+      ],
+    };
+    const changed: readonly Partial<PostBody>[] = [
+      { content: 'Hello, world.' },
+      { mediaIds: [two] },
+      { mediaIds: [one, two] },
+      { variants: [] },
+      { variants: [{ ...variant, overrides: { a: 1, b: 3 } }] },
+      { variants: [{ ...variant, contentOverride: 'Ho' }] },
+      { thread },
+      { mediaAltTexts: { [one]: 'a cat' } },
+      { coverMediaId: two },
+      { coverFrameMs: 1 },
+      { aiDisclosure: true },
+    ];
+    const hashes = new Set([of(), ...changed.map((over) => of(over))]);
+    equal(hashes.size, changed.length + 1);
+    notEqual(of({}, [{ accountId: one }]), of());
+    notEqual(
+      of({}, accounts, () => 'c'),
+      of(),
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import fc from 'fast-check';
+import { afterRun, nextRun, patternOf, runToPrepare, scheduleOfTimes, wishedTimes } from '#domain/recycle-times.ts';
+import { planned } from '#test/support/samples.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { seed } = seeded('recycle times');
+
+const target = (accountId: string, over: Partial<ReturnType<typeof planned>> = {}) =>
+  planned({ targetId: accountId, accountId, clientId: 'c', ...over });
+/** The night in which the clocks of Berlin go forward is that of 29 March 2026. */
+const berlin = target('berlin', { dueAt: '2026-03-27T08:00:00.000Z', timezone: 'Europe/Berlin' });
+const tokyo = target('tokyo', { dueAt: '2026-03-27T00:00:00.000Z', timezone: 'Asia/Tokyo' });
+const local = (at: string, timezone: string): string =>
+  new Date(at).toLocaleTimeString('en-GB', { timeZone: timezone });
+
+suite('times of copies', (t) => {
+  t('each target keeps its wall-clock time in its own zone, also where the clocks change', () => {
+    const pattern = patternOf([berlin, tokyo], '2026-03-27T00:00:01.000Z');
+    const times = wishedTimes(pattern, 7, '2026-03-30T00:00:00.000Z');
+    equal(times.get('berlin')?.at, '2026-04-03T07:00:00.000Z');
+    equal(times.get('tokyo')?.at, '2026-04-03T00:00:00.000Z');
+    deepEqual(nextRun(pattern, { lastDay: 0, everyDays: 7 }, '2026-03-27T00:00:01.000Z'), {
+      day: 7,
+      dueAt: '2026-04-03T00:00:00.000Z',
+    });
+  });
+
+  t('a wall-clock time that the clocks skipped comes back the day after', () => {
+    const skipped = target('a', {
+      dueAt: '2026-03-29T01:30:00.000Z',
+      scheduledLocal: '2026-03-29T02:30',
+      timezone: 'Europe/Berlin',
+    });
+    const times = wishedTimes(patternOf([skipped], '2026-03-29T01:30:02.000Z'), 1, '2026-03-29T02:00:00.000Z');
+    deepEqual(times.get('a'), { at: '2026-03-30T00:30:00.000Z', local: '2026-03-30T02:30', timezone: 'Europe/Berlin' });
+  });
+
+  t('the jitter of the origin is left out, and days of lateness count', () => {
+    const jittery = target('a', { dueAt: '2026-01-01T09:10:15.000Z', jitterSeconds: 615 });
+    const next = (publishedAt: string) =>
+      nextRun(patternOf([jittery], publishedAt), { lastDay: 0, everyDays: 2 }, publishedAt).dueAt;
+    equal(next('2026-01-01T09:10:16.000Z'), '2026-01-03T09:00:00.000Z');
+    equal(next('2026-01-03T08:00:00.000Z'), '2026-01-04T09:00:00.000Z');
+    equal(next('2026-01-03T10:00:00.000Z'), '2026-01-05T09:00:00.000Z');
+    // A network may publish a moment early.
+    equal(next('2026-01-01T09:10:14.000Z'), '2026-01-03T09:00:00.000Z');
+  });
+
+  t('what has passed is due now; missed runs collapse into the latest', () => {
+    const daily = patternOf([target('a', { dueAt: '2026-01-01T09:00:00.000Z' })], '2026-01-01T09:00:01.000Z');
+    const next = { day: 1, dueAt: '2026-01-02T09:00:00.000Z' };
+    const at = (now: string) => runToPrepare(daily, next, { everyDays: 1 }, now)?.day ?? null;
+    equal(at('2026-01-02T07:59:59.999Z'), null);
+    equal(at('2026-01-02T08:00:00.000Z'), 1);
+    equal(at('2026-01-03T07:00:00.000Z'), 1);
+    equal(at('2026-01-03T08:30:00.000Z'), 2);
+    equal(at('2026-01-09T12:00:00.000Z'), 8);
+    deepEqual(wishedTimes(daily, 8, '2026-01-09T12:00:00.000Z').get('a'), {
+      at: '2026-01-09T12:00:00.000Z',
+      local: null,
+      timezone: 'UTC',
+    });
+  });
+
+  t('nothing follows after the last copy or the last day', () => {
+    const daily = patternOf([target('a', { dueAt: '2026-01-01T09:00:00.000Z' })], '2026-01-01T09:00:01.000Z');
+    const then = (times: number | null, until: string | null) =>
+      afterRun(daily, { everyDays: 1, times, until }, { lastDay: 1, posted: 1, after: '2026-01-02T08:00:00.000Z' });
+    deepEqual(then(1, null), { reason: 'times' });
+    deepEqual(then(null, '2026-01-03T08:59:59.999Z'), { reason: 'until' });
+    deepEqual(then(2, '2026-01-03T09:00:00.000Z'), { day: 2, dueAt: '2026-01-03T09:00:00.000Z' });
+  });
+
+  t('the schedule of a copy says its times as well as a schedule can', () => {
+    const at = (instant: string, wall: string | null = null) => ({ at: instant, local: wall, timezone: 'UTC' });
+    const [one, two] = ['2026-01-02T09:00:00.000Z', '2026-01-02T10:00:00.000Z'];
+    const said = (...times: readonly ReturnType<typeof at>[]) => {
+      const { type, scheduledAt, scheduledLocal, from, to, spreadMinutes } = scheduleOfTimes(times, 5);
+      return [type, scheduledAt ?? scheduledLocal ?? from, to, spreadMinutes];
+    };
+    deepEqual(said(at(one)), ['at', one, null, 5]);
+    deepEqual(said(at(two), at(one)), ['range', one, two, 5]);
+    deepEqual(said(at(two, '2026-01-02T09:00'), at(one, '2026-01-02T09:00')), ['at', '2026-01-02T09:00', null, 5]);
+  });
+
+  t('whatever the zone and the day: the same wall-clock time, unless the clocks skip it', () => {
+    const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'UTC');
+    fc.assert(
+      fc.property(
+        zones,
+        fc.integer({ min: 0, max: 525_000 }),
+        fc.integer({ min: 1, max: 365 }),
+        (timezone, minutes, day) => {
+          const dueAt = new Date(Date.UTC(2026, 0, 1) + minutes * 60_000).toISOString();
+          const pattern = patternOf([target('a', { dueAt, timezone })], dueAt);
+          const run = nextRun(pattern, { lastDay: 0, everyDays: day }, dueAt);
+          equal(run.day, day);
+          const [before, after] = [local(dueAt, timezone), local(run.dueAt, timezone)];
+          const hour = Number(before.slice(0, 2));
+          if (hour > 3) equal(after, before);
+        },
+      ),
+      { seed, numRuns: 300 },
+    );
+  });
+});
