@@ -34,6 +34,15 @@ export interface Searched {
   readonly text: (of: string) => string;
 }
 
+/** A definition behind `create index … on <table>`; the index gets a generated name from its place in the list. */
+export interface Index {
+  readonly unique?: boolean;
+  readonly on: string;
+}
+
+/** Keeps the place of an index that nothing reads any more: tables that still have it lose it. */
+export const retired = 'retired';
+
 /** One handler per event type of the stream kind; tsc reports a missing one. */
 export type Handlers<Own, Event extends EventShape> = {
   readonly [T in Event['type']]: (
@@ -60,8 +69,7 @@ export interface Model<Own extends object = object> {
   /** Further column definitions that derive from other columns, e.g. `generated always as …`. */
   readonly generated: readonly string[];
   readonly searched: Searched | null;
-  /** Index definitions behind `create index … on <table>`; the index gets a generated name. */
-  readonly indexes: readonly { readonly unique?: boolean; readonly on: string }[];
+  readonly indexes: readonly (Index | typeof retired)[];
   /** Total: null when the event does not fit (an event of a stream without a creating event). */
   fold(row: Own | null, event: DecodedEvent): Own | null;
 }
@@ -76,7 +84,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   readonly preCreationEvents?: readonly Event['type'][];
   readonly generated?: readonly string[];
   readonly searched?: Searched & { readonly of: keyof Own & string };
-  readonly indexes?: readonly { readonly unique?: boolean; readonly on: string }[];
+  readonly indexes?: readonly (Index | typeof retired)[];
   readonly on: Handlers<Own, Event>;
 }): Model<Own> => {
   const {

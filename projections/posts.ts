@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import { type Intent, type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
 import type { PostApproval } from '#domain/post-approval.ts';
 import type { TargetProgress } from '#domain/post-state.ts';
@@ -8,14 +7,11 @@ import { asFacts } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
-import { ofClientsAlone, threeTimes } from './client-posts.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
 import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
-import { isOfCampaign, shownCampaignOf } from './post-campaigns.ts';
 import { latestOf } from './post-intents.ts';
 import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
 import { type RecycleColumns, recycleColumns, recycleIndexes, recycleOfState } from './post-recycles.ts';
-import { type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
 import { renderTarget, type ShownTarget, type TargetRow } from './targets.ts';
 
 /**
@@ -166,12 +162,12 @@ const on: Handlers<Own, PostEvent> = {
 };
 
 /** The instant that `from`/`to` compare: the earliest due instant of the targets, or a draft's creation. */
-const at = 'coalesce(scheduled_at, created_at)';
+export const listedAt = 'coalesce(scheduled_at, created_at)';
 
 /**
  * A search scans the first characters of the content: scanning long texts whole would keep the server busy for seconds.
  */
-const searchedText = (body: string): string => `lower(left(${body} ->> 'content', ${searchedCharacters}))`;
+export const searchedText = (body: string): string => `lower(left(${body} ->> 'content', ${searchedCharacters}))`;
 
 export const posts = defineModel<Own, PostEvent>({
   name: 'posts',
@@ -220,7 +216,7 @@ export const posts = defineModel<Own, PostEvent>({
     { on: '(workspace_id, created_at, id)' },
     { on: '(client_id, created_at, id)' },
     { on: '(workspace_id, shown_status, created_at, id)' },
-    { on: `(workspace_id, (${at}))` },
+    { on: `(workspace_id, (${listedAt}))` },
     { on: '(updated_at, id) where fan_out_behind' },
     { on: '(workspace_id, published_at, id) where published_at is not null' },
     { on: `using gin ((${mediaOf})) where ${isOpenWithMedia}` },
@@ -233,6 +229,7 @@ export const posts = defineModel<Own, PostEvent>({
     },
     { on: `(id) where approval ->> 'status' = 'pending'` },
     ...recycleIndexes,
+    { on: '(client_id, shown_status, created_at, id)' },
   ],
   on,
 });
@@ -340,50 +337,4 @@ export const renderPost = (row: ShownPost, all: readonly ShownTarget[]) => {
     variants: row.body.variants,
     targets: targets.map((one) => renderTarget(one, bodyAt(row, one.post_revision))),
   };
-};
-
-export interface PostFilters {
-  readonly statuses?: readonly PostStatus[];
-  readonly clientId?: string;
-  /** Only posts of these clients that go to accounts of these clients alone. */
-  readonly clientIds?: readonly string[];
-  readonly platforms?: readonly Platform[];
-  readonly campaignId?: string;
-  readonly externalRef?: string;
-  /** Compared with the earliest due instant, or a draft's creation: from inclusive, to exclusive. */
-  readonly from?: string;
-  readonly to?: string;
-  /** Part of the first `searchedCharacters` of the base content, case-insensitive. */
-  readonly search?: string;
-}
-
-/** All columns except those that no row of a list shows. */
-const columnsOfPost = [
-  ...['id', 'workspace_id', 'revision', 'created_at', 'updated_at'],
-  ...Object.keys(posts.columns).filter((name) => name !== 'earlier' && name !== 'campaign_id'),
-];
-const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
-
-/** Newest first. */
-export const listPosts = async (
-  knex: Knex,
-  workspaceId: string,
-  filters: PostFilters,
-  page: PageOf<NewestFirst>,
-): Promise<Page<PostRow>> => {
-  const query = knex('read.posts').select(columnsOfPost).where({ workspace_id: workspaceId });
-  query.select(knex.raw(`${shownCampaignOf('posts')} as campaign_id`)).whereRaw(`status <> 'discarded'`);
-  const { statuses, platforms } = filters;
-  if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
-  else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
-  if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
-  if (filters.clientIds !== undefined) query.whereRaw(ofClientsAlone('posts'), threeTimes(filters.clientIds));
-  if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
-  if (filters.campaignId !== undefined) query.whereRaw(isOfCampaign('posts'), [filters.campaignId]);
-  if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });
-  if (filters.from !== undefined) query.whereRaw(`${at} >= ?::timestamptz`, [filters.from]);
-  if (filters.to !== undefined) query.whereRaw(`${at} < ?::timestamptz`, [filters.to]);
-  if (filters.search !== undefined)
-    query.whereRaw(`${searchedOrBody} like lower(?::text)`, [substring(filters.search)]);
-  return newestFirst(query, posts, page);
 };

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { forgetParked } from '#runtime/consuming/parking.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { groupOf, type Projection, projections } from './index.ts';
-import type { Model } from './model.ts';
+import { type Index, type Model, retired } from './model.ts';
 
 /**
  * Tables and views of the read models. A table carries the generation of its projection in its name. Readers use the
@@ -14,8 +14,7 @@ export const tableOf = (model: Pick<Model, 'name'>, generation: number): string 
 /** An index is identified by its place in the list: append a new one at the end of its model's list. */
 const indexOf = (model: Model, generation: number, at: number): string => `${model.name}_v${generation}_${at + 1}`;
 
-const createIndex = (model: Model, generation: number, at: number): string => {
-  const { unique, on } = model.indexes[at] ?? { on: '' };
+const createIndex = (model: Model, generation: number, at: number, { unique, on }: Index): string => {
   const kind = unique === true ? 'unique index' : 'index';
   return `create ${kind} if not exists ${indexOf(model, generation, at)} on ${tableOf(model, generation)} ${on}`;
 };
@@ -49,7 +48,9 @@ const createTable = (model: Model, generation: number): string => {
     'updated_at timestamptz',
   ];
   const searched = model.searched === null ? [] : defined(searchedColumns);
-  const indexes = model.indexes.map((_index, at) => createIndex(model, generation, at));
+  const indexes = model.indexes.flatMap((index, at) =>
+    index === retired ? [] : [createIndex(model, generation, at, index)],
+  );
   return [
     `create table if not exists ${table} (${[...base, ...own, ...model.generated, ...searched].join(', ')}) with (fillfactor = 85)`,
     ...indexes,
@@ -103,12 +104,15 @@ const missing = async (
 
 /**
  * Unique indexes are left out: existing rows may violate them. While an index is made a projector waits and readers do
- * not.
+ * not. A retired one is dropped.
  */
 const missingIndexes = (model: Model, { live, existing }: Live): readonly string[] =>
-  model.indexes.flatMap(({ unique }, at) =>
-    unique === true || existing.includes(indexOf(model, live, at)) ? [] : [createIndex(model, live, at)],
-  );
+  model.indexes.flatMap((index, at) => {
+    const name = indexOf(model, live, at);
+    const exists = existing.includes(name);
+    if (index === retired) return exists ? [`drop index if exists read.${name}`] : [];
+    return index.unique === true || exists ? [] : [createIndex(model, live, at, index)];
+  });
 
 /**
  * The columns have no default, so no row is rewritten, and a release without them goes on writing the table. The view

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
-import type { Platform } from '#schemas/common.ts';
-import type { TargetStatus } from '#schemas/target.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { type TargetStatus, targetStatuses } from '#schemas/target.ts';
+import { isMergeable, type Lead, merged } from './merged-scans.ts';
 import { bodyAtSql } from './post-bodies.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
 import { postTargets, type TargetContent, type TargetRow } from './targets.ts';
@@ -77,6 +78,60 @@ export interface DueFirst {
   readonly id: string;
 }
 
+/** The values asked for; null: all of them, whether a filter names each one or there is none. */
+const someOf = <Value extends string>(asked: readonly Value[] | undefined, all: readonly Value[]) => {
+  const values = new Set(asked ?? all);
+  return values.size === all.length ? null : [...values];
+};
+
+/**
+ * The leading columns of the index that yields the rows in order; none where the filters leave few rows, or where
+ * another index has them in order already.
+ */
+const leadsOf = (workspaceId: string, filters: TargetFilters): readonly Lead[] => {
+  if (filters.postId !== undefined || filters.externalRef !== undefined) return [];
+  const statuses = someOf(filters.statuses, targetStatuses);
+  const networks = someOf(filters.platforms, platforms);
+  const status: Lead = { column: 'status', type: 'text', values: statuses ?? targetStatuses };
+  const network: Lead = { column: 'platform', type: 'text', values: networks ?? platforms };
+  const both = statuses === null && networks === null ? [] : [status, network];
+  const uuids = (column: string, values: readonly string[]): Lead => ({ column, type: 'uuid', values });
+  // All targets of an account are on its network.
+  if (filters.accountId !== undefined) {
+    return statuses === null ? [] : [uuids('account_id', [filters.accountId]), status];
+  }
+  if (filters.clientId !== undefined) {
+    const isHidden = filters.clientIds?.includes(filters.clientId) === false;
+    return both.length === 0 && !isHidden ? [] : [uuids('client_id', isHidden ? [] : [filters.clientId]), ...both];
+  }
+  const limited = filters.clientIds === undefined ? [] : [uuids('client_id', filters.clientIds), ...both];
+  if (isMergeable(limited)) return limited;
+  return both.length === 0 ? [] : [uuids('workspace_id', [workspaceId]), ...both];
+};
+
+/**
+ * An account, as a client, has targets of one workspace only, and an account of one client and one network: where its
+ * first target does not match, none does, and none is looked at.
+ */
+const onlyOfOwn = (query: Knex.QueryBuilder, workspaceId: string, filters: TargetFilters): void => {
+  const { accountId, clientId, platforms: networks } = filters;
+  const clients = clientId === undefined ? filters.clientIds : [clientId];
+  const listOrNull = (values: readonly string[] | undefined) => (values === undefined ? null : [...values]);
+  if (accountId !== undefined) {
+    query.whereRaw(
+      `(select a.workspace_id = ? and a.client_id = any(coalesce(?::uuid[], array[a.client_id]))
+          and a.platform = any(coalesce(?::text[], array[a.platform]))
+        from read.post_targets a where a.account_id = ? limit 1)`,
+      [workspaceId, listOrNull(clients), listOrNull(networks), accountId],
+    );
+  } else if (clientId !== undefined) {
+    query.whereRaw('(select c.workspace_id = ? from read.post_targets c where c.client_id = ? limit 1)', [
+      workspaceId,
+      clientId,
+    ]);
+  }
+};
+
 /** Ascending by due instant. A second statement fetches each content once, however many targets show it. */
 export const listTargets = async (
   knex: Knex,
@@ -84,18 +139,24 @@ export const listTargets = async (
   filters: TargetFilters,
   { after, limit }: { readonly after: DueFirst | null; readonly limit: number },
 ): Promise<Page<TargetWithContent>> => {
-  const query = knex('read.post_targets').where({ workspace_id: workspaceId });
-  if (filters.postId !== undefined) query.where({ post_id: filters.postId });
-  if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
-  const { clientIds } = filters;
+  const leads = leadsOf(workspaceId, filters);
+  const query = knex('read.post_targets');
+  // NOTE: a scan must not name a leading column twice: Postgres would expect few rows and choose another index.
+  const unless = (column: string, add: () => void): void => {
+    if (leads.every((lead) => lead.column !== column)) add();
+  };
+  if (leads.length === 0) query.where({ workspace_id: workspaceId });
+  const { postId, clientId, clientIds, accountId, platforms: networks, statuses } = filters;
+  if (postId !== undefined) query.where({ post_id: postId });
+  if (clientId !== undefined) unless('client_id', () => query.where({ client_id: clientId }));
   if (clientIds !== undefined) {
+    unless('client_id', () => query.whereRaw('client_id = any(?::uuid[])', [[...clientIds]]));
     query.whereRaw(
-      `client_id = any(?::uuid[]) and exists (
-         select from read.posts p where p.id = post_targets.post_id and p.client_id = any(?::uuid[]))`,
-      [[...clientIds], [...clientIds]],
+      `exists (select from read.posts p where p.id = post_targets.post_id and p.client_id = any(?::uuid[]))`,
+      [[...clientIds]],
     );
   }
-  if (filters.accountId !== undefined) query.where({ account_id: filters.accountId });
+  if (accountId !== undefined) unless('account_id', () => query.where({ account_id: accountId }));
   if (filters.externalRef !== undefined) {
     // An array, so that Postgres reads the few posts first and never the targets of the whole workspace.
     query.whereRaw(
@@ -103,12 +164,23 @@ export const listTargets = async (
       [workspaceId, filters.externalRef],
     );
   }
-  if (filters.platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...filters.platforms]]);
-  if (filters.statuses !== undefined) query.whereRaw('status = any(?::text[])', [[...filters.statuses]]);
-  if (filters.from !== undefined) query.where('due_at', '>=', filters.from);
+  if (networks !== undefined) unless('platform', () => query.whereRaw('platform = any(?::text[])', [[...networks]]));
+  if (statuses !== undefined) unless('status', () => query.whereRaw('status = any(?::text[])', [[...statuses]]));
+  // NOTE: one lower bound alone: with two, Postgres may begin at the earlier one and pass all rows in between.
+  const { from = null } = filters;
+  const isBehind = after !== null && (from === null || Date.parse(after.scheduledAt) >= Date.parse(from));
+  if (from !== null && !isBehind) query.where('due_at', '>=', from);
   if (filters.to !== undefined) query.where('due_at', '<', filters.to);
-  if (after !== null) query.whereRaw('(due_at, id) > (?::timestamptz, ?::uuid)', [after.scheduledAt, after.id]);
-  const raw: Record<string, unknown>[] = await query.orderBy(['due_at', 'id']).limit(limit + 1);
+  if (isBehind) query.whereRaw('(due_at, id) > (?::timestamptz, ?::uuid)', [after.scheduledAt, after.id]);
+  onlyOfOwn(query, workspaceId, filters);
+  const asked = { by: 'due_at', order: 'asc', limit: limit + 1 } as const;
+  const rowsOf =
+    leads.length === 0
+      ? query
+      : knex('read.post_targets')
+          .where({ workspace_id: workspaceId })
+          .where('id', '=', knex.raw('any(?)', [merged(knex, query, leads, asked)]));
+  const raw: Record<string, unknown>[] = await rowsOf.orderBy(['due_at', 'id']).limit(limit + 1);
   const page = pageOf(
     raw.map((row) => asRow(postTargets, row)),
     limit,

@@ -3,7 +3,7 @@ import { titleFor } from '#domain/platforms/index.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
-import { change, defineModel, type Row, unchanged } from './model.ts';
+import { change, defineModel, type Row, retired, unchanged } from './model.ts';
 import { attemptAtSql, unfinished } from './overdue-targets.ts';
 import * as fold from './target-folds.ts';
 import { atOnce, due, held, pending, settled } from './target-folds.ts';
@@ -100,8 +100,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: '(post_id, due_at, id)' },
     { on: '(account_id, due_at, id)' },
     { on: '(client_id, due_at, id)' },
-    // Used by the due search of the former release; nothing in this one reads it.
-    { on: '(next_action_at, id) where next_action_at is not null' },
+    retired,
     // Holds every column that posts are counted by, so that the count reads no rows.
     {
       on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
@@ -112,6 +111,10 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: "(platform, next_action_at, id) where next_action_at is not null and status <> 'outcome_unknown'" },
     { on: "(next_action_at, id) where next_action_at is not null and status = 'outcome_unknown'" },
     { on: `(${attemptAtSql}, id) where ${unfinished}` },
+    // Of lists by status and network; see target-queries.ts.
+    { on: '(workspace_id, status, platform, due_at, id)' },
+    { on: '(client_id, status, platform, due_at, id)' },
+    { on: '(account_id, status, due_at, id)' },
   ],
   on: {
     TargetScheduled: (_row, data, event) => ({

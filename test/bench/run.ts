@@ -22,6 +22,7 @@ const names = [
   'approvals',
   'campaigns',
   'lists',
+  'filters',
   'publisher',
   'publisher-shares',
   'memory',

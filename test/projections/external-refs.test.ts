@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
-import { listPosts } from '#projections/posts.ts';
+import { listPosts } from '#projections/post-queries.ts';
 import { migrate } from '#projections/tables.ts';
 import { listTargets } from '#projections/target-queries.ts';
+import { readSettings } from '#services/api/read-pool.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -46,9 +47,11 @@ suite('lists by externalRef', (t) => {
   /** Pages that the list's first statement touches, and its plan. */
   const explained = async (): Promise<{ readonly pages: number; readonly plan: string }> => {
     const [{ sql, bindings } = { sql: '', bindings: [] }] = statements;
-    const found = await pool.query(`explain (analyze, buffers, format json) ${sql.replaceAll('?', '$')}`, [
-      ...bindings,
-    ]);
+    const client = await pool.connect();
+    const found = await client
+      .query(readSettings)
+      .then(() => client.query(`explain (analyze, buffers, format json) ${sql.replaceAll('?', '$')}`, [...bindings]))
+      .finally(() => client.release(true));
     const [{ Plan: plan }] = found.rows[0]['QUERY PLAN'];
     return { pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], plan: JSON.stringify(plan) };
   };

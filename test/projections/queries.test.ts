@@ -18,9 +18,10 @@ import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost } from '#projections/one-post.ts';
 import { beforeAllTargets, unfinishedSql } from '#projections/overdue-targets.ts';
+import { listPosts } from '#projections/post-queries.ts';
 import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/post-recycles.ts';
 import { readPostingRules, workspacesWithQuota } from '#projections/posting-rules.ts';
-import { listPosts, renderPost } from '#projections/posts.ts';
+import { renderPost } from '#projections/posts.ts';
 import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
 import { countedTargets, usedPlaces } from '#projections/quota-targets.ts';
 import { sameTexts } from '#projections/same-texts.ts';
@@ -145,13 +146,16 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const [{ Plan: plan }] = found.rows[0]['QUERY PLAN'];
     return { text: JSON.stringify(plan), buffers: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] };
   };
-  const indexed = async (what: string, run: () => Promise<unknown>) => {
+  const indexed = async (what: string, run: () => Promise<unknown>, sorted = /Seq Scan|"Sort"/) => {
     const { text, buffers } = await planOf(run);
     assert.match(text, /Index Scan/, what);
-    assert.doesNotMatch(text, /Seq Scan|"Sort"/, what);
+    assert.doesNotMatch(text, sorted, what);
     // A page touches its own rows and little else, wherever it is.
     assert.ok(buffers < 400, `${what}: ${buffers} blocks for a page`);
   };
+
+  /** A page that is merged from several scans of an index is put in order once more. */
+  const merged = (what: string, run: () => Promise<unknown>) => indexed(what, run, /Seq Scan/);
 
   t('every list reads its first page and a deep page by index, in order', async () => {
     const deep = { createdAt: new Date(Date.UTC(2026, 0, 1) + 5_000_000).toISOString(), id: randomUUID() };
@@ -159,8 +163,8 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       const page = { after, limit: 25 };
       await indexed('posts', () => listPosts(knex, big, {}, page));
       await indexed('posts of a client', () => listPosts(knex, big, { clientId: bigClient }, page));
-      await indexed('posts of a campaign', () => listPosts(knex, big, { campaignId: bigCampaign }, page));
-      await indexed('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
+      await merged('posts of a campaign', () => listPosts(knex, big, { campaignId: bigCampaign }, page));
+      await merged('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
       await indexed('approvals', () => listApprovals(knex, big, {}, page));
       await indexed('pending approvals', () => listApprovals(knex, big, { statuses: ['pending'] }, page));
       await indexed('approvals of a client', () => listApprovals(knex, big, { clientId: bigClient }, page));

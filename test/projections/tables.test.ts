@@ -25,6 +25,13 @@ suite('tables of read models', (t) => {
     assert.deepEqual(await indexes(), before);
   });
 
+  t('a live table loses an index that nothing reads any more', async () => {
+    const before = await indexes();
+    await world.pool.query('create index post_targets_v1_5 on read.post_targets_v1 (next_action_at, id)');
+    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
+    assert.deepEqual(await indexes(), before);
+  });
+
   t('a live table gets a column that a former release had not, with null on its rows', async () => {
     await world.pool.query('drop view read.api_keys; alter table read.api_keys_v1 drop column client_ids');
     await world.pool.query('create view read.api_keys as select * from read.api_keys_v1 where revision >= 0');

@@ -1,4 +1,5 @@
-import { type PostFilters, renderPostRow, listPosts as rowsOf } from '#projections/posts.ts';
+import { type PostFilters, listPosts as rowsOf } from '#projections/post-queries.ts';
+import { renderPostRow } from '#projections/posts.ts';
 import type { NewestFirst } from '#projections/rows.ts';
 import { PostQuery, PostSummary } from '#schemas/http/post.ts';
 import { withinLimit } from '../client-limits.ts';
