@@ -66,6 +66,8 @@ suite('approval links', (t) => {
       variants: [{ platform: 'bluesky', contentOverride: 'Only for the sky.' }],
     });
     const { data } = await mint(approvalId);
+    // The page reads files and accounts from the read models.
+    await world.settled();
     const before = await world.head();
     const answers = await Promise.all([page(data.token), page(data.token), page(data.token)]);
     const html = (await answers[0]?.text()) ?? '';
