@@ -2,9 +2,10 @@ import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { ApprovalEvent, ApprovalStatus, WithdrawReason } from '#schemas/approval.ts';
 import type { Actor } from '#schemas/common.ts';
+import type { TargetStatus } from '#schemas/target.ts';
 import { ofClientsAlone, threeTimes } from './client-posts.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
-import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
+import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, toIso } from './rows.ts';
 
 /** Requests for approval. The content that each is about is in the post's stream, at `post_revision`. */
 
@@ -87,6 +88,24 @@ export const approvals = defineModel<Own, ApprovalEvent>({
 export const getApproval = async (knex: Knex, workspaceId: string, id: string): Promise<ApprovalRow | null> => {
   const row = await knex('read.approvals').where({ id, workspace_id: workspaceId }).first();
   return row === undefined ? null : asRow(approvals, row);
+};
+
+/** A target of a request as it is now: a reschedule, a shift and a cancel keep the approval. */
+export interface TargetNow {
+  readonly status: TargetStatus;
+  readonly dueAt: string;
+}
+
+/** By id. A target without a row is left out. */
+export const targetsNow = async (
+  knex: Knex,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, TargetNow>> => {
+  const query = knex('read.post_targets').select('id', 'status', 'due_at').where({ workspace_id: workspaceId });
+  const rows: readonly { readonly id: string; readonly status: TargetStatus; readonly due_at: unknown }[] =
+    await query.whereRaw('id = any(?::uuid[])', [[...ids]]);
+  return new Map(rows.map(({ id, status, due_at: due }) => [id, { status, dueAt: toIso(due) ?? '' }]));
 };
 
 export interface ApprovalFilters {

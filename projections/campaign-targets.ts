@@ -8,9 +8,12 @@ export interface CampaignTarget {
   readonly status: TargetStatus;
 }
 
-/** `$1`: workspace, `$2`: campaign. Of the plan in force alone. */
+/**
+ * `$1`: workspace, `$2`: campaign, `$5`: clients whose targets are meant; null: those of all. Of the plan in force alone.
+ */
 const targets = `read.posts p join read.post_targets t on t.post_id = p.id and t.post_revision >= p.plan_revision
-  where p.workspace_id = $1 and p.campaign_id = $2 and p.status <> 'discarded'`;
+  where p.workspace_id = $1 and p.campaign_id = $2 and p.status <> 'discarded'
+    and ($5::uuid[] is null or t.client_id = any($5))`;
 
 /** At most `limit` in these statuses, the earliest due first. */
 export const targetsIn = async (
@@ -19,10 +22,11 @@ export const targetsIn = async (
   campaignId: string,
   statuses: readonly TargetStatus[],
   limit: number,
+  clientIds: readonly string[] | null = null,
 ): Promise<readonly CampaignTarget[]> => {
   const { rows } = await pool.query<CampaignTarget>(
     `select t.id::text as id, t.status from ${targets} and t.status = any($3) order by t.due_at, t.id limit $4`,
-    [workspaceId, campaignId, [...statuses], limit],
+    [workspaceId, campaignId, [...statuses], limit, clientIds === null ? null : [...clientIds]],
   );
   return rows;
 };
@@ -37,13 +41,14 @@ export const targetsNotIn = async (
   campaignId: string,
   statuses: readonly TargetStatus[],
   limit: number,
+  clientIds: readonly string[] | null = null,
 ): Promise<{ readonly count: number; readonly rows: readonly CampaignTarget[] }> => {
   const { rows } = await pool.query<CampaignTarget & { readonly count: number }>(
     `with others as (
        select t.id, t.status, t.due_at from ${targets} and t.status <> all($3) limit ${maxCounted})
      select id::text as id, status, (select count(*)::int from others) as count from others
      order by status in ('published', 'failed', 'canceled'), due_at, id limit $4`,
-    [workspaceId, campaignId, [...statuses], limit],
+    [workspaceId, campaignId, [...statuses], limit, clientIds === null ? null : [...clientIds]],
   );
   return { count: rows[0]?.count ?? 0, rows: rows.map(({ id, status }) => ({ id, status })) };
 };

@@ -1,4 +1,5 @@
 import type { ClientFields } from '#schemas/client.ts';
+import type { Issue } from '#schemas/issues.ts';
 import { links } from './platforms/index.ts';
 
 /**
@@ -25,7 +26,7 @@ export interface SentTexts {
   readonly links: readonly string[];
 }
 
-type LinkPolicy = 'any' | 'none' | { readonly allowedHosts: readonly string[] };
+type LinkPolicy = 'any' | 'none' | { readonly allowedHosts: ReadonlySet<string> };
 
 /** Words, by their first token, then by the next; `word` at the end of one. */
 interface Tokens {
@@ -37,16 +38,42 @@ export interface ClientRules {
   readonly banned: Tokens;
   /** Banned texts without a letter or a digit, folded. */
   readonly bannedSigns: readonly string[];
+  /** Each with its sign. */
   readonly hashtags: readonly string[];
   readonly disclaimer: string | null;
   readonly linkPolicy: LinkPolicy;
   readonly warns: boolean;
 }
 
-/** Entries of one list that count, and characters of one that do. */
-const maxEntries = 1_000;
+/** What a caller may send. All that is stored counts: a rule that is passed over is one that nobody knows is broken. */
+const maxEntries = { bannedWords: 5_000, requiredHashtags: 100, allowedHosts: 5_000 } as const;
 const maxCharacters = 200;
 const maxDisclaimer = 5_000;
+
+/** Rules that are too many or too long. Paths are relative to the rules. */
+export const rulesIssues = (rules: ClientFields['rules']): readonly Issue[] => {
+  const { bannedWords, requiredHashtags, disclaimer, linkPolicy } = rules;
+  const allowedHosts =
+    typeof linkPolicy === 'object' && linkPolicy !== null && 'allowedHosts' in linkPolicy
+      ? linkPolicy.allowedHosts
+      : [];
+  const issues: Issue[] = [];
+  for (const [path, value, max] of [
+    ['/bannedWords', bannedWords, maxEntries.bannedWords],
+    ['/requiredHashtags', requiredHashtags, maxEntries.requiredHashtags],
+    ['/linkPolicy/allowedHosts', allowedHosts, maxEntries.allowedHosts],
+  ] as const) {
+    if (!Array.isArray(value)) continue;
+    if (value.length > max) issues.push({ path, code: 'too_many', message: `must have at most ${max} entries` });
+    const long = value.findIndex((one) => typeof one === 'string' && one.length > maxCharacters);
+    const message = `must have at most ${maxCharacters} characters`;
+    if (long >= 0) issues.push({ path: `${path}/${long}`, code: 'too_long', message });
+  }
+  if (typeof disclaimer === 'string' && disclaimer.length > maxDisclaimer) {
+    issues.push({ path: '/disclaimer', code: 'too_long', message: `must have at most ${maxDisclaimer} characters` });
+  }
+  return issues;
+};
 
 /** Equal for texts that differ in case, width or composition alone. */
 const folded = (text: string): string => text.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
@@ -56,19 +83,18 @@ const bare = (token: string): string => (token.startsWith('#') ? token.slice(1) 
 
 const textsIn = (value: unknown): readonly string[] =>
   (Array.isArray(value) ? value : [])
-    .slice(0, maxEntries)
-    .filter((one): one is string => typeof one === 'string' && one.trim() !== '' && one.length <= maxCharacters)
+    .filter((one): one is string => typeof one === 'string' && one.trim() !== '')
     .map((one) => one.trim());
 
-const hostOf = (text: string): string =>
-  folded(text)
-    .replace(/^\*?\./, '')
-    .replace(/\.$/, '');
+/** The host of an address, with a scheme or without, as a browser reads it; empty: a browser opens none. */
+const hostOf = (address: string): string =>
+  (URL.parse(`https://${address.replace(/^[a-z]+:\/\//iu, '')}`)?.hostname ?? '').replace(/\.$/, '');
 
 const linkPolicyOf = (value: unknown): LinkPolicy => {
   if (value === 'none') return 'none';
   if (typeof value !== 'object' || value === null || !('allowedHosts' in value)) return 'any';
-  return { allowedHosts: textsIn(value.allowedHosts).map(hostOf) };
+  const hosts = textsIn(value.allowedHosts).map((one) => hostOf(one.replace(/^\*?\./, '')));
+  return { allowedHosts: new Set(hosts.filter((host) => host !== '')) };
 };
 
 const empty = (): Tokens => ({ next: new Map(), word: null });
@@ -88,11 +114,14 @@ export const readRules = (rules: ClientFields['rules']): ClientRules => {
     if (at !== banned) at.word ??= word;
   }
   const { disclaimer } = rules;
-  const isText = typeof disclaimer === 'string' && disclaimer.trim() !== '' && disclaimer.length <= maxDisclaimer;
+  const isText = typeof disclaimer === 'string' && disclaimer.trim() !== '';
   return {
     banned,
     bannedSigns,
-    hashtags: textsIn(rules.requiredHashtags).map((one) => (one.startsWith('#') ? one : `#${one}`)),
+    hashtags: textsIn(rules.requiredHashtags)
+      .map((one) => one.replace(/^[#＃\s]+/u, ''))
+      .filter((one) => one !== '')
+      .map((one) => `#${one}`),
     disclaimer: isText ? disclaimer.trim() : null,
     linkPolicy: linkPolicyOf(rules.linkPolicy),
     warns: rules.enforce === 'warn',
@@ -130,14 +159,11 @@ const bannedIn = ({ banned, bannedSigns }: ClientRules, text: string): string | 
   return bannedSigns.find((one) => whole.includes(one)) ?? null;
 };
 
-const allows = (policy: LinkPolicy, host: string): boolean =>
-  policy === 'any' ||
-  (policy !== 'none' && policy.allowedHosts.some((one) => host === one || host.endsWith(`.${one}`)));
-
-const hostOfLink = (link: string): string => {
-  const [host = ''] = link.replace(/^[a-z]+:\/\//iu, '').split(/[/?#]/u);
-  // What stands before an @ is a user, not the host.
-  return hostOf((host.split('@').at(-1) ?? '').replace(/:\d*$/u, ''));
+/** Whether the policy names the host, or one above it. */
+const allows = (policy: LinkPolicy, link: string): boolean => {
+  if (policy === 'any' || policy === 'none') return policy === 'any';
+  const labels = hostOf(link).split('.');
+  return labels.some((_, at) => policy.allowedHosts.has(labels.slice(at).join('.')));
 };
 
 /** The first link of a text that is not allowed; null: it has none. */
@@ -145,11 +171,11 @@ const strangerIn = (policy: LinkPolicy, text: string): string | null => {
   if (policy === 'any') return null;
   // Some networks link every address with a scheme, whatever its last label.
   for (const [link] of text.matchAll(/https?:\/\/[^\s"'<>()[\]]{1,2000}/giu)) {
-    if (!allows(policy, hostOfLink(link))) return link;
+    if (!allows(policy, link)) return link;
   }
   for (const { start, end } of links(text)) {
     const link = text.slice(start, end);
-    if (!allows(policy, hostOfLink(link))) return link;
+    if (!allows(policy, link)) return link;
   }
   return null;
 };
@@ -166,12 +192,14 @@ export const breachesOf = (rules: ClientRules, { segments, others, links: named 
     const link = strangerIn(linkPolicy, text);
     if (link !== null) found.push(notAllowed(link, part));
   }
-  const stranger = named.find((link) => !allows(linkPolicy, hostOfLink(link)));
+  const stranger = named.find((link) => !allows(linkPolicy, link));
   if (stranger !== undefined) found.push(notAllowed(stranger, 0));
   const said = folded([...segments, ...others].join('\n'));
   const tags = new Set(tokensOf(said));
   for (const hashtag of hashtags) {
-    if (tags.has(folded(hashtag))) continue;
+    const wanted = folded(hashtag);
+    // One with further signs, such as a dash or an emoji, is more than one token, or none.
+    if (tokensOf(wanted)[0] === wanted ? tags.has(wanted) : said.includes(wanted)) continue;
     const message = `the client wants ${hashtag} in every post`;
     found.push({ code: 'hashtag_missing', part: 0, message, isWarning: warns });
   }

@@ -1,6 +1,7 @@
 import { contentFor, firstCommentOf } from '#domain/content.ts';
 import { rulesOf, sentText, titleFor } from '#domain/platforms/index.ts';
 import { accountsByIds } from '#projections/accounts.ts';
+import { type TargetNow, targetsNow } from '#projections/approvals.ts';
 import { type MediaRow, mediaByIds } from '#projections/media.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { ShownFile, ShownNetwork } from '../approval-html.ts';
@@ -28,7 +29,12 @@ export const networksOf = async (
 ): Promise<{ readonly networks: readonly ShownNetwork[]; readonly origins: readonly string[] }> => {
   const events = await deps.store.readStream(`post-${about.postId}`, about.postRevision);
   const post = snapshotOf({ id: approvalId }, events);
-  const byPlatform = Map.groupBy(post.targets, ({ platform }) => platform);
+  const present = await targetsNow(
+    deps.knex,
+    workspaceId,
+    post.targets.map(({ targetId }) => targetId),
+  );
+  const byPlatform = Map.groupBy(asTheyAre(post.targets, present), ({ platform }) => platform);
   const contents = [...byPlatform.keys()].map((platform) => ({ platform, ...contentFor(post, platform) }));
   const ids = [...new Set(contents.flatMap(({ segments }) => segments.flatMap(({ mediaIds }) => mediaIds)))];
   const rows = await mediaByIds(deps.knex, workspaceId, ids.slice(0, maxFiles));
@@ -61,6 +67,16 @@ export const networksOf = async (
   });
   const addresses = [...files.values()].flatMap(({ url }) => (url === null ? [] : [new URL(url).origin]));
   return { networks, origins: [...new Set(addresses)] };
+};
+
+/** With their present times, and without those that were canceled since, unless all were: then the post is over. */
+const asTheyAre = <Target extends { readonly targetId: string; readonly scheduledAt: string }>(
+  asked: readonly Target[],
+  present: ReadonlyMap<string, TargetNow>,
+): readonly Target[] => {
+  const timed = asked.map((one) => ({ ...one, scheduledAt: present.get(one.targetId)?.dueAt ?? one.scheduledAt }));
+  const left = timed.filter(({ targetId }) => present.get(targetId)?.status !== 'canceled');
+  return left.length === 0 ? asked : left;
 };
 
 const targetsOf = <Target>(byPlatform: ReadonlyMap<Platform, readonly Target[]>, platform: Platform) =>

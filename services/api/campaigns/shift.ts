@@ -66,6 +66,8 @@ export const shiftPosts = async (call: Shifting): Promise<One<unknown>> => {
 
 const accept = async (call: Shifting, by: Pick<ShiftData, 'minutes' | 'days'>): Promise<Accepted> => {
   const { deps, params, workspaceId, context, positions } = call;
+  // The posts of the campaign are all of its client, but their targets may be of others.
+  const { clientIds } = call.principal;
   const { revision, events } = await loadCampaign(call);
   requireRoom(events);
   if (await call.behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
@@ -74,9 +76,12 @@ const accept = async (call: Shifting, by: Pick<ShiftData, 'minutes' | 'days'>): 
   const movable = new Set<string>();
   for (const postId of behind) {
     const { targets } = await fanOut(deps.store, postId, context, { positions });
-    for (const [id, { state }] of targets) if (openStatuses.some((status) => status === state.status)) movable.add(id);
+    for (const [id, { state }] of targets) {
+      if (state.status === 'none' || clientIds?.includes(state.common.clientId) === false) continue;
+      if (openStatuses.some((status) => status === state.status)) movable.add(id);
+    }
   }
-  const rows = await targetsIn(deps.pool, workspaceId, params.id, openStatuses, maxShifted + 1);
+  const rows = await targetsIn(deps.pool, workspaceId, params.id, openStatuses, maxShifted + 1, clientIds);
   for (const { id } of rows) movable.add(id);
   if (movable.size > maxShifted) {
     throw invalid(
@@ -85,7 +90,7 @@ const accept = async (call: Shifting, by: Pick<ShiftData, 'minutes' | 'days'>): 
       `the campaign has more than ${maxShifted} targets that can be moved: shift their posts`,
     );
   }
-  const others = await targetsNotIn(deps.pool, workspaceId, params.id, openStatuses, maxShownSkips);
+  const others = await targetsNotIn(deps.pool, workspaceId, params.id, openStatuses, maxShownSkips, clientIds);
   await call.charge(Math.ceil(movable.size / targetsForRequest));
   const skipped = others.rows.map(({ id, status }) => ({ targetId: id, reason: status }));
   return { revision, shift: { ...by, targetIds: [...movable], skipped: others.count }, skipped };

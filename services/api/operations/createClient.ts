@@ -2,7 +2,7 @@ import { clients, renderClient } from '#projections/clients.ts';
 import { rowOf } from '#projections/model.ts';
 import { Client, ClientCreate } from '#schemas/http/client.ts';
 import { createNamedClient } from '#services/workflows/clients/create.ts';
-import { requireStorable, requireTimezone } from '../checks.ts';
+import { requireRules, requireStorable, requireTimezone } from '../checks.ts';
 import { claimantOf } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
@@ -26,6 +26,7 @@ export const createClient = operation({
   example: { body: { name: 'Acme', type: 'brand', defaultPostMode: 'now' }, data: exampleClient },
   handle: async (call) => {
     requireTimezone(call.body.timezone, '/timezone');
+    requireRules(call.body.rules);
     requireStorable(call.body);
     const { events, replayed } = await createNamedClient(claimantOf(call), call.key ?? '', call.body);
     const row = writtenRow(rowOf(clients, events));

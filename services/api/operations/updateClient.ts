@@ -3,7 +3,7 @@ import { rowOf } from '#projections/model.ts';
 import { Client, ClientUpdate } from '#schemas/http/client.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { changeClient } from '#services/workflows/clients/change.ts';
-import { requireStorable, requireTimezone } from '../checks.ts';
+import { requireRules, requireStorable, requireTimezone } from '../checks.ts';
 import { claimantOf, withAccounts } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
@@ -29,6 +29,7 @@ export const updateClient = operation({
   example: { body: { rules: { bannedWords: ['cheap'] } }, data: exampleClient },
   handle: async (call) => {
     requireTimezone(call.body.timezone, '/timezone');
+    requireRules(call.body.rules);
     requireStorable(call.body);
     const events = await changeClient(claimantOf(call), call.params.id, call.body, ownStream(call, 'client'));
     const row = await withAccounts(call, writtenRow(rowOf(clients, events)));

@@ -6,7 +6,11 @@ import type { TargetCommand } from '#domain/target.ts';
 import { invalid } from '../refusal.ts';
 import type { LoadedTarget } from './load.ts';
 
-const isReleased = (state: PostState): boolean => state.status === 'live' && state.approval?.status === 'released';
+/** Whether the approval that released the post was asked for this target, too: one that a revise passed over was not. */
+const isReleased = (state: PostState, targetId: string): boolean =>
+  state.status === 'live' &&
+  state.approval?.status === 'released' &&
+  state.approval.targetIds.some((id) => id === targetId);
 
 /** What a caller may do with a target, alone or with others in one call. */
 export interface TargetAction<Decided> {
@@ -54,8 +58,8 @@ export const retrying: TargetAction<{ readonly now: string }> = {
   accept: ({ target: { state }, post }, now) => {
     // Nothing goes out that no person has approved: a revise asks anew.
     const isLapsed = state.status === 'failed' && state.failure.code === approvalTooLate.code;
-    if (isLapsed && !isReleased(post.state)) {
-      throw new Rejection('target_not_retryable', 'Nobody has approved the post: a revise asks for its approval anew.');
+    if (isLapsed && !isReleased(post.state, state.common.targetId)) {
+      throw new Rejection('target_not_retryable', 'Nobody has approved this content: a revise asks for an approval.');
     }
     return { now };
   },

@@ -66,6 +66,8 @@ suite('approval links', (t) => {
       variants: [{ platform: 'bluesky', contentOverride: 'Only for the sky.' }],
     });
     const { data } = await mint(approvalId);
+    // The page reads files and accounts from the read models.
+    await world.settled();
     const before = await world.head();
     const answers = await Promise.all([page(data.token), page(data.token), page(data.token)]);
     const html = (await answers[0]?.text()) ?? '';
@@ -135,6 +137,55 @@ suite('approval links', (t) => {
     assert.match(late, /<p>was due <time/);
     assert.doesNotMatch(late, /<p>goes out/);
   });
+
+  t('the page shows when the targets go out now, and none that was canceled since', async () => {
+    const { postId, approvalId } = await submit();
+    const { data } = await mint(approvalId);
+    const { targets } = (await tester.get(`/posts/${postId}`)).data as unknown as {
+      targets: readonly { id: string; platform: string }[];
+    };
+    const idOn = (platform: string) => targets.find((one) => one.platform === platform)?.id;
+    const scheduledAt = new Date(Date.now() + 9 * 86_400_000).toISOString();
+    const moved = await tester.post(`/post-targets/${idOn('x')}/reschedule`, { scheduledAt });
+    assert.equal(moved.status, 200, moved.text);
+    assert.equal((await tester.post(`/post-targets/${idOn('bluesky')}/cancel`, {})).status, 200);
+    await world.settled();
+    const html = await (await page(data.token)).text();
+    assert.deepEqual(
+      [...html.matchAll(/goes out <time datetime="([^"]+)"/g)].map(([, at]) => at),
+      [scheduledAt],
+    );
+    assert.doesNotMatch(html, /Bluesky/);
+  });
+
+  t(
+    'what no guest sends: other methods, a huge name, a name with html, headers of a page that is nobody else’s',
+    async () => {
+      const { approvalId } = await submit();
+      const { data } = await mint(approvalId);
+      const url = `${world.origin()}/approval/${data.token}`;
+      const before = await world.head();
+      for (const method of ['HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH']) {
+        const { status } = await fetch(url, { method });
+        assert.ok(method === 'HEAD' ? status === 200 : status < 500, `${method} ${status}`);
+      }
+      const huge = await send(data.token, { decision: 'approve', name: 'x'.repeat(10_000_000), comment: '' }).catch(
+        () => null,
+      );
+      assert.ok(huge === null || huge.status === 413, String(huge?.status));
+      const multipart = new FormData();
+      multipart.set('decision', 'approve');
+      multipart.set('name', 'Zoë');
+      assert.equal((await fetch(url, { method: 'POST', body: multipart, redirect: 'manual' })).status, 415);
+      assert.equal(await world.head(), before, 'something was decided');
+      const opened = await page(data.token);
+      assert.match(opened.headers.get('cache-control') ?? '', /no-store/);
+      assert.equal(opened.headers.get('referrer-policy'), 'no-referrer');
+      const marked = await send(data.token, { decision: 'reject', name: '"><script>alert(1)</script>', comment: '' });
+      assert.equal(marked.status, 422);
+      assert.doesNotMatch(await marked.text(), /<script/);
+    },
+  );
 
   t('a guest approves; the page then shows it, and nobody decides again', async () => {
     const { postId, approvalId } = await submit();

@@ -219,6 +219,34 @@ suite('approvals over HTTP', (t) => {
     },
   );
 
+  t('a late target is not retried by the approval of a content that it does not have', async () => {
+    const late = await composer(world, ['x', 'bluesky']);
+    await tester.patch(`/clients/${late.clientId}`, { approvalRequired: true, rules: { approvalLate: 'fail' } });
+    const made = await tester.post('/posts', late.body({ content: 'Nobody has approved this.' }));
+    const [id] = (made.data.targets as { id: string; platform: string }[]).flatMap((one) =>
+      one.platform === 'x' ? [one.id] : [],
+    );
+    const now = new Date(Date.now() + 2 * 86_400_000).toISOString();
+    const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+    await execute(world.store, target, id ?? '', { type: 'LapseApproval', now }, context, {
+      partitionKey: made.data.id,
+    });
+    const account = `/accounts/${late.accounts.x}`;
+    assert.equal((await tester.post(`${account}/disconnect`, {})).status, 200);
+    const revised = await tester.post(`/posts/${made.data.id}/revise`, { content: 'This is approved.' });
+    assert.deepEqual(
+      (revised.data.revise as { skipped: { reason: string }[] }).skipped.map(({ reason }) => reason),
+      ['account_disconnected'],
+    );
+    assert.equal((await decide(String(revised.data.approvalId), 'approve')).status, 200);
+    const invite = await tester.post(`/clients/${late.clientId}/connect-invites`, { platforms: ['x'] });
+    const form = new URLSearchParams({ platform: 'x', username: 'acme', timezone: '' });
+    await fetch(String(invite.data.url), { method: 'POST', body: form });
+    await world.settled();
+    assert.equal((await tester.get(account)).data.status, 'connected');
+    refused(await tester.post(`/post-targets/${id}/retry`, {}), 409, 'target_not_retryable');
+  });
+
   t('If-Match guards a decision; an unknown and a foreign request are the same 404', async () => {
     const { approvalId } = await submit();
     refused(await decide(approvalId, 'approve', {}, { headers: { 'if-match': '"7"' } }), 412, 'revision_mismatch');

@@ -363,7 +363,9 @@ suite('shifting campaigns', (t) => {
     (await tester.post('/posts', mine.body({ campaignId, ...more }))).data.id;
   const targetsOf = async (postId: string) =>
     (await tester.get(`/posts/${postId}`)).data.targets as unknown as readonly Target[];
-  const shift = (campaignId: string, by: object, ask = {}) => tester.post(`/campaigns/${campaignId}/shift`, by, ask);
+  const shiftBy = (caller: typeof tester, campaignId: string, by: object, ask = {}) =>
+    caller.post(`/campaigns/${campaignId}/shift`, by, ask);
+  const shift = (campaignId: string, by: object, ask = {}) => shiftBy(tester, campaignId, by, ask);
   const at = (ms: number) => ({ schedule: { type: 'at', scheduledAt: new Date(ms).toISOString() } });
   const hour = 3_600_000;
 
@@ -464,6 +466,37 @@ suite('shifting campaigns', (t) => {
     assert.ok(
       (await targetsOf(later)).every(({ scheduledAt }) => Date.parse(scheduledAt) > Date.now() + 360 * 24 * hour),
     );
+  });
+
+  t('a key limited to clients moves no target of another client, and learns of none', async () => {
+    const other = await composer(world, ['x']);
+    const { caller } = await world.keyOf(world.workspaceId, world.memberId, {
+      ...{ mode: 'test', clientIds: [mine.clientId] },
+    });
+    const made = await tester.post('/campaigns', { name: 'Mixed', clientId: mine.clientId });
+    const accountIds = [mine.accounts.x, other.accounts.x];
+    const mixed = await compose(made.data.id, {
+      targets: { mode: 'accounts', accountIds },
+      ...at(Date.now() + 24 * hour),
+    });
+    await world.settled();
+    const before = await targetsOf(mixed);
+    const answer = await shiftBy(caller, made.data.id, { minutes: 60 });
+    // Another credential than the one that reads.
+    await world.settled();
+    const after = new Map((await targetsOf(mixed)).map((one) => [one.id, one]));
+    const moved = before.map((one) => [
+      (one as unknown as { accountId: string }).accountId,
+      Date.parse(after.get(one.id)?.scheduledAt ?? '') - Date.parse(one.scheduledAt),
+    ]);
+    assert.deepEqual(Object.fromEntries(moved), { [String(mine.accounts.x)]: hour, [String(other.accounts.x)]: 0 });
+    assert.deepEqual([answer.data.shifted, answer.data.skippedCount, answer.data.skipped], [1, 0, []], answer.text);
+    // One that is settled is not told of either.
+    const theirs = before.find((one) => (one as unknown as { accountId: string }).accountId === other.accounts.x);
+    await tester.post(`/post-targets/${theirs?.id}/cancel`, {});
+    await world.settled();
+    const again = await shiftBy(caller, made.data.id, { minutes: 60 });
+    assert.deepEqual([again.data.shifted, again.data.skippedCount, again.data.skipped], [1, 0, []], again.text);
   });
 
   t('exactly one of minutes and days; an unknown or deleted campaign is 404; If-Match guards', async () => {

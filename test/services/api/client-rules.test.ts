@@ -54,6 +54,15 @@ suite('rules of clients over HTTP', (t) => {
     assert.deepEqual([byPlatform.get('x')?.ok, byPlatform.get('bluesky')?.ok], [false, true]);
   });
 
+  t('rules that are too many or too long are refused, so that none is passed over', async () => {
+    const rules = { bannedWords: Array.from({ length: 5_001 }, String), disclaimer: 'x'.repeat(5_001) };
+    const paths = ['/rules/bannedWords', '/rules/disclaimer'];
+    refused(await tester.patch(`/clients/${own.clientId}`, { rules }), 422, 'validation_failed', paths);
+    refused(await tester.post('/clients', { name: 'Long', type: 'brand', rules }), 422, 'validation_failed', paths);
+    await rule({ bannedWords: [...Array.from({ length: 4_999 }, (_, n) => `w${n}`), 'cheap'] });
+    refused(await create({ content: 'Cheap.' }), 422, 'validation_failed', ['/content', '/content']);
+  });
+
   t('a revise is held to the rules too', async () => {
     await rule({});
     const made = await create({ content: 'A word.' });

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { breachesOf, isSilent, readRules, type SentTexts } from '#domain/client-rules.ts';
+import { breachesOf, isSilent, readRules, rulesIssues, type SentTexts } from '#domain/client-rules.ts';
 import { suite } from '#test/support/suite.ts';
 
 const sent = (text: string, more: Partial<SentTexts> = {}): SentTexts => ({
@@ -93,6 +93,78 @@ suite('rules of a client', (t) => {
     for (const marked of ['<a href="https://intranet/x">a</a>', '[a](HTTP://10.0.0.1:80/x)', 'https://evil.example']) {
       deepEqual(codes(acme, marked), ['link_not_allowed'], marked);
     }
+  });
+
+  t('a link names the host that a browser opens, in whatever form', () => {
+    const rules = {
+      linkPolicy: {
+        allowedHosts: ['acme.com', 'müller.de', 'xn--bcher-kva.example', 'https://Shop.org/x', 'port.io:8443'],
+      },
+    };
+    const inOverride = (link: string) => codes(rules, sent('', { links: [link] }));
+    for (const link of [
+      'https://evil.com\\@acme.com/',
+      'https://evil.c℀.acme.com/',
+      'https://evil.com\\.acme.com',
+      'https://',
+    ]) {
+      deepEqual(inOverride(link), ['link_not_allowed'], link);
+    }
+    deepEqual(codes(rules, 'see https://intranet\\@acme.com/'), ['link_not_allowed']);
+    for (const link of [
+      'https://user:word@ACME.com.:8080/',
+      'https://xn--mller-kva.de/',
+      'https://www.MÜLLER.de',
+      'https://bücher.example/x',
+      'https://shop.org/y',
+      'HTTPS://port.io',
+      'acme。com/x',
+    ]) {
+      deepEqual(inOverride(link), [], link);
+    }
+    deepEqual(codes(rules, 'see https://bücher.example and https://xn--mller-kva.de.'), []);
+  });
+
+  t('every word, hashtag and host counts, however many there are and however long they are', () => {
+    const many = (name: (n: number) => string) => Array.from({ length: 6_000 }, (_, n) => name(n));
+    deepEqual(codes({ bannedWords: [...many((n) => `w${n}`), 'last'] }, 'the last word'), ['banned_word']);
+    const phrase = 'very '.repeat(60).trim();
+    deepEqual(codes({ bannedWords: [phrase] }, phrase), ['banned_word']);
+    equal(codes({ requiredHashtags: many((n) => `t${n}`) }, 'none').length, 6_000);
+    const linkPolicy = { allowedHosts: [...many((n) => `h${n}.com`), 'acme.com'] };
+    const began = performance.now();
+    deepEqual(codes({ linkPolicy }, 'https://www.acme.com '.repeat(2_400)), []);
+    ok(performance.now() - began < 3_000);
+    deepEqual(codes({ disclaimer: 'x'.repeat(6_000) }, 'none'), ['disclaimer_missing']);
+    const long = 'x'.repeat(201);
+    const sentRules = {
+      ...{ bannedWords: ['x', 7, long], requiredHashtags: many(String), disclaimer: 'x'.repeat(5_001) },
+      linkPolicy: { allowedHosts: [long] },
+    };
+    deepEqual(
+      rulesIssues(sentRules).map(({ path, code: fault }) => [path, fault]),
+      [
+        ['/bannedWords/2', 'too_long'],
+        ['/requiredHashtags', 'too_many'],
+        ['/linkPolicy/allowedHosts/0', 'too_long'],
+        ['/disclaimer', 'too_long'],
+      ],
+    );
+    deepEqual(rulesIssues({ bannedWords: 'x', linkPolicy: null, disclaimer: 7 }), []);
+  });
+
+  t('a required hashtag is found in each way to write it, and one of signs too', () => {
+    for (const [tag, text] of [
+      ['＃ad', 'x #ad'],
+      ['#ad', 'x ＃AD'],
+      ['##ad', 'x #ad'],
+      ['#ad-free', 'x #Ad-Free'],
+      ['#❤️', 'x #❤️'],
+    ] as const) {
+      deepEqual(codes({ requiredHashtags: [tag] }, text), [], `${tag} in ${text}`);
+      deepEqual(codes({ requiredHashtags: [tag] }, 'x ad'), ['hashtag_missing'], tag);
+    }
+    ok(isSilent(readRules({ requiredHashtags: ['#', ' ＃ '] })));
   });
 
   t('members of another type count as absent', () => {
