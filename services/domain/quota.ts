@@ -24,14 +24,15 @@ export interface QuotaPlace {
 
 type Places = Readonly<Record<string, QuotaPlace>>;
 type Shelf = Readonly<Record<string, Places>>;
+type Shelves = Readonly<Record<string, Readonly<Record<string, Shelf>>>>;
 
 export interface QuotaState {
   readonly held: number;
   /**
-   * Places by post and target, the posts by the first letters of their ids: a fold copies one shelf for each event, not
-   * the whole month.
+   * Places by post and target, the posts by the first two letters of their ids: a fold copies a few small objects for
+   * each event, not the whole month.
    */
-  readonly shelves: Readonly<Record<string, Shelf>>;
+  readonly shelves: Shelves;
 }
 
 export type QuotaCommand =
@@ -53,12 +54,12 @@ export type QuotaCommand =
       readonly targets: readonly { readonly targetId: string; readonly revision: number }[];
     };
 
-const shelfOf = (postId: string): string => postId.slice(0, 2);
+const shelfOf = ({ shelves }: QuotaState, postId: string): Shelf => shelves[postId.charAt(0)]?.[postId.charAt(1)] ?? {};
 
-export const placesOf = ({ shelves }: QuotaState, postId: string): Places => shelves[shelfOf(postId)]?.[postId] ?? {};
+export const placesOf = (state: QuotaState, postId: string): Places => shelfOf(state, postId)[postId] ?? {};
 
 export const postsWithPlaces = ({ shelves }: QuotaState): readonly (readonly [postId: string, places: Places])[] =>
-  Object.values(shelves).flatMap((shelf) => Object.entries(shelf));
+  Object.values(shelves).flatMap((some) => Object.values(some).flatMap((shelf) => Object.entries(shelf)));
 
 const isSame = (one: Awaited | null, other: Awaited | null): boolean =>
   one?.stream === other?.stream && one?.revision === other?.revision;
@@ -93,10 +94,10 @@ const decide = (command: QuotaCommand, state: QuotaState): readonly QuotaEvent[]
 };
 
 const withPlaces = (state: QuotaState, held: number, postId: string, places: Places): QuotaState => {
-  const name = shelfOf(postId);
-  const { [postId]: _before, ...others } = state.shelves[name] ?? {};
+  const [first, second] = [postId.charAt(0), postId.charAt(1)];
+  const { [postId]: _before, ...others } = shelfOf(state, postId);
   const shelf = Object.keys(places).length === 0 ? others : { ...others, [postId]: places };
-  return { held, shelves: { ...state.shelves, [name]: shelf } };
+  return { held, shelves: { ...state.shelves, [first]: { ...state.shelves[first], [second]: shelf } } };
 };
 
 const evolve = (state: QuotaState, event: QuotaEvent, fact: Fact): QuotaState => {

@@ -37,8 +37,12 @@ export interface FannedOut {
 }
 
 /** The next group begins when every item of the one before has ended. */
-export const inGroups = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
-  for (let at = 0; at < items.length; at += width) await Promise.all(items.slice(at, at + width).map(work));
+export const inGroups = async <T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+  size = width,
+): Promise<void> => {
+  for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(work));
 };
 
 export const fanOut = async (

@@ -21,6 +21,7 @@ const names = [
   'composing',
   'approvals',
   'campaigns',
+  'quota',
   'lists',
   'filters',
   'publisher',

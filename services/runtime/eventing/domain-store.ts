@@ -15,6 +15,7 @@ import type { Actor, EventMetadata } from '#schemas/common.ts';
 import { topicOf } from '#schemas/events.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
+import { KeptStates } from './kept-states.ts';
 import { isLong, LongStreams } from './long-streams.ts';
 
 /** Streams as deciders see them: loads and folds a stream, appends decided events. */
@@ -97,6 +98,8 @@ export const partitionKeyOf = (kind: string, id: string): string => {
   return kind === 'post' ? id : `${kind}-${id}`;
 };
 
+/** Events that a state is folded from at once. */
+const pageOfState = 1_000;
 /** Waits before the repeats of an append whose outcome is unknown, milliseconds. */
 const repeatDelays = [20, 100, 500, 1_000, 2_000];
 /**
@@ -121,6 +124,7 @@ export class DomainStore {
   readonly #partitions: number;
   readonly #metadata = new WeakMap<CommandContext, Omit<EventMetadata, 'schemaVersion'>>();
   readonly #long = new LongStreams();
+  readonly #states = new KeptStates();
   /** Concurrent readers of one stream share the store's answer and its decoding. */
   readonly #decoding = new WeakMap<readonly RecordedEvent[], Promise<readonly DecodedEvent[]>>();
 
@@ -143,6 +147,50 @@ export class DomainStore {
     const state = foldEvents(decider, from.count === 0 ? events : events.slice(from.count), from.state as State);
     this.#long.keepFold(stream, events, decider, state);
     return { state, revision: events.at(-1)?.revision ?? -1, events };
+  }
+
+  /**
+   * The state and the revision of a stream that grows for long; its events are read in pages and not kept. A caller
+   * that gives up leaves the pages read so far to the next one.
+   * @param sizeOf how much of the cache a state takes
+   */
+  loadState<State, Command, Event extends { readonly type: string }>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    sizeOf: (state: State) => number,
+  ): Promise<Pick<Loaded<State>, 'state' | 'revision'>> {
+    const stream = `${decider.kind}-${id}`;
+    return this.#states.shared(stream, () => this.#foldOn(stream, decider, sizeOf));
+  }
+
+  async #foldOn<State, Command, Event extends { readonly type: string }>(
+    stream: string,
+    decider: Decider<State, Command, Event>,
+    sizeOf: (state: State) => number,
+  ): Promise<Pick<Loaded<State>, 'state' | 'revision'>> {
+    let known = this.#states.get(stream, decider);
+    let state = known === null ? decider.initial : (known.state as State);
+    for (;;) {
+      const from = known?.revision ?? 0;
+      const stored = await this.#asking(() => this.#store.read(stream, { from: BigInt(from), limit: pageOfState }));
+      // A store that has another event there, or none, was restored to an earlier day.
+      if (known !== null && stored[0]?.id !== known.eventId) {
+        this.#states.drop(stream);
+        known = null;
+        state = decider.initial;
+        continue;
+      }
+      const events = await this.#codec.decodeAll(known === null ? stored : stored.slice(1));
+      state = foldEvents(decider, events, state);
+      const last = events.at(-1);
+      if (last !== undefined) {
+        const { workspaceId } = last.metadata;
+        const place = { workspaceId, size: sizeOf(state), revision: last.revision, eventId: last.id };
+        known = { ...place, decider, state };
+        this.#states.keep(stream, known);
+      }
+      if (stored.length < pageOfState) return { state, revision: known?.revision ?? -1 };
+    }
   }
 
   async readStream(stream: string, upTo?: number, from = 0): Promise<readonly DecodedEvent[]> {

@@ -1,4 +1,5 @@
 import type { DecodedEvent } from './codec.ts';
+import { WorkspaceCache } from './workspace-cache.ts';
 
 /**
  * Caches long streams, decoded and folded, so that the next command on one reads only newer events: otherwise every
@@ -9,7 +10,8 @@ import type { DecodedEvent } from './codec.ts';
 
 interface CachedStream {
   readonly workspaceId: string;
-  readonly bytes: number;
+  /** Stored bytes. */
+  readonly size: number;
   readonly events: readonly DecodedEvent[];
   folded: { readonly decider: unknown; readonly state: unknown; readonly count: number } | null;
 }
@@ -28,58 +30,38 @@ export const isLong = (events: readonly DecodedEvent[]): boolean =>
   events.length >= longEvents || bytesOf(events) >= longBytes;
 
 export class LongStreams {
-  /** The least recently used first. */
-  readonly #cached = new Map<string, CachedStream>();
-  #bytes = 0;
+  readonly #cached = new WorkspaceCache<CachedStream>(maxCachedBytes);
 
   /** All cached events, from the first one on; null when the stream is not cached. */
   known(stream: string): readonly DecodedEvent[] | null {
-    const cached = this.#cached.get(stream);
-    if (cached === undefined) return null;
-    this.#cached.delete(stream);
-    this.#cached.set(stream, cached);
-    return cached.events;
+    return this.#cached.get(stream)?.events ?? null;
   }
 
   /** Caches a long stream; `events` are all of it, as just read. */
   keep(stream: string, events: readonly DecodedEvent[]): void {
-    const before = this.#cached.get(stream);
+    const before = this.#cached.peek(stream);
     // Of two concurrent readers the one with more events wins.
     if (before !== undefined && before.events.length >= events.length) return;
     const bytes = bytesOf(events);
     const workspaceId = events[0]?.metadata.workspaceId;
     this.drop(stream);
     if (workspaceId === undefined || bytes > maxCachedStreamBytes) return;
-    this.#cached.set(stream, { workspaceId, bytes, events, folded: before?.folded ?? null });
-    this.#bytes += bytes;
-    while (this.#bytes > maxCachedBytes) this.#evict();
+    this.#cached.set(stream, { workspaceId, size: bytes, events, folded: before?.folded ?? null });
   }
 
   drop(stream: string): void {
-    this.#bytes -= this.#cached.get(stream)?.bytes ?? 0;
     this.#cached.delete(stream);
   }
 
   /** The last fold by this decider over these events or the first of them; null when there is none. */
   folded(stream: string, decider: unknown): { readonly state: unknown; readonly count: number } | null {
-    const folded = this.#cached.get(stream)?.folded ?? null;
+    const folded = this.#cached.peek(stream)?.folded ?? null;
     return folded?.decider === decider ? folded : null;
   }
 
   /** Does nothing unless these are exactly the cached events. */
   keepFold(stream: string, events: readonly DecodedEvent[], decider: unknown, state: unknown): void {
-    const cached = this.#cached.get(stream);
+    const cached = this.#cached.peek(stream);
     if (cached?.events === events) cached.folded = { decider, state, count: events.length };
-  }
-
-  /** Evicts the least recently used stream of the workspace with the most bytes: one tenant never evicts the others. */
-  #evict(): void {
-    const bytesByWorkspace = new Map<string, number>();
-    for (const { workspaceId, bytes } of this.#cached.values()) {
-      bytesByWorkspace.set(workspaceId, (bytesByWorkspace.get(workspaceId) ?? 0) + bytes);
-    }
-    const [largest] = [...bytesByWorkspace].reduce((max, one) => (one[1] > max[1] ? one : max), ['', -1]);
-    const [oldest] = [...this.#cached].find(([, { workspaceId }]) => workspaceId === largest) ?? [''];
-    this.drop(oldest);
   }
 }

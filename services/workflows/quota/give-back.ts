@@ -1,7 +1,7 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { quotaIdOf } from '#domain/ids.ts';
 import { lacksIntent, type PostState, post } from '#domain/post.ts';
-import { placesOf, postsWithPlaces, type QuotaPlace, type QuotaState, quota } from '#domain/quota.ts';
+import { placesOf, postsWithPlaces, type QuotaPlace, type QuotaState } from '#domain/quota.ts';
 import { neededTimes, type TargetState, target, timesEver } from '#domain/target.ts';
 import { monthOf } from '#domain/zones.ts';
 import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -9,7 +9,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { inGroups, planOf } from '../fan-out.ts';
 import { type QuotaRules, reservePlaces } from './reserve.ts';
-import { writeQuota } from './write.ts';
+import { loadPlaces, writeQuota } from './write.ts';
 
 /**
  * Gives back places that nobody needs any more. The stream of the month is read before those of the post and of the
@@ -80,7 +80,7 @@ export const tendPlaces = async (by: Tending, postId: string, targetIds: readonl
   const times = [...before.values()].flatMap(({ events }) => timesEver(events));
   const months = new Set([...new Set(times)].map((dueAt) => monthOf(dueAt, rules.timezone)));
   const held = new Map<string, QuotaState>();
-  for (const month of months) held.set(month, (await store.load(quota, quotaIdOf(context.workspaceId, month))).state);
+  for (const month of months) held.set(month, (await loadPlaces(store, quotaIdOf(context.workspaceId, month))).state);
   const streams = await loadStreams(store, postId, targetIds);
   for (const [month, state] of held) {
     const places = placesOf(state, postId);
@@ -110,7 +110,7 @@ export const sweepMonth = async (
   { now, settled }: { readonly now: number; readonly settled: number },
 ): Promise<number> => {
   const { store, context } = by;
-  const { state, revision } = await store.load(quota, quotaIdOf(context.workspaceId, month));
+  const { state, revision } = await loadPlaces(store, quotaIdOf(context.workspaceId, month));
   if (revision <= settled) return settled;
   let open = revision + 1;
   await inGroups(postsWithPlaces(state), async ([postId, places]) => {

@@ -1,13 +1,13 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { quotaIdOf } from '#domain/ids.ts';
-import { type Awaited, placesOf, quota, quotaExceeded } from '#domain/quota.ts';
+import { type Awaited, placesOf, quotaExceeded } from '#domain/quota.ts';
 import { neededTimes, type TargetCommand, type TargetState, target, timeWanted } from '#domain/target.ts';
 import { monthAfter, monthBegin, monthOf } from '#domain/zones.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type Executed, execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { TargetEvent } from '#schemas/target.ts';
-import { writeQuota } from './write.ts';
+import { loadPlaces, writeQuota } from './write.ts';
 
 /**
  * Takes places of the workspace's quota before the append that needs them. The reservation names that append: the next
@@ -65,7 +65,7 @@ export const reservePlaces = async (
   // A month without room refuses the whole call before any month is written: only a race leaves places to the sweeper.
   if (months.length > 1 && !forced) {
     for (const [month, targetIds] of months) {
-      const { state } = await store.load(quota, quotaIdOf(context.workspaceId, month));
+      const { state } = await loadPlaces(store, quotaIdOf(context.workspaceId, month));
       const known = placesOf(state, postId);
       const fresh = targetIds.filter((id) => known[id] === undefined).length;
       if (fresh > 0 && state.held + fresh > limit) throw quotaExceeded(month, limit, resetsAtOf(month, timezone));

@@ -24,6 +24,12 @@ interface Asked {
   readonly failed: (error: unknown) => void;
 }
 
+type Month = Pick<Loaded<QuotaState>, 'state' | 'revision'>;
+
+/** The places of a month; each counts one in the cache of states. */
+export const loadPlaces = (store: DomainStore, id: string): Promise<Month> =>
+  store.loadState(quota, id, ({ held }) => held + 1);
+
 /** Commands of one append: their events stay far below the largest append. */
 const maxAtOnce = 25;
 /** Appends that other processes may win before the commands give up. */
@@ -77,7 +83,7 @@ const append = async (
   some: readonly Asked[],
 ): Promise<ReadonlyMap<Asked, Rejection>> => {
   for (let round = 1; round <= maxRounds; round += 1) {
-    const loaded = await store.load(quota, id);
+    const loaded = await loadPlaces(store, id);
     const { events, refused } = decideAll(loaded, some);
     if (events.length === 0) return refused;
     try {
@@ -90,7 +96,7 @@ const append = async (
   throw new Unavailable('Other processes change the places of this month all the time.');
 };
 
-const decideAll = ({ state: from, revision }: Loaded<QuotaState>, some: readonly Asked[]) => {
+const decideAll = ({ state: from, revision }: Month, some: readonly Asked[]) => {
   const events: QuotaEvent[] = [];
   const refused = new Map<Asked, Rejection>();
   let state = from;
