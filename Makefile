@@ -43,7 +43,7 @@ fuzz: ## call every operation at least 100,000 times with generated input: only 
 sdk: ## make a client of the contract with each generator and run a tour through it; ARGS="--help"
 	@npm run sdk --silent -- $(ARGS)
 
-contracts: ## write contracts/openapi.json and contracts/asyncapi.json
+contracts: ## write contracts/openapi.json, contracts/asyncapi.json and contracts/access.md
 	@npm run contracts --silent -- $(ARGS)
 
 admin: ## workspaces, members, keys, sessions, secrets: ARGS="--help"

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { operations } from '../operations.ts';
+import { accessOf } from './access.ts';
 import { asyncapiOf } from './asyncapi.ts';
 import { openapiOf } from './openapi.ts';
 
@@ -10,8 +11,12 @@ export const contractFiles = (): Readonly<Record<string, string>> => ({
   'asyncapi.json': `${JSON.stringify(asyncapiOf(), null, 2)}\n`,
 });
 
+/** Pages for people that are made from the same table. */
+export const contractPages = (): Readonly<Record<string, string>> => ({ 'access.md': accessOf(operations) });
+
 export const contractsFolder = new URL('../../../contracts/', import.meta.url);
 
 if (import.meta.main) {
-  for (const [name, text] of Object.entries(contractFiles())) await writeFile(new URL(name, contractsFolder), text);
+  const all = { ...contractFiles(), ...contractPages() };
+  for (const [name, text] of Object.entries(all)) await writeFile(new URL(name, contractsFolder), text);
 }

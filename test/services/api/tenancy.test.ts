@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { roleAllows } from '#domain/roles.ts';
-import { type Role, roles } from '#schemas/common.ts';
 import { operations } from '#services/api/operations.ts';
 import { type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
@@ -76,47 +74,6 @@ suite('tenants and modes over HTTP', (t) => {
     const token = made.headers.get('x-consistency-token') ?? '';
     for (const sent of [token, `${token}x`, 'nonsense', '']) {
       assert.equal((await other.get('/clients', { headers: { 'x-consistency-token': sent } })).status, 200);
-    }
-  });
-});
-
-suite('role × operation', (t) => {
-  let world: World;
-  const callers = new Map<Role, Caller>();
-  t.before(async () => {
-    world = await startWorld();
-    for (const role of roles) {
-      const member = role === 'owner' ? world.memberId : await world.memberOf(world.workspaceId, role);
-      callers.set(role, (await world.keyOf(world.workspaceId, member)).caller);
-    }
-  });
-  t.after(() => world.close());
-
-  for (const role of roles) {
-    t(`${role}: allowed exactly what the table says`, async () => {
-      const caller = callers.get(role);
-      for (const { id, method, path, scope, role: only, firstParty, example } of operations) {
-        const allowed = scope === null || (roleAllows(role, scope) && (only === undefined || only === role));
-        const ask = example.body === undefined ? {} : { body: example.body };
-        const answer = await caller?.request(method, pathWith(path, nowhere), ask);
-        if (allowed && firstParty === true)
-          assert.equal(answer?.body.code, 'first_party_only', `${id}: ${answer?.text}`);
-        else if (allowed) assert.ok(answer?.status !== 403 && answer?.status !== 401, `${id}: ${answer?.text}`);
-        else assert.equal(answer?.body.code, 'role_required', `${id}: ${answer?.text}`);
-      }
-    });
-  }
-
-  t('without its scope no operation is allowed; with one scope alone, only its operations', async () => {
-    for (const { id, method, path, scope, example } of operations) {
-      if (scope === null) continue;
-      const ask = example.body === undefined ? {} : { body: example.body };
-      const none = await world.keyOf(world.workspaceId, world.memberId, {
-        scopes: [scope === 'agency.read' ? 'media.read' : 'agency.read'],
-      });
-      const answer = await none.caller.request(method, pathWith(path, nowhere), ask);
-      assert.equal(answer.body.code, 'insufficient_scope', id);
-      assert.match(String(answer.body.detail), new RegExp(scope.replace('.', '\\.')));
     }
   });
 });

@@ -1,0 +1,81 @@
+import { roleAllows } from '#domain/roles.ts';
+import { type Role, roles } from '#schemas/common.ts';
+import { limitRuleOf } from '../client-limits.ts';
+import type { Operation, Principal } from '../operation.ts';
+
+/**
+ * Who may do what: role × scope × operation × kind of credential, made from the table of operations. The test of this
+ * table asks the server for every cell.
+ */
+
+/** What a caller presents. */
+export interface Credential {
+  readonly name: string;
+  /** Null: a kind that no server gives out yet. */
+  readonly kind: Principal['kind'] | null;
+  /** Whether it is limited to clients. */
+  readonly limited: boolean;
+}
+
+/** OAuth tokens are in the table before they exist: whoever adds them finds what they may do, and sets their kind. */
+export const credentials = [
+  { name: 'API key', kind: 'apikey', limited: false },
+  { name: 'API key limited to clients', kind: 'apikey', limited: true },
+  { name: 'Session', kind: 'session', limited: false },
+  { name: 'OAuth token', kind: null, limited: false },
+  { name: 'OAuth token limited to clients', kind: null, limited: true },
+] as const satisfies readonly Credential[];
+
+export type Outcome = 'allowed' | 'insufficient_scope' | 'role_required' | 'first_party_only' | 'client_limited';
+
+type Asked = Pick<Operation, 'id' | 'scope' | 'role' | 'firstParty'>;
+
+/** What the api answers to an authenticated caller before it looks at the input; the first that applies. */
+export const outcomeOf = (
+  { id, scope, role: only, firstParty }: Asked,
+  { role, credential, hasScope }: { readonly role: Role; readonly credential: Credential; readonly hasScope: boolean },
+): Outcome => {
+  if (scope === null) return 'allowed';
+  if (!hasScope) return 'insufficient_scope';
+  if (!roleAllows(role, scope) || (only !== undefined && only !== role)) return 'role_required';
+  if (firstParty === true && credential.kind !== 'session') return 'first_party_only';
+  return credential.limited && limitRuleOf(id) === 'refused' ? 'client_limited' : 'allowed';
+};
+
+const marks: Readonly<Record<Outcome, string>> = {
+  allowed: 'yes',
+  insufficient_scope: 'scope',
+  role_required: '–',
+  first_party_only: 'session',
+  client_limited: 'limit',
+};
+
+const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+
+const tableOf = (operations: readonly Operation[], credential: Credential): string => {
+  const heads = ['operation', '', 'scope', ...roles];
+  const rows = operations.map((operation) => [
+    operation.id,
+    `\`${operation.method} ${operation.path}\``,
+    operation.scope === null ? 'none' : `\`${operation.scope}\``,
+    ...roles.map((role) => marks[outcomeOf(operation, { role, credential, hasScope: true })]),
+  ]);
+  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n');
+};
+
+/** The tables as a page; pure, so that the same operations give the same bytes. */
+export const accessOf = (operations: readonly Operation[]): string =>
+  `${[
+    '# Who may do what',
+    'Made by `make contracts` from the table of operations; `test/services/api/access.test.ts` asks the server for every cell, with live and with test data, whose answers are the same.',
+    'The api checks in this order: the scope of the credential (403 `insufficient_scope`), the role of its member at the time of the call (403 `role_required`), what only the console may do (403 `first_party_only`), and what concerns the whole workspace (403 `client_limited` to a credential that is limited to clients). A session has every scope. An operation without a scope asks for no credential.',
+    `The cells: ${Object.entries(marks)
+      .filter(([outcome]) => outcome !== 'insufficient_scope')
+      .map(([outcome, mark]) => `**${mark}** ${outcome === 'allowed' ? 'allowed' : `\`${outcome}\``}`)
+      .join(', ')}; for a credential that has the scope.`,
+    ...credentials.flatMap((credential) => [
+      `## ${credential.name}`,
+      ...(credential.kind === null ? ['No server gives these out yet: this is what they will be allowed.'] : []),
+      tableOf(operations, credential),
+    ]),
+  ].join('\n\n')}\n`;
