@@ -1,5 +1,5 @@
 import { approval } from '#domain/approval.ts';
-import { post } from '#domain/post.ts';
+import { isBeyondApproval, post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
@@ -53,7 +53,9 @@ const ofPost = (events: readonly DecodedEvent[], streams: Streams): readonly str
     }
     const known = state.status === 'live' && state.approval?.id === approvalId ? state.approval.status : null;
     if (request.status === 'approved' && known !== 'released') return [`has not followed the approval ${approvalId}`];
-    if (request.status === 'rejected' && isNewest && known === 'pending') return [`has not followed ${approvalId}`];
+    // Rejected and deleted at the same moment, it is canceled already.
+    const isOpen = known === 'pending' && !isBeyondApproval(state);
+    if (request.status === 'rejected' && isNewest && isOpen) return [`has not followed ${approvalId}`];
     return [];
   });
 };

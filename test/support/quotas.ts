@@ -1,10 +1,12 @@
 import { quotaIdOf, testTwinIdOf } from '#domain/ids.ts';
 import { placesOf, postsWithPlaces, quota } from '#domain/quota.ts';
+import { target } from '#domain/target.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type QuotaProgress, sweepQuotas } from '#services/outcomes/quotas.ts';
+import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { abandonMs } from '#services/workflows/quota/give-back.ts';
 import { type ComposerOptions, composer } from './composing.ts';
@@ -55,5 +57,21 @@ export const quotaWorld = async (
       await sweepQuotas({ store: world.store, pool: world.pool, now, quotas }, alone, new AbortController().signal);
     },
     logger,
+    /** As a publisher and the outcomes would: the targets of the post are out at their times. */
+    publish: async (postId: string, targetIds: readonly string[]): Promise<void> => {
+      for (const id of targetIds) {
+        const { state } = await world.store.load(target, id);
+        const publishedAt = state.status === 'none' ? '' : state.common.dueAt;
+        const there = { attempt: 1, takeover: 0, externalId: 'e', permalink: null, publishedAt };
+        for (const step of [
+          { type: 'Start', now: publishedAt },
+          { type: 'RecordPublished', ...there },
+        ] as const) {
+          const context = contextOf(world.operator, workspaceId);
+          await execute(world.store, target, id, step, context, { partitionKey: postId });
+        }
+        await recordOutcomes(world.store, await world.store.readStream(`target-${id}`));
+      }
+    },
   };
 };

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import { given } from '#test/support/http.ts';
+import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 const { world, tester, composed: mine } = await composedWorld(['x', 'bluesky']);
@@ -446,6 +451,104 @@ suite('shifting campaigns', (t) => {
     await shift(campaignId, { days: -1 });
     assert.equal((await of(fixed, 'x'))?.scheduledAt, `${year}-03-${sunday(2) - 1}T08:00:00.000Z`);
     assert.equal((await of(named, 'x'))?.scheduledLocal, eve);
+  });
+
+  t('over the other change of the clocks too, and into the hour that they skip; minutes do not', async () => {
+    const zones = { x: 'Europe/Berlin', bluesky: 'America/New_York' };
+    const clocks = await composer(world, ['x', 'bluesky'], { zones });
+    const thisYear = new Date().getUTCFullYear();
+    /** The nth Sunday of the next such month; 0: the last one. */
+    const sunday = (month: number, nth: number): number => {
+      const [found = 0] = [thisYear, thisYear + 1]
+        .map((year) => {
+          const first = new Date(Date.UTC(year, month - 1, 1));
+          const last = new Date(Date.UTC(year, month, 0));
+          if (nth === 0) return last.getTime() - last.getUTCDay() * 24 * hour;
+          return first.getTime() + (((7 - first.getUTCDay()) % 7) + 7 * (nth - 1)) * 24 * hour;
+        })
+        .filter((at) => at > Date.now() + 72 * hour);
+      return found;
+    };
+    const eveOf = (day: number, time: string) => `${new Date(day - 24 * hour).toISOString().slice(0, 10)}T${time}`;
+    for (const [platform, day, time, movedHours] of [
+      ['x', sunday(10, 0), '09:00', 25],
+      ['bluesky', sunday(11, 1), '09:00', 25],
+      ['bluesky', sunday(3, 2), '09:00', 23],
+      // Half past two does not exist on that day: half past three.
+      ['x', sunday(3, 0), '02:30', 24],
+      ['bluesky', sunday(3, 2), '02:30', 24],
+    ] as const) {
+      const campaignId = await create();
+      const targets = { mode: 'accounts', accountIds: [clocks.accounts[platform]] };
+      const schedule = { type: 'at', scheduledLocal: eveOf(day, time) };
+      const made = await tester.post('/posts', clocks.body({ campaignId, targets, schedule }));
+      const [before] = await targetsOf(made.data.id);
+      const since = async () => {
+        const [now] = await targetsOf(made.data.id);
+        return (Date.parse(now?.scheduledAt ?? '') - Date.parse(before?.scheduledAt ?? '')) / hour;
+      };
+      await shift(campaignId, { days: 1 });
+      assert.deepEqual([platform, time, await since()], [platform, time, movedHours]);
+      await shift(campaignId, { days: -1 });
+      assert.equal(await since(), 0);
+      await shift(campaignId, { minutes: 24 * 60 });
+      assert.equal(await since(), 24);
+    }
+  });
+
+  t('held and rate-limited targets move; published and handed-over ones are passed over with the reason', async () => {
+    const campaignId = await create();
+    const due = Date.now() + 24 * hour;
+    const strict = await composer(world, ['x']);
+    await tester.patch(`/clients/${strict.clientId}`, { approvalRequired: true });
+    const heldPost = (await tester.post('/posts', strict.body({ campaignId, ...at(due) }))).data.id;
+    const [moving, settled] = [await compose(campaignId, at(due)), await compose(campaignId, at(due))];
+    const [held] = await targetsOf(heldPost);
+    const [limited, pending] = await targetsOf(moving);
+    const [out, handed] = await targetsOf(settled);
+    const now = new Date(due).toISOString();
+    const tell = async (postId: string, id: string | undefined, ...commands: readonly TargetCommand[]) => {
+      const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+      for (const command of [{ type: 'Start', now } as const, ...commands]) {
+        await execute(world.store, target, id ?? '', command, context, { partitionKey: postId });
+      }
+    };
+    const claim = { attempt: 1, takeover: 0 };
+    const policy = { deferDelaysMs: [30_000], maxRateLimits: 2, jitter: 0 };
+    await tell(moving, limited?.id, { type: 'RecordRateLimited', ...claim, retryAt: now, failure, policy });
+    const there = { externalId: 'e', permalink: null, publishedAt: now };
+    await tell(settled, out?.id, { type: 'RecordPublished', ...claim, ...there });
+    await tell(
+      ...([settled, handed?.id] as const),
+      { type: 'Checkpoint', ...claim, step: 'boundary', data: null, deadline: now },
+      { type: 'RecordHandedOver', ...claim, nativeId: 'n1' },
+    );
+    await world.settled();
+    const { data, text } = await shift(campaignId, { minutes: 60 });
+    assert.deepEqual([data.shifted, data.skippedCount], [3, 2], text);
+    assert.deepEqual(
+      new Map(
+        (data.skipped as readonly { targetId: string; reason: string }[]).map((one) => [one.targetId, one.reason]),
+      ),
+      new Map([
+        [out?.id, 'published'],
+        [handed?.id, 'handed_to_platform'],
+      ]),
+    );
+    const all = (await Promise.all([heldPost, moving, settled].map(targetsOf))).flat();
+    assert.deepEqual(
+      [held, limited, pending, out, handed].map((one) => {
+        const now = all.find(({ id }) => id === one?.id);
+        return [now?.status, (Date.parse(now?.scheduledAt ?? '') - due) / hour];
+      }),
+      [
+        ['awaiting_approval', 1],
+        ['pending', 1],
+        ['pending', 1],
+        ['published', 0],
+        ['handed_to_platform', 0],
+      ],
+    );
   });
 
   t('a new time in the past or too far ahead is skipped, and the rest moves', async () => {

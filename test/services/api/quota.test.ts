@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { post } from '#domain/post.ts';
+import { recycleLeadMs } from '#domain/post-recycle.ts';
 import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { recyclePost } from '#services/outcomes/recycles.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
@@ -214,6 +216,43 @@ suite('quota over HTTP', { timeoutMs: 120_000 }, (t) => {
       ['quota_exceeded'],
     );
     assert.deepEqual([await count(next.month), await count(later.month)], [1, 3]);
+  });
+
+  t('a copy of a recycled post takes places of its own month; three in a row without room end it', async () => {
+    const one = await quotaWorld(world, 2);
+    const { by, composed, count } = one;
+    const made = await by.post('/posts', composed.body(at(next.at)));
+    await one.publish(
+      made.data.id,
+      targetsOf(made.data).map(({ id }) => id),
+    );
+    const path = `/posts/${made.data.id}/recycle`;
+    const recycle = async (dueAt: number): Promise<boolean> => {
+      const now = () => dueAt - recycleLeadMs;
+      return recyclePost({ store: world.store, pool: world.pool, now }, made.data.id);
+    };
+    const days = Math.round((Date.parse(later.at) - Date.parse(next.at)) / 86_400_000);
+    const other = await by.request('PUT', path, { body: { everyDays: days } });
+    assert.equal(other.data.nextAt, later.at, other.text);
+    assert.equal(await recycle(Date.parse(later.at)), true);
+    assert.deepEqual([await count(next.month), await count(later.month)], [2, 2]);
+    // The days after it are in the same month, which is full.
+    const daily = await by.request('PUT', path, { body: { everyDays: 1 } });
+    assert.equal(daily.status, 200, daily.text);
+    for (const day of [1, 2, 3]) {
+      assert.equal(await recycle(Date.parse(later.at) + day * 86_400_000), false);
+      await world.settled();
+      const { data } = await by.get(path);
+      assert.deepEqual([data.enabled, data.posted], [day < 3, 1]);
+    }
+    assert.equal((await by.get(path)).data.stoppedReason, 'failures');
+    const stored = await world.store.readStream(`post-${made.data.id}`);
+    const failures = stored.filter(({ type }) => type === 'PostRecycleFailed');
+    assert.deepEqual(
+      failures.map(({ data }) => data.code),
+      ['quota_exceeded', 'quota_exceeded', 'quota_exceeded'],
+    );
+    assert.deepEqual([await count(next.month), await count(later.month)], [2, 2]);
   });
 
   t('of fifty callers at once as many get in as there is room', async () => {

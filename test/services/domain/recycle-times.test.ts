@@ -37,6 +37,41 @@ suite('times of copies', (t) => {
     deepEqual(times.get('a'), { at: '2026-03-30T00:30:00.000Z', local: '2026-03-30T02:30', timezone: 'Europe/Berlin' });
   });
 
+  // Daily copies over both changes of the clocks of 2026: UTC times of the origin and of its copies.
+  for (const [timezone, wall, [origin, ...copies]] of [
+    ['Europe/Berlin', '2026-03-28T09:00', ['03-28T08:00', '03-29T07:00', '03-30T07:00']],
+    ['Europe/Berlin', '2026-10-24T09:00', ['10-24T07:00', '10-25T08:00', '10-26T08:00']],
+    ['America/New_York', '2026-03-07T09:00', ['03-07T14:00', '03-08T13:00', '03-09T13:00']],
+    ['America/New_York', '2026-10-31T09:00', ['10-31T13:00', '11-01T14:00', '11-02T14:00']],
+    // A time that the clocks skip, and one that they show twice: its first time.
+    ['Europe/Berlin', '2026-03-28T02:30', ['03-28T01:30', '03-29T01:30', '03-30T00:30']],
+    ['Europe/Berlin', '2026-10-24T02:30', ['10-24T00:30', '10-25T00:30', '10-26T01:30']],
+    ['America/New_York', '2026-03-07T02:30', ['03-07T07:30', '03-08T07:30', '03-09T06:30']],
+    ['America/New_York', '2026-10-31T01:30', ['10-31T05:30', '11-01T05:30', '11-02T06:30']],
+  ] as const) {
+    t(
+      `${wall} in ${timezone}: a copy each day at that time, whether a wall-clock time or an instant was asked for`,
+      () => {
+        const instant = (at: string): string => `2026-${at}:00.000Z`;
+        for (const scheduledLocal of [wall, null]) {
+          const one = target('a', { dueAt: instant(origin), scheduledLocal, timezone });
+          const pattern = patternOf([one], instant(origin));
+          let after = instant(origin);
+          for (const [at, copy] of copies.entries()) {
+            const run = afterRun(
+              pattern,
+              { everyDays: 1, times: null, until: null },
+              { lastDay: at, posted: at, after },
+            );
+            deepEqual(run, { day: at + 1, dueAt: instant(copy) });
+            equal(wishedTimes(pattern, at + 1, after).get('a')?.at, instant(copy));
+            after = instant(copy);
+          }
+        }
+      },
+    );
+  }
+
   t('the jitter of the origin is left out, and days of lateness count', () => {
     const jittery = target('a', { dueAt: '2026-01-01T09:10:15.000Z', jitterSeconds: 615 });
     const next = (publishedAt: string) =>
