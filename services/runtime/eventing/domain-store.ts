@@ -15,7 +15,7 @@ import type { Actor, EventMetadata } from '#schemas/common.ts';
 import { topicOf } from '#schemas/events.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
-import { KeptStates } from './kept-states.ts';
+import { type KeptState, KeptStates } from './kept-states.ts';
 import { isLong, LongStreams } from './long-streams.ts';
 
 /** Streams as deciders see them: loads and folds a stream, appends decided events. */
@@ -163,6 +163,41 @@ export class DomainStore {
     return this.#states.shared(stream, () => this.#foldOn(stream, decider, sizeOf));
   }
 
+  /** The state as this process knows it, which others may have changed since; null where it is not kept. */
+  knownState<State, Command, Event extends { readonly type: string }>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+  ): Pick<Loaded<State>, 'state' | 'revision'> | null {
+    const known = this.#states.get(`${decider.kind}-${id}`, decider);
+    return known === null ? null : { state: known.state as State, revision: known.revision };
+  }
+
+  /** Folds what was just appended behind a state, so that the next command need not read it. */
+  noteState<State, Command, Event extends { readonly type: string }>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    appended: readonly DecodedEvent[],
+    sizeOf: (state: State) => number,
+  ): void {
+    const stream = `${decider.kind}-${id}`;
+    const known = this.#states.get(stream, decider);
+    const last = appended.at(-1);
+    if (known === null || last === undefined || known.revision !== last.revision - appended.length) return;
+    this.#keepState(stream, decider, foldEvents(decider, appended, known.state as State), last, sizeOf);
+  }
+
+  #keepState<State>(
+    stream: string,
+    decider: unknown,
+    state: State,
+    { metadata: { workspaceId }, revision, id: eventId }: DecodedEvent,
+    sizeOf: (state: State) => number,
+  ): KeptState {
+    const kept = { workspaceId, size: sizeOf(state), revision, eventId, decider, state };
+    this.#states.keep(stream, kept);
+    return kept;
+  }
+
   async #foldOn<State, Command, Event extends { readonly type: string }>(
     stream: string,
     decider: Decider<State, Command, Event>,
@@ -183,12 +218,7 @@ export class DomainStore {
       const events = await this.#codec.decodeAll(known === null ? stored : stored.slice(1));
       state = foldEvents(decider, events, state);
       const last = events.at(-1);
-      if (last !== undefined) {
-        const { workspaceId } = last.metadata;
-        const place = { workspaceId, size: sizeOf(state), revision: last.revision, eventId: last.id };
-        known = { ...place, decider, state };
-        this.#states.keep(stream, known);
-      }
+      if (last !== undefined) known = this.#keepState(stream, decider, state, last, sizeOf);
       if (stored.length < pageOfState) return { state, revision: known?.revision ?? -1 };
     }
   }

@@ -26,9 +26,11 @@ interface Asked {
 
 type Month = Pick<Loaded<QuotaState>, 'state' | 'revision'>;
 
-/** The places of a month; each counts one in the cache of states. */
-export const loadPlaces = (store: DomainStore, id: string): Promise<Month> =>
-  store.loadState(quota, id, ({ held }) => held + 1);
+/** Of the cache of states: each place counts one. */
+const sizeOf = ({ held }: QuotaState): number => held + 1;
+
+/** The places of a month. */
+export const loadPlaces = (store: DomainStore, id: string): Promise<Month> => store.loadState(quota, id, sizeOf);
 
 /** Commands of one append: their events stay far below the largest append. */
 const maxAtOnce = 25;
@@ -82,12 +84,20 @@ const append = async (
   id: string,
   some: readonly Asked[],
 ): Promise<ReadonlyMap<Asked, Rejection>> => {
+  // What this process wrote last is mostly the newest. Where another one was first the append conflicts; what appends
+  // nothing is decided on what the store has now.
+  let known = store.knownState(quota, id);
   for (let round = 1; round <= maxRounds; round += 1) {
-    const loaded = await loadPlaces(store, id);
+    const loaded = known ?? (await loadPlaces(store, id));
     const { events, refused } = decideAll(loaded, some);
+    const isBelieved = known !== null;
+    known = null;
+    if (isBelieved && (refused.size > 0 || events.length === 0)) continue;
     if (events.length === 0) return refused;
     try {
-      await store.append(`quota-${id}`, loaded.revision, events, contextOf(some), partitionKeyOf('quota', id));
+      const by = contextOf(some);
+      const appended = await store.append(`quota-${id}`, loaded.revision, events, by, partitionKeyOf('quota', id));
+      store.noteState(quota, id, appended, sizeOf);
       return refused;
     } catch (error) {
       if (!(error instanceof EventStoreError && error.code === 'wrong_expected_revision')) throw error;
