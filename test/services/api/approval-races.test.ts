@@ -22,7 +22,7 @@ import { failure } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
-const races = Number(process.env.RACES ?? 25);
+const races = Number(process.env.RACES ?? 10);
 const random = seeded('approval races');
 const { world, tester } = await composedWorld([]);
 const composers = (await Promise.all(
