@@ -14,6 +14,15 @@ export interface Lead {
   readonly values: readonly string[];
 }
 
+export const uuids = (column: string, values: readonly string[]): Lead => ({ column, type: 'uuid', values });
+
+/**
+ * Whether a scan must filter by the column itself. NOTE: it must not name a leading column twice: Postgres would expect
+ * few rows and choose another index.
+ */
+export const isUnled = (leads: readonly Lead[], column: string): boolean =>
+  leads.every((lead) => lead.column !== column);
+
 /** Scans that one page may be merged from. */
 const mostScans = 1_000;
 /** So many scans read a page each; where there are more, the last instant of the page is found first. */

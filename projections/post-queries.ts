@@ -3,7 +3,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { PostStatus } from '#schemas/post.ts';
 import { targetStatuses } from '#schemas/target.ts';
 import { goesToClientsAlone, twice } from './client-posts.ts';
-import { isMergeable, type Lead, merged } from './merged-scans.ts';
+import { isMergeable, isUnled, type Lead, merged, uuids } from './merged-scans.ts';
 import { shownCampaignOf } from './post-campaigns.ts';
 import { listedAt, type PostRow, posts, searchedText } from './posts.ts';
 import { type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
@@ -36,7 +36,6 @@ const searchedOrBody = `case when searched_revision = revision then searched els
 const leadsOf = (workspaceId: string, filters: PostFilters): readonly Lead[] => {
   const { clientId, clientIds, statuses } = filters;
   if (filters.externalRef !== undefined) return [];
-  const uuids = (column: string, values: readonly string[]): Lead => ({ column, type: 'uuid', values });
   if (filters.campaignId !== undefined) {
     return [uuids('workspace_id', [workspaceId]), uuids('campaign_id', [filters.campaignId])];
   }
@@ -78,18 +77,14 @@ export const listPosts = async (
   const few = platforms === undefined ? null : await postsOn(knex, workspaceId, platforms);
   const leads = few === null ? leadsOf(workspaceId, filters) : [];
   const query = knex('read.posts').whereRaw(`status <> 'discarded'`);
-  // NOTE: a scan must not name a leading column twice: Postgres would expect few rows and choose another index.
-  const unless = (column: string, add: () => void): void => {
-    if (leads.every((lead) => lead.column !== column)) add();
-  };
   if (few !== null) query.whereRaw('id = any(?::uuid[])', [[...few]]);
   if (leads.length === 0) query.where({ workspace_id: workspaceId });
-  unless('client_id', () => {
+  if (isUnled(leads, 'client_id')) {
     if (clientId !== undefined) query.where({ client_id: clientId });
     if (clientIds !== undefined) query.whereRaw('client_id = any(?::uuid[])', [[...clientIds]]);
-  });
-  if (statuses !== undefined)
-    unless('shown_status', () => query.whereRaw('shown_status = any(?::text[])', [[...statuses]]));
+  }
+  if (statuses !== undefined && isUnled(leads, 'shown_status'))
+    query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
   if (clientId !== undefined) {
     // A client has posts of one workspace only: where its first one does not match, none does, and none is looked at.
     query.whereRaw('(select c.workspace_id = ? from read.posts c where c.client_id = ? limit 1)', [
@@ -102,7 +97,7 @@ export const listPosts = async (
   if (campaignId !== undefined) {
     // One of them, looked at once.
     query.whereRaw('(select c.deleted_at from read.campaigns c where c.id = ?) is null', [campaignId]);
-    unless('campaign_id', () => query.where({ campaign_id: campaignId }));
+    if (isUnled(leads, 'campaign_id')) query.where({ campaign_id: campaignId });
   }
   if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });
   if (filters.from !== undefined) query.whereRaw(`${listedAt} >= ?::timestamptz`, [filters.from]);

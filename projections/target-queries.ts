@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { type TargetStatus, targetStatuses } from '#schemas/target.ts';
-import { isMergeable, type Lead, merged } from './merged-scans.ts';
+import { isMergeable, isUnled, type Lead, merged, uuids } from './merged-scans.ts';
 import { bodyAtSql } from './post-bodies.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
 import { postTargets, type TargetContent, type TargetRow } from './targets.ts';
@@ -95,7 +95,6 @@ const leadsOf = (workspaceId: string, filters: TargetFilters): readonly Lead[] =
   const status: Lead = { column: 'status', type: 'text', values: statuses ?? targetStatuses };
   const network: Lead = { column: 'platform', type: 'text', values: networks ?? platforms };
   const both = statuses === null && networks === null ? [] : [status, network];
-  const uuids = (column: string, values: readonly string[]): Lead => ({ column, type: 'uuid', values });
   // All targets of an account are on its network.
   if (filters.accountId !== undefined) {
     return statuses === null ? [] : [uuids('account_id', [filters.accountId]), status];
@@ -141,22 +140,18 @@ export const listTargets = async (
 ): Promise<Page<TargetWithContent>> => {
   const leads = leadsOf(workspaceId, filters);
   const query = knex('read.post_targets');
-  // NOTE: a scan must not name a leading column twice: Postgres would expect few rows and choose another index.
-  const unless = (column: string, add: () => void): void => {
-    if (leads.every((lead) => lead.column !== column)) add();
-  };
   if (leads.length === 0) query.where({ workspace_id: workspaceId });
   const { postId, clientId, clientIds, accountId, platforms: networks, statuses } = filters;
   if (postId !== undefined) query.where({ post_id: postId });
-  if (clientId !== undefined) unless('client_id', () => query.where({ client_id: clientId }));
+  if (clientId !== undefined && isUnled(leads, 'client_id')) query.where({ client_id: clientId });
   if (clientIds !== undefined) {
-    unless('client_id', () => query.whereRaw('client_id = any(?::uuid[])', [[...clientIds]]));
+    if (isUnled(leads, 'client_id')) query.whereRaw('client_id = any(?::uuid[])', [[...clientIds]]);
     query.whereRaw(
       `exists (select from read.posts p where p.id = post_targets.post_id and p.client_id = any(?::uuid[]))`,
       [[...clientIds]],
     );
   }
-  if (accountId !== undefined) unless('account_id', () => query.where({ account_id: accountId }));
+  if (accountId !== undefined && isUnled(leads, 'account_id')) query.where({ account_id: accountId });
   if (filters.externalRef !== undefined) {
     // An array, so that Postgres reads the few posts first and never the targets of the whole workspace.
     query.whereRaw(
@@ -164,8 +159,9 @@ export const listTargets = async (
       [workspaceId, filters.externalRef],
     );
   }
-  if (networks !== undefined) unless('platform', () => query.whereRaw('platform = any(?::text[])', [[...networks]]));
-  if (statuses !== undefined) unless('status', () => query.whereRaw('status = any(?::text[])', [[...statuses]]));
+  if (networks !== undefined && isUnled(leads, 'platform'))
+    query.whereRaw('platform = any(?::text[])', [[...networks]]);
+  if (statuses !== undefined && isUnled(leads, 'status')) query.whereRaw('status = any(?::text[])', [[...statuses]]);
   // NOTE: one lower bound alone: with two, Postgres may begin at the earlier one and pass all rows in between.
   const { from = null } = filters;
   const isBehind = after !== null && (from === null || Date.parse(after.scheduledAt) >= Date.parse(from));

@@ -81,29 +81,9 @@ export const fillLists = async (pool: Pool, posts: number): Promise<void> => {
 
 type Values<Filters> = { readonly [Name in string]: readonly Filters[] };
 
-/** By the name of each filter. */
-export const targetValues = (posts: number): Values<TargetFilters> => ({
-  status: [
-    { statuses: ['published'] },
-    { statuses: ['failed'] },
-    { statuses: ['outcome_unknown'] },
-    { statuses: ['rate_limited'] },
-    { statuses: ['failed', 'rate_limited', 'outcome_unknown'] },
-  ],
-  platform: [
-    { platforms: ['x'] },
-    { platforms: ['telegram'] },
-    { platforms: ['linkedin'] },
-    { platforms: ['x', 'telegram'] },
-  ],
+/** Filters of both lists. */
+const valuesOfBoth = (posts: number) => ({
   client: [{ clientId: clientOf(big) }, { clientId: clientOf(tiny) }, { clientId: nowhere }],
-  account: [
-    { accountId: accountOf(big, 'linkedin') },
-    { accountId: accountOf(big, 'telegram') },
-    { accountId: accountOf(tiny, 'x') },
-    { accountId: nowhere },
-  ],
-  post: [{ postId: uuidOf(`post${posts >> 1}`) }],
   externalRef: [{ externalRef: `REF-${posts >> 1}` }, { externalRef: 'nowhere' }],
   time: [
     { from: minute(0), to: minute(posts + 1) },
@@ -118,7 +98,33 @@ export const targetValues = (posts: number): Values<TargetFilters> => ({
   ],
 });
 
+/** By the name of each filter. */
+export const targetValues = (posts: number): Values<TargetFilters> => ({
+  ...valuesOfBoth(posts),
+  status: [
+    { statuses: ['published'] },
+    { statuses: ['failed'] },
+    { statuses: ['outcome_unknown'] },
+    { statuses: ['rate_limited'] },
+    { statuses: ['failed', 'rate_limited', 'outcome_unknown'] },
+  ],
+  platform: [
+    { platforms: ['x'] },
+    { platforms: ['telegram'] },
+    { platforms: ['linkedin'] },
+    { platforms: ['x', 'telegram'] },
+  ],
+  account: [
+    { accountId: accountOf(big, 'linkedin') },
+    { accountId: accountOf(big, 'telegram') },
+    { accountId: accountOf(tiny, 'x') },
+    { accountId: nowhere },
+  ],
+  post: [{ postId: uuidOf(`post${posts >> 1}`) }],
+});
+
 export const postValues = (posts: number): Values<PostFilters> => ({
+  ...valuesOfBoth(posts),
   status: [
     { statuses: ['published'] },
     { statuses: ['failed'] },
@@ -127,20 +133,7 @@ export const postValues = (posts: number): Values<PostFilters> => ({
     { statuses: ['failed', 'partially_published'] },
   ],
   platform: [{ platforms: ['x'] }, { platforms: ['telegram'] }, { platforms: ['x', 'telegram'] }],
-  client: [{ clientId: clientOf(big) }, { clientId: clientOf(tiny) }, { clientId: nowhere }],
   campaign: [{ campaignId: campaignOf(0) }, { campaignId: campaignOf(9) }, { campaignId: nowhere }],
-  externalRef: [{ externalRef: `REF-${posts >> 1}` }, { externalRef: 'nowhere' }],
-  time: [
-    { from: minute(0), to: minute(posts + 1) },
-    { from: minute(posts >> 1), to: minute((posts >> 1) + 60) },
-    { from: minute(posts - 30) },
-    { to: minute(0) },
-  ],
-  limit: [
-    { clientIds: [clientOf(big), clientOf(tiny)] },
-    { clientIds: [clientOf(tiny)] },
-    { clientIds: Array.from({ length: 97 }, (_, n) => clientOf(n + 1)) },
-  ],
 });
 
 /** Each value of each filter alone, and with each value of each other filter. */
