@@ -53,6 +53,14 @@ function placeOf(file: string): Place {
   return { zone: 'process', process: second };
 }
 
+/** What the api's server serves beside the api; `console` and `mcp` call its operations, and only main files name them. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  auth: [],
+  api: ['auth'],
+  mcp: ['api', 'auth'],
+  console: ['api', 'auth'],
+};
+
 function allowed(from: string, to: string): boolean {
   const here = placeOf(from);
   const there = placeOf(to);
@@ -60,7 +68,10 @@ function allowed(from: string, to: string): boolean {
   const zone = here.zone === 'platforms' ? 'domain' : here.zone;
   if (there.zone === 'infra' && path.basename(from) === 'main.ts') return true;
   if (there.zone === 'process') {
-    return here.zone === 'process' && (here.process === there.process || here.process === 'standalone');
+    if (here.zone !== 'process') return false;
+    if (here.process === there.process || here.process === 'standalone') return true;
+    if (from === 'services/api/main.ts' && there.process in PARTS) return true;
+    return PARTS[here.process]?.includes(there.process) === true;
   }
   if (there.zone === zone || ARROWS[zone]?.includes(there.zone)) return true;
   return there.zone === 'platforms' && (zone === 'domain' || ARROWS[zone]?.includes('domain') === true);
@@ -99,6 +110,12 @@ suite('architecture', (t) => {
       ['services/api/app.ts', 'projections/posts.ts', true],
       ['services/api/app.ts', 'services/publisher/due-search.ts', false],
       ['services/standalone/tour.ts', 'services/api/app.ts', true],
+      ['services/api/app.ts', 'services/auth/tokens.ts', true],
+      ['services/auth/tokens.ts', 'services/api/app.ts', false],
+      ['services/console/pages.ts', 'services/api/operation.ts', true],
+      ['services/api/app.ts', 'services/console/pages.ts', false],
+      ['services/api/main.ts', 'services/console/pages.ts', true],
+      ['services/publisher/main.ts', 'services/auth/tokens.ts', false],
       ['services/api/app.ts', 'infra/postgres/pool.ts', false],
       ['services/api/main.ts', 'infra/postgres/pool.ts', true],
       ['projections/posts.ts', 'services/api/app.ts', false],

@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import Koa from 'koa';
+import { isSessionToken } from '#runtime/identity/sessions.ts';
 import { approvalPages } from './approval-page.ts';
 import { blobs } from './blobs.ts';
 import { BodyBudget } from './body-budget.ts';
@@ -18,6 +19,7 @@ import { Allowances, rateLimit, showAllowance } from './middleware/rate-limit.ts
 import { fixedPathsOf, matched, unmatched } from './middleware/route.ts';
 import { operations } from './operations.ts';
 import { OwnWrites } from './own-writes.ts';
+import type { Part } from './parts.ts';
 import { rootPage } from './root-page.ts';
 import { Sessions } from './sessions.ts';
 import { Warnings } from './warnings.ts';
@@ -30,7 +32,7 @@ import { Warnings } from './warnings.ts';
 const callPatience: CallPatience = { tokenMs: 5_000, appendMs: 15_000, callMs: 17_000 };
 
 /** The whole api: the steps of a request, in order. */
-export const createApp = (deps: Deps): Koa => {
+export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   const app = new Koa();
   const keyring = new Keyring(deps.pool, deps.clock);
   const sessions = new Sessions(deps);
@@ -64,6 +66,8 @@ export const createApp = (deps: Deps): Koa => {
   app.use(correlation(deps));
   app.use(showAllowance(allowances));
   app.use(problems(deps));
+  const identify = (sent: string) => (isSessionToken(sent) ? sessions : keyring).identify(sent);
+  for (const part of parts) app.use(part({ deps, allowances, patience, identify }));
   app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));

@@ -57,8 +57,12 @@ export interface Deps {
   readonly clock: () => number;
   /** REST root as callers see it, with `/v1`, without a slash at the end. Known once the server listens. */
   readonly baseUrl: () => string;
-  /** Host of the invite page, without a slash at the end. */
+  /** Host of the console and of the pages behind links, without a slash at the end. */
   readonly consoleUrl: () => string;
+  /** Host of the OAuth endpoints, without a slash at the end: the issuer of access tokens. */
+  readonly authUrl: () => string;
+  /** Address of the MCP server, with its path: the audience of the tokens that work there. */
+  readonly mcpUrl: () => string;
   /** Proxies whose X-Forwarded-For the api trusts. Default: none. */
   readonly trustedProxies?: TrustedProxies;
   /** Requests per minute, and requests at once, for each credential in each process. */

@@ -17,7 +17,17 @@ await runProcess({
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
     await migrateApi(adapters.pool);
-    const api = await startApi({ adapters, door, config, secrets, logger, readiness, report, sandboxProfile });
+    const api = await startApi({
+      adapters,
+      door,
+      config,
+      secrets,
+      logger,
+      readiness,
+      report,
+      sandboxProfile,
+      parts: [],
+    });
     onClose(api.stop);
     ready({ port: api.port, baseUrl: api.baseUrl });
     await aborted(signal);

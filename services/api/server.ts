@@ -15,6 +15,7 @@ import { createApp } from './app.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import type { Deps } from './deps.ts';
 import { categoryOf, errors } from './errors.ts';
+import type { Part } from './parts.ts';
 
 export interface ApiServer {
   /** Port it listens on. */
@@ -121,7 +122,8 @@ export interface Door {
   readonly port: number;
   /** `http://host:port` */
   readonly origin: string;
-  open(deps: Deps): ApiServer;
+  /** @param parts what it serves beside the api */
+  open(deps: Deps, parts?: readonly Part[]): ApiServer;
   /** Without having been opened. */
   close(): Promise<void>;
 }
@@ -165,8 +167,8 @@ export const openDoor = async (at: DoorOptions): Promise<Door> => {
   return {
     port,
     origin: originOf(at.host, port),
-    open: (deps) => {
-      const answer = createApp(deps).callback();
+    open: (deps, parts = []) => {
+      const answer = createApp(deps, parts).callback();
       const serve: RequestListener = (request, response) => {
         limit(server, deps, waits, request, response);
         void answer(request, response);
@@ -185,4 +187,5 @@ export const openDoor = async (at: DoorOptions): Promise<Door> => {
 export const startServer = async (
   deps: Deps,
   at: { readonly host: string; readonly port: number },
-): Promise<ApiServer> => (await openDoor({ ...at, setting: 'PORT' })).open(deps);
+  parts: readonly Part[] = [],
+): Promise<ApiServer> => (await openDoor({ ...at, setting: 'PORT' })).open(deps, parts);

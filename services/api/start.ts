@@ -18,6 +18,7 @@ import type { Logger, Readiness, SelfReport } from '#runtime/process/telemetry.t
 import type { CallPatience, Deps, SandboxProfile } from './deps.ts';
 import { health } from './health.ts';
 import { Lists } from './lists.ts';
+import type { Part } from './parts.ts';
 import { openReadPool, silenceMs } from './read-pool.ts';
 import type { Door } from './server.ts';
 
@@ -46,6 +47,8 @@ export interface ApiOptions {
   /** The report that /readyz shows: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
+  /** What the server serves beside the api. */
+  readonly parts: readonly Part[];
   /** Default: that of production. */
   readonly patience?: CallPatience;
 }
@@ -63,7 +66,7 @@ export interface Api {
 export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, patience } = options;
+  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, parts, patience } = options;
   const { databaseUrl, pool: patient, log } = adapters;
   // Links and signing secrets in use must go on working, so the api refuses to start without a key version from which
   // one of them is derived.
@@ -88,13 +91,16 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     clock: time.now,
     baseUrl: () => baseUrlOf(config, door),
     consoleUrl: () => config.consoleUrl ?? door.origin,
+    authUrl: () => config.authUrl ?? new URL(baseUrlOf(config, door)).origin,
+    mcpUrl: () => config.mcpUrl ?? `${new URL(baseUrlOf(config, door)).origin}/mcp`,
     trustedProxies: config.trustedProxies,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
     egress: new EgressGuard({
       privateTargets: config.privateTargets,
-      ownHosts: () => [deps.baseUrl(), deps.consoleUrl()].map((url) => new URL(url).host),
+      ownHosts: () =>
+        [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()].map((url) => new URL(url).host),
     }),
     blobs: adapters.blobs,
     mediaQuota: config.mediaQuota,
@@ -106,7 +112,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   };
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
-  const server = door.open(deps);
+  const server = door.open(deps, parts);
   return {
     port: server.port,
     baseUrl: deps.baseUrl(),

@@ -141,6 +141,7 @@ const run: (
     readiness,
     report: threads.report,
     sandboxProfile,
+    parts: [],
   });
   onClose(api.stop);
   ready({ port: api.port, baseUrl: api.baseUrl });

@@ -80,6 +80,14 @@ export const derivedKeys: Readonly<Record<string, string>> = {
   sessions: 'c07d56576723cc7f',
   'import-urls': '70b216c21e4fb6ff',
   'key-check': 'e587b0ec9dbb7ff8',
+  consents: '7b08b19974e9e37d',
+  'oauth-cookies': '3c3491c97c8d5062',
+  'oauth-keys': '5aa8bde74e006514',
+  'client-secrets': '3a9a2265090d0ffc',
+  emails: '79f22e367cff64e8',
+  'second-factors': '774d92f0c31ceb5b',
+  'person-links': 'c4d5b46263c812be',
+  forms: '99153922acaf1826',
 };
 
 /** What an HMAC that is stored or shown is made of. */
@@ -119,6 +127,7 @@ export const derivedIds: Readonly<Record<string, string>> = {
 
 export const settings: readonly string[] = [
   'ANALYTICS_LOST',
+  'AUTH_URL',
   'BASE_URL',
   'BLOB_DIR',
   'BOUNDARY_DEADLINE_MS',
@@ -146,6 +155,7 @@ export const settings: readonly string[] = [
   'MAX_CONNECTIONS',
   'MAX_CONNECTIONS_PER_ADDRESS',
   'MAX_RATE_LIMITS',
+  'MCP_URL',
   'MEDIA_CONCURRENCY',
   'MEDIA_DOWNLOADS',
   'MEDIA_DOWNLOADS_PER_WORKSPACE',

@@ -36,6 +36,7 @@ import type { Issue } from '#schemas/issues.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { Deps, Readers } from '#services/api/deps.ts';
 import { Lists } from '#services/api/lists.ts';
+import type { Part } from '#services/api/parts.ts';
 import { startServer } from '#services/api/server.ts';
 import { migrateApi } from '#services/api/tables.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
@@ -129,6 +130,8 @@ export interface WorldOptions {
   readonly rate?: Deps['rate'];
   /** Replaces dependencies of the api. */
   readonly deps?: Partial<Deps>;
+  /** What the server serves beside the api. */
+  readonly parts?: readonly Part[];
 }
 
 export const startWorld = async (options: WorldOptions = {}) => {
@@ -187,6 +190,8 @@ export const startWorld = async (options: WorldOptions = {}) => {
     clock: now,
     baseUrl: () => `${origin}/v1`,
     consoleUrl: () => origin,
+    authUrl: () => origin,
+    mcpUrl: () => `${origin}/mcp`,
     rate: options.rate ?? { perMinute: 1_000_000, burst: 1_000_000 },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
@@ -203,7 +208,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     ...options.deps,
     first: [audit.middleware, ...(options.deps?.first ?? [])],
   };
-  const server = await startServer(deps, { host: '127.0.0.1', port: 0 });
+  const server = await startServer(deps, { host: '127.0.0.1', port: 0 }, options.parts);
   closers.push(() => server.stop(500));
   origin = `http://127.0.0.1:${server.port}`;
 

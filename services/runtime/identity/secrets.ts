@@ -17,7 +17,15 @@ export type Purpose =
   | 'consistency'
   | 'sessions'
   | 'import-urls'
-  | 'key-check';
+  | 'key-check'
+  | 'consents'
+  | 'oauth-cookies'
+  | 'oauth-keys'
+  | 'client-secrets'
+  | 'emails'
+  | 'second-factors'
+  | 'person-links'
+  | 'forms';
 
 export class Secrets {
   readonly #keys: ReadonlyMap<string, Buffer>;

@@ -69,6 +69,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
       readiness: new Readiness(),
       report: { checks: async () => [], metrics: async () => [] },
       sandboxProfile,
+      parts: [],
       patience,
     });
     closers.push(

@@ -144,7 +144,7 @@ suite('OWASP API5, API8, API9: the surface', (t) => {
     interface Routed {
       readonly router?: { readonly stack: readonly { readonly path: unknown; readonly methods: readonly string[] }[] };
     }
-    const { middleware } = createApp(world.deps);
+    const { middleware } = createApp(world.deps, []);
     const routers = middleware.flatMap((one) => (one as Routed).router ?? []);
     const routed = routers.flatMap(({ stack }) =>
       stack.flatMap(({ path, methods }) =>

@@ -1,0 +1,20 @@
+import type { Middleware } from 'koa';
+import type { CallPatience, Deps } from './deps.ts';
+import type { Allowances } from './middleware/rate-limit.ts';
+import type { Principal } from './operation.ts';
+
+/**
+ * What the server serves beside the api, on hosts or paths of its own: a part answers its own requests and leaves all
+ * others to the next.
+ */
+
+/** What a part gets from the server. */
+export interface PartTools {
+  readonly deps: Deps;
+  readonly allowances: Allowances;
+  readonly patience: CallPatience;
+  /** The owner of a bearer token, as for a call of the api. @throws Refusal 401 */
+  readonly identify: (token: string) => Promise<Principal>;
+}
+
+export type Part = (tools: PartTools) => Middleware;
