@@ -11,6 +11,7 @@ import { posts } from './posts.ts';
 import { clientAccounts, postTargetCounts, type Recount } from './recounts.ts';
 import { reports } from './reports.ts';
 import { postTargets } from './targets.ts';
+import { teamInvites } from './team-invites.ts';
 import { webhooks } from './webhook-endpoints.ts';
 import { workspaces } from './workspaces.ts';
 
@@ -30,7 +31,7 @@ export interface Projection {
 }
 
 export const projections: readonly Projection[] = [
-  { name: 'workspaces', shape: 1, topics: ['workspace'], models: [workspaces, apiKeys], recounts: [] },
+  { name: 'workspaces', shape: 1, topics: ['workspace'], models: [workspaces, apiKeys, teamInvites], recounts: [] },
   {
     name: 'clients',
     shape: 1,

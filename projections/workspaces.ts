@@ -14,7 +14,11 @@ interface Own {
   readonly timezone: string;
   readonly mode: Mode;
   readonly twin_of: string | null;
-  readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
+  readonly members: Readonly<
+    Record<string, { readonly name: string; readonly role: Role; readonly personId?: string }>
+  >;
+  /** The persons who are members, in the order of joining; null: none ever was. */
+  readonly people: readonly string[] | null;
   /** Targets that may be due in one month; null: no limit. */
   readonly posting_quota: number | null;
   /** Revision of the event that set the quota; null: none ever did. */
@@ -33,11 +37,16 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
     mode: 'text',
     twin_of: 'uuid',
     members: 'jsonb',
+    people: 'text[]',
     posting_quota: 'int4',
     posting_quota_revision: 'int4',
     cadence: 'jsonb',
   },
-  indexes: [{ on: '(twin_of) where twin_of is not null' }, { on: '(id) where posting_quota_revision is not null' }],
+  indexes: [
+    { on: '(twin_of) where twin_of is not null' },
+    { on: '(id) where posting_quota_revision is not null' },
+    { on: 'using gin (people) where people is not null' },
+  ],
   on: {
     WorkspaceCreated: (_row, { name, timezone, mode, twinOf }) => ({
       name,
@@ -45,6 +54,7 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       mode,
       twin_of: twinOf,
       members: {},
+      people: null,
       posting_quota: null,
       posting_quota_revision: null,
       cadence: null,
@@ -54,13 +64,21 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       ...row,
       members: { ...row.members, [memberId]: { name, role } },
     })),
+    MemberIdentified: change((row, { memberId, personId }) => {
+      const member = row.members[memberId];
+      if (member === undefined) return row;
+      const people = [...(row.people ?? []).filter((one) => one !== personId), personId];
+      return { ...row, people, members: { ...row.members, [memberId]: { ...member, personId } } };
+    }),
     MemberRoleChanged: change((row, { memberId, role }) => {
       const member = row.members[memberId];
       return member === undefined ? row : { ...row, members: { ...row.members, [memberId]: { ...member, role } } };
     }),
     MemberRemoved: change((row, { memberId }) => {
-      const { [memberId]: _removed, ...members } = row.members;
-      return { ...row, members };
+      const { [memberId]: removed, ...members } = row.members;
+      const { personId } = removed ?? {};
+      if (personId === undefined) return { ...row, members };
+      return { ...row, members, people: row.people?.filter((one) => one !== personId) ?? null };
     }),
     CadenceSet: change((row, rule) => ({ ...row, cadence: withRule(row.cadence ?? [], rule) })),
     PostingQuotaSet: change((row, { limit }, { revision }) => ({

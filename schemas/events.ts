@@ -21,12 +21,14 @@ import { workspacePublic } from './http/webhook-events/workspace.ts';
 import { accountmetricsEvents, targetmetricsEvents } from './insights.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
+import { personEvents, personemailEvents, sessionEvents } from './person.ts';
 import { postEvents, postUpcasts } from './post.ts';
 import { quotaEvents } from './quota.ts';
 import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
 import { targetEvents, targetUpcasts } from './target.ts';
+import { teaminviteEvents } from './teaminvite.ts';
 import { kindOf, type Topic } from './topics.ts';
 import type { Upcast } from './upcast.ts';
 import { webhookEvents, webhookUpcasts } from './webhook.ts';
@@ -86,6 +88,10 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   apikey: { topic: 'workspace', events: versioned(apikeyEvents, apikeyUpcasts), publishes: apikeyPublic },
   clientname: { topic: 'workspace', events: versioned(clientnameEvents) },
   invite: { topic: 'workspace', events: versioned(inviteEvents), publishes: invitePublic },
+  teaminvite: { topic: 'workspace', events: versioned(teaminviteEvents) },
+  person: { topic: null, events: versioned(personEvents) },
+  personemail: { topic: null, events: versioned(personemailEvents) },
+  session: { topic: null, events: versioned(sessionEvents) },
   externalref: { topic: null, events: versioned(externalrefEvents) },
   targetmetrics: { topic: 'metrics', events: versioned(targetmetricsEvents) },
   accountmetrics: { topic: 'metrics', events: versioned(accountmetricsEvents) },

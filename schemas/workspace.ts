@@ -20,6 +20,8 @@ export const workspaceEvents = {
   }),
   WorkspaceProfileChanged: Type.Object({ name: WorkspaceName, timezone: Timezone }),
   MemberAdded: Member,
+  /** The member is this person, who signs in as it. */
+  MemberIdentified: Type.Object({ memberId: Uuid, personId: Uuid }),
   MemberRoleChanged: Type.Object({ memberId: Uuid, role: Role }),
   MemberRemoved: Type.Object({ memberId: Uuid }),
   /** How often each account of the workspace may publish, on one network or, where `platform` is null, on the others. */

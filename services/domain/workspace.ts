@@ -18,8 +18,15 @@ export type WorkspaceState =
       /** Targets that may be due in one month; null: as many as it likes. */
       readonly postingQuota: number | null;
       readonly cadence: readonly CadenceRule[];
-      readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
+      readonly members: Readonly<Record<string, Member>>;
     };
+
+export interface Member {
+  readonly name: string;
+  readonly role: Role;
+  /** The person who signs in as the member; absent for a member that an operator made for keys alone. */
+  readonly personId?: string;
+}
 
 export type WorkspaceCommand =
   | {
@@ -31,6 +38,14 @@ export type WorkspaceCommand =
   | { readonly type: 'CreateTwin'; readonly name: string; readonly timezone: string; readonly twinOf: string }
   | { readonly type: 'ChangeProfile'; readonly name: string; readonly timezone: string }
   | { readonly type: 'AddMember'; readonly memberId: string; readonly name: string; readonly role: Role }
+  /** A person takes the member's place; a member that is not there yet is added first. */
+  | {
+      readonly type: 'Join';
+      readonly memberId: string;
+      readonly personId: string;
+      readonly name: string;
+      readonly role: Role;
+    }
   | { readonly type: 'ChangeRole'; readonly memberId: string; readonly role: Role }
   | { readonly type: 'RemoveMember'; readonly memberId: string }
   | { readonly type: 'SetPostingQuota'; readonly limit: number | null }
@@ -74,6 +89,19 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
       if (now.members[command.memberId] !== undefined) return [];
       const { memberId, name, role } = command;
       return [{ type: 'MemberAdded', data: { memberId, name, role } }];
+    }
+    case 'Join': {
+      const now = created(state);
+      if (now.twinOf !== null) throw new Rejection('validation_failed', 'Members belong to the live workspace.');
+      const { memberId, personId, name, role } = command;
+      const [known] = Object.entries(now.members).find(([, member]) => member.personId === personId) ?? [];
+      if (known === memberId) return [];
+      if (known !== undefined) throw new Rejection('already_exists', 'You are a member of this workspace already.');
+      const member = now.members[memberId];
+      if (member?.personId !== undefined) throw new Rejection('already_exists', 'Another person is this member.');
+      const added: readonly WorkspaceEvent[] =
+        member === undefined ? [{ type: 'MemberAdded', data: { memberId, name, role } }] : [];
+      return [...added, { type: 'MemberIdentified', data: { memberId, personId } }];
     }
     case 'ChangeRole': {
       const now = created(state);
@@ -119,6 +147,13 @@ const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState =>
     case 'MemberAdded': {
       const { memberId, name, role } = event.data;
       return { ...state, members: { ...state.members, [memberId]: { name, role } } };
+    }
+    case 'MemberIdentified': {
+      const { memberId, personId } = event.data;
+      const member = state.members[memberId];
+      return member === undefined
+        ? state
+        : { ...state, members: { ...state.members, [memberId]: { ...member, personId } } };
     }
     case 'MemberRoleChanged': {
       const { memberId, role } = event.data;

@@ -41,11 +41,36 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberRemoved: '1: memberId',
     CadenceSet: '1: platform:Platform|null minIntervalMinutes:null perDay:null',
     PostingQuotaSet: '1: limit:null',
+    MemberIdentified: '1: memberId personId',
   },
   apikey: {
     ApiKeyCreated: '2: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
     ApiKeyRotated: '1: hash prefix previousHash previousUntil',
     ApiKeyRevoked: '1:',
+  },
+  teaminvite: {
+    TeamInviteCreated: '1: inviteId memberId email:personal name:personal role:Role expiresAt keyVersion',
+    TeamInviteAccepted: '1: personId',
+    TeamInviteRevoked: '1:',
+  },
+  person: {
+    PersonRegistered: '1: personId email:personal name:personal',
+    PasswordSet: '1: by:joined|changed|reset',
+    PasskeyAdded: '1: passkeyId',
+    PasskeyRemoved: '1: passkeyId',
+    SecondFactorEnabled: '1:',
+    SecondFactorDisabled: '1:',
+    RecoveryCodesReplaced: '1:',
+    RecoveryCodeUsed: '1:',
+    PersonErased: '1:',
+  },
+  personemail: {
+    EmailClaimed: '1: personId',
+    EmailReleased: '1: personId',
+  },
+  session: {
+    SessionStarted: '1: personId by:password|passkey|recovery_code|link|joined expiresAt',
+    SessionRevoked: '1: reason:signed_out|revoked|password_set|erased',
   },
   client: {
     ClientCreated:

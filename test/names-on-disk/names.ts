@@ -26,6 +26,10 @@ export const topicOfKind: Readonly<Record<string, string | null>> = {
   refresh: 'workspace',
   report: 'reports',
   request: null,
+  teaminvite: 'workspace',
+  person: null,
+  personemail: null,
+  session: null,
 };
 
 export const consumerGroups: readonly string[] = [

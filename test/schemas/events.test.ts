@@ -11,12 +11,16 @@ import { externalref } from '#domain/externalref.ts';
 import { accountmetrics, targetmetrics } from '#domain/insights.ts';
 import { invite } from '#domain/invite.ts';
 import { media } from '#domain/media.ts';
+import { person } from '#domain/person.ts';
+import { personemail } from '#domain/personemail.ts';
 import { post } from '#domain/post.ts';
 import { quota } from '#domain/quota.ts';
 import { refresh } from '#domain/refresh.ts';
 import { report } from '#domain/report.ts';
 import { request } from '#domain/request.ts';
+import { session } from '#domain/session.ts';
 import { target } from '#domain/target.ts';
+import { teaminvite } from '#domain/teaminvite.ts';
 import { webhook } from '#domain/webhook.ts';
 import { workspace } from '#domain/workspace.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
@@ -84,6 +88,10 @@ suite('event catalogue', (t) => {
       refresh,
       report,
       request,
+      person,
+      personemail,
+      session,
+      teaminvite,
     ];
     deepEqual(deciders.map(({ kind }) => kind).sort(), Object.keys(eventCatalogue).sort());
   });
@@ -114,6 +122,10 @@ suite('personal members', (t) => {
       'AccountReauthorized/username',
       'ApprovalGuestNamed/name',
       'ConnectInviteCreated/recipientEmail',
+      'PersonRegistered/email',
+      'PersonRegistered/name',
+      'TeamInviteCreated/email',
+      'TeamInviteCreated/name',
     ]);
     for (const { type, schema } of events) {
       for (const [place, node] of inside(schema)) {
@@ -123,12 +135,13 @@ suite('personal members', (t) => {
     }
   });
 
-  t('stand at the top level of an event, beside the client they belong to', () => {
+  t('stand at the top level of an event, beside the client, person or invitation they belong to', () => {
     for (const { type, schema, place } of marked) {
       match(place, /^\/properties\/[^/]+$/, type);
       ok(personalMembers(schema).includes(place.replace('/properties/', '')), type);
       const { properties, required } = schema as unknown as { properties: object; required: string[] };
-      ok(required.includes('clientId') && 'clientId' in properties, type);
+      const subject = ['clientId', 'personId', 'inviteId'].find((id) => id in properties);
+      ok(subject !== undefined && required.includes(subject), type);
     }
   });
 

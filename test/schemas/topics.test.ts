@@ -18,19 +18,16 @@ suite('topics', (t) => {
     equal(kindOf('$all-'), '$all');
   });
 
-  t(
-    'carry every kind of the catalogue except requests, places of quotas and claims on references, which are read by id alone',
-    () => {
-      for (const kind of Object.keys(eventCatalogue)) {
-        const topic = topicOf(`${kind}-${randomUUID()}`);
-        if (['request', 'externalref', 'quota'].includes(kind)) equal(topic, null);
-        else ok(topic !== null && topics.includes(topic), kind);
-      }
-      equal(topicOf('$settings'), null);
-      equal(topicOf('unknown-1'), null);
-      equal(topicOf(`post-${randomUUID()}`), topicOf(`target-${randomUUID()}`));
-    },
-  );
+  t('carry every kind of the catalogue except those that are read by id alone', () => {
+    for (const kind of Object.keys(eventCatalogue)) {
+      const topic = topicOf(`${kind}-${randomUUID()}`);
+      if (['request', 'externalref', 'quota', 'person', 'personemail', 'session'].includes(kind)) equal(topic, null);
+      else ok(topic !== null && topics.includes(topic), kind);
+    }
+    equal(topicOf('$settings'), null);
+    equal(topicOf('unknown-1'), null);
+    equal(topicOf(`post-${randomUUID()}`), topicOf(`target-${randomUUID()}`));
+  });
 });
 
 suite('partitions', (t) => {

@@ -124,6 +124,7 @@ export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, Wo
         ofEvent: ({ data }) => ({ memberId: data.memberId, clientId: null, role: data.role }),
       },
     ],
+    MemberIdentified: 'who signs in as a member is no concern of receivers',
     MemberRoleChanged: [
       {
         type: 'team.role_changed',
@@ -153,7 +154,7 @@ export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, Wo
   },
   evolve: (subject, event) => {
     if (event.type === 'WorkspaceCreated') return { roles: {}, ended: 'viewer' };
-    if (subject === null || !('memberId' in event.data)) return subject;
+    if (subject === null || !('memberId' in event.data) || event.type === 'MemberIdentified') return subject;
     const { memberId } = event.data;
     const { [memberId]: before = subject.ended, ...others } = subject.roles;
     if (event.type === 'MemberRemoved') return { roles: others, ended: before };

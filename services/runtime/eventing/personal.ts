@@ -5,9 +5,9 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { DataKeys } from './data-keys.ts';
 
 /**
- * Personal members are encrypted at the store's edge with the data key of the event's client. In the stored JSON such a
- * member is `{"$sealed": "<base64 of iv, tag, ciphertext>"}`; null stays null; after the key's destruction it reads as
- * null.
+ * Personal members are encrypted at the store's edge with the data key of the client, person or invitation that the event
+ * names. In the stored JSON such a member is `{"$sealed": "<base64 of iv, tag, ciphertext>"}`; null stays null; after the
+ * key's destruction it reads as null.
  */
 
 interface Sealed {
@@ -31,10 +31,12 @@ export const personalMembers = (schema: TSchema): readonly string[] => {
 
 type Data = Record<string, unknown>;
 
-const clientOf = (data: Data): string => {
-  if (typeof data.clientId !== 'string')
-    throw new BrokenInvariant('an event with personal members must name its clientId');
-  return data.clientId;
+/** Whose data key seals the personal members: the client, person or invitation that the event names. */
+const subjectOf = ({ clientId, personId, inviteId }: Data): string => {
+  const subject = clientId ?? personId ?? inviteId;
+  if (typeof subject !== 'string')
+    throw new BrokenInvariant('an event with personal members must name its clientId, personId or inviteId');
+  return subject;
 };
 
 /** The member's place is authenticated with the ciphertext, so that it cannot be moved to another event or member. */
@@ -48,7 +50,7 @@ export const sealPersonal = async (
   data: Data,
 ): Promise<Data> => {
   if (members.every((member) => data[member] === null || data[member] === undefined)) return data;
-  const key = await keys.forWriting(clientOf(data));
+  const key = await keys.forWriting(subjectOf(data));
   const sealed: Data = { ...data };
   for (const member of members) {
     const value = data[member];
@@ -84,7 +86,7 @@ export const openPersonal = async (
   data: Data,
 ): Promise<Data> => {
   if (!members.some((member) => isSealed(data[member]))) return data;
-  const key = await keys.forReading(clientOf(data));
+  const key = await keys.forReading(subjectOf(data));
   const opened: Data = { ...data };
   for (const member of members) {
     const value = data[member];

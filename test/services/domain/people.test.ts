@@ -1,0 +1,234 @@
+import { deepEqual } from 'node:assert/strict';
+import { maxPasskeys, type PersonCommand, person } from '#domain/person.ts';
+import { personemail } from '#domain/personemail.ts';
+import { session } from '#domain/session.ts';
+import { type TeamInviteCommand, teaminvite } from '#domain/teaminvite.ts';
+import { workspace } from '#domain/workspace.ts';
+import type { PersonEvent } from '#schemas/person.ts';
+import type { TeamInviteEvent } from '#schemas/teaminvite.ts';
+import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { deciding } from '#test/support/deciding.ts';
+import { suite } from '#test/support/suite.ts';
+
+const register = {
+  type: 'Register',
+  personId: 'p1',
+  email: 'ann@acme.test',
+  name: 'Ann',
+} as const satisfies PersonCommand;
+const registered: PersonEvent = {
+  type: 'PersonRegistered',
+  data: { personId: 'p1', email: 'ann@acme.test', name: 'Ann' },
+};
+
+suite('person', (t) => {
+  const { given, state } = deciding(person);
+
+  t('is registered once', () => {
+    given([]).when(register).then([registered]);
+    given([registered])
+      .when({ ...register, name: 'Other' })
+      .then([]);
+  });
+
+  t('exists before anything is set', () => {
+    for (const command of [
+      { type: 'SetPassword', by: 'changed' },
+      { type: 'AddPasskey', passkeyId: 'k1' },
+      { type: 'RemovePasskey', passkeyId: 'k1' },
+      { type: 'EnableSecondFactor' },
+      { type: 'DisableSecondFactor' },
+      { type: 'ReplaceRecoveryCodes' },
+      { type: 'UseRecoveryCode' },
+    ] as const) {
+      given([]).when(command).refused('not_found');
+      given([registered, { type: 'PersonErased', data: {} }])
+        .when(command)
+        .refused('not_found');
+    }
+  });
+
+  t('has each passkey once, and a bounded number', () => {
+    const added = (passkeyId: string): PersonEvent => ({ type: 'PasskeyAdded', data: { passkeyId } });
+    given([registered])
+      .when({ type: 'AddPasskey', passkeyId: 'k1' })
+      .then([added('k1')]);
+    given([registered, added('k1')])
+      .when({ type: 'AddPasskey', passkeyId: 'k1' })
+      .then([]);
+    given([registered, added('k1')])
+      .when({ type: 'RemovePasskey', passkeyId: 'k1' })
+      .then([{ type: 'PasskeyRemoved', data: { passkeyId: 'k1' } }]);
+    given([registered, added('k1')])
+      .when({ type: 'RemovePasskey', passkeyId: 'k2' })
+      .then([]);
+    const many = Array.from({ length: maxPasskeys }, (_, at) => added(`k${at}`));
+    given([registered, ...many])
+      .when({ type: 'AddPasskey', passkeyId: 'one more' })
+      .refused('validation_failed');
+    given([registered, ...many, { type: 'PasskeyRemoved', data: { passkeyId: 'k0' } }])
+      .when({ type: 'AddPasskey', passkeyId: 'one more' })
+      .then([added('one more')]);
+  });
+
+  t('turns the second factor on and off once', () => {
+    const on: PersonEvent = { type: 'SecondFactorEnabled', data: {} };
+    const off: PersonEvent = { type: 'SecondFactorDisabled', data: {} };
+    given([registered]).when({ type: 'EnableSecondFactor' }).then([on]);
+    given([registered, on]).when({ type: 'EnableSecondFactor' }).then([]);
+    given([registered, on]).when({ type: 'DisableSecondFactor' }).then([off]);
+    given([registered, on, off]).when({ type: 'DisableSecondFactor' }).then([]);
+  });
+
+  t('is erased once, and never registered again', () => {
+    const erased: PersonEvent = { type: 'PersonErased', data: {} };
+    given([registered]).when({ type: 'Erase' }).then([erased]);
+    given([registered, erased]).when({ type: 'Erase' }).then([]);
+    given([]).when({ type: 'Erase' }).then([]);
+    given([registered, erased]).when(register).refused('already_exists');
+    deepEqual(state([registered, erased]), { status: 'erased' });
+  });
+});
+
+suite('claim on an e-mail address', (t) => {
+  const { given } = deciding(personemail);
+  const claimed = { type: 'EmailClaimed', data: { personId: 'p1' } } as const;
+  const released = { type: 'EmailReleased', data: { personId: 'p1' } } as const;
+
+  t('belongs to one person until it is released', () => {
+    given([]).when({ type: 'Claim', personId: 'p1' }).then([claimed]);
+    given([claimed]).when({ type: 'Claim', personId: 'p1' }).then([]);
+    given([claimed]).when({ type: 'Claim', personId: 'p2' }).refused('already_exists');
+    given([claimed]).when({ type: 'Release', personId: 'p2' }).then([]);
+    given([claimed]).when({ type: 'Release', personId: 'p1' }).then([released]);
+    given([claimed, released])
+      .when({ type: 'Claim', personId: 'p2' })
+      .then([{ type: 'EmailClaimed', data: { personId: 'p2' } }]);
+  });
+});
+
+suite('session', (t) => {
+  const { given } = deciding(session);
+  const start = { type: 'Start', personId: 'p1', by: 'password', expiresAt: '2026-01-01T00:00:00.000Z' } as const;
+  const { type: _type, ...data } = start;
+  const started = { type: 'SessionStarted', data } as const;
+  const ended = { type: 'SessionRevoked', data: { reason: 'revoked' } } as const;
+
+  t('starts once and ends once', () => {
+    given([]).when(start).then([started]);
+    given([started]).when(start).then([]);
+    given([]).when({ type: 'End', reason: 'revoked' }).then([]);
+    given([started]).when({ type: 'End', reason: 'revoked' }).then([ended]);
+    given([started, ended]).when({ type: 'End', reason: 'signed_out' }).then([]);
+    given([started, ended]).when(start).then([]);
+  });
+});
+
+const now = '2026-01-01T00:00:00.000Z';
+const create = {
+  type: 'Create',
+  inviteId: 'i1',
+  memberId: 'm1',
+  email: 'ann@acme.test',
+  name: 'Ann',
+  role: 'creator',
+  now,
+  expiresAt: '2026-01-08T00:00:00.000Z',
+  keyVersion: 'v1',
+} as const satisfies TeamInviteCommand;
+
+suite('invitation to the team', (t) => {
+  const { given } = deciding(teaminvite);
+  const { type: _type, now: _now, ...data } = create;
+  const created: TeamInviteEvent = { type: 'TeamInviteCreated', data };
+  const accepted: TeamInviteEvent = { type: 'TeamInviteAccepted', data: { personId: 'p1' } };
+  const revoked: TeamInviteEvent = { type: 'TeamInviteRevoked', data: {} };
+
+  t('lives after now and at most 30 days', () => {
+    given([]).when(create).then([created]);
+    given([created]).when(create).then([]);
+    for (const expiresAt of [now, '2025-12-31T00:00:00.000Z', '2026-01-31T00:00:00.001Z']) {
+      given([])
+        .when({ ...create, expiresAt })
+        .refused('validation_failed');
+    }
+    given([])
+      .when({ ...create, expiresAt: '2026-01-31T00:00:00.000Z' })
+      .then([{ ...created, data: { ...data, expiresAt: '2026-01-31T00:00:00.000Z' } }]);
+  });
+
+  t('is accepted by one person, before it ends', () => {
+    const accept = { type: 'Accept', personId: 'p1', now } as const;
+    given([created]).when(accept).then([accepted]);
+    given([created, accepted])
+      .when({ ...accept, now: '2027-01-01T00:00:00.000Z' })
+      .then([]);
+    given([created, accepted])
+      .when({ ...accept, personId: 'p2' })
+      .refused('not_found');
+    given([created])
+      .when({ ...accept, now: create.expiresAt })
+      .refused('not_found');
+    given([created, revoked]).when(accept).refused('not_found');
+    given([]).when(accept).refused('not_found');
+  });
+
+  t('is revoked while it is open', () => {
+    given([created]).when({ type: 'Revoke' }).then([revoked]);
+    given([created, revoked]).when({ type: 'Revoke' }).then([]);
+    given([created, accepted]).when({ type: 'Revoke' }).then([]);
+    given([]).when({ type: 'Revoke' }).refused('not_found');
+  });
+});
+
+suite('a person joins a workspace', (t) => {
+  const { given } = deciding(workspace);
+  const made: WorkspaceEvent = {
+    type: 'WorkspaceCreated',
+    data: { name: 'North Star', timezone: 'UTC', mode: 'live', twinOf: null },
+  };
+  const owner: WorkspaceEvent = { type: 'MemberAdded', data: { memberId: 'm1', name: 'Olga', role: 'owner' } };
+  const identified: WorkspaceEvent = { type: 'MemberIdentified', data: { memberId: 'm1', personId: 'p1' } };
+  const join = { type: 'Join', memberId: 'm2', personId: 'p2', name: 'Ann', role: 'creator' } as const;
+
+  t('as a new member, or in the place of one that an operator made', () => {
+    given([made, owner])
+      .when(join)
+      .then([
+        { type: 'MemberAdded', data: { memberId: 'm2', name: 'Ann', role: 'creator' } },
+        { type: 'MemberIdentified', data: { memberId: 'm2', personId: 'p2' } },
+      ]);
+    given([made, owner])
+      .when({ ...join, memberId: 'm1', personId: 'p1' })
+      .then([identified]);
+  });
+
+  t('once, and never in the place of another person', () => {
+    given([made, owner, identified])
+      .when({ ...join, memberId: 'm1', personId: 'p1' })
+      .then([]);
+    given([made, owner, identified])
+      .when({ ...join, personId: 'p1' })
+      .refused('already_exists');
+    given([made, owner, identified])
+      .when({ ...join, memberId: 'm1' })
+      .refused('already_exists');
+  });
+
+  t('anew after the member was removed', () => {
+    const second: WorkspaceEvent = { type: 'MemberAdded', data: { memberId: 'm3', name: 'Eva', role: 'owner' } };
+    given([made, owner, identified, second, { type: 'MemberRemoved', data: { memberId: 'm1' } }])
+      .when({ ...join, personId: 'p1' })
+      .then([
+        { type: 'MemberAdded', data: { memberId: 'm2', name: 'Ann', role: 'creator' } },
+        { type: 'MemberIdentified', data: { memberId: 'm2', personId: 'p1' } },
+      ]);
+  });
+
+  t('the live one, never its sandbox twin', () => {
+    given([{ ...made, data: { ...made.data, mode: 'test', twinOf: 'w1' } } as WorkspaceEvent])
+      .when(join)
+      .refused('validation_failed');
+    given([]).when(join).refused('not_found');
+  });
+});
