@@ -45,7 +45,7 @@ export type Role = (typeof roles)[number];
 export const Mode = OpenEnum('Mode', ['live', 'test'], 'test: the sandbox twin of a workspace, for test keys.');
 export type Mode = 'live' | 'test';
 
-/** The actor: a member through a key, one of our services, or the guest of an invite page. */
+/** The actor: a member, a member through a key, one of our services, the guest of a page behind a link, or an operator. */
 export const Actor = Type.Object({
   type: Type.Enum(['member', 'apikey', 'service', 'guest', 'admin']),
   id: Type.String({ minLength: 1, maxLength: 200 }),
@@ -74,10 +74,16 @@ export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Ty
 export const Personal = (maxLength: number) =>
   Type.Union([Type.String({ maxLength }), Type.Null()], { personal: true });
 
+/** A person acts in what belongs to no workspace: the own account and its sessions. */
+export type EventActor = Actor | { readonly type: 'person'; readonly id: string };
+
 export const EventMetadata = Type.Object({
   workspaceId: Uuid,
   partitionKey: Type.String({ minLength: 1 }),
-  actor: Actor,
+  actor: Type.Object({
+    type: Type.Enum(['member', 'apikey', 'service', 'guest', 'admin', 'person']),
+    id: Type.String({ minLength: 1, maxLength: 200 }),
+  }),
   $correlationId: Type.String({ minLength: 1, maxLength: 128 }),
   $causationId: Type.String({ minLength: 1, maxLength: 128 }),
   commandId: Type.String({ minLength: 1, maxLength: 128 }),

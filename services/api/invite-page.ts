@@ -11,15 +11,14 @@ import { workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { claimedIds, isGenuine } from '#runtime/identity/link-token.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
 import { type ConnectedAccount, invitePage, type RefusedForm } from './invite-html.ts';
-
 import { readBody } from './json.ts';
-import { claimedIds, isGenuine } from './link-token.ts';
 import { toProblem } from './middleware/problems.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
 import { forPeople, show, show404, tooLate } from './people.ts';

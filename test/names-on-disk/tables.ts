@@ -80,7 +80,7 @@ export const sequences: readonly string[] = [
   'sandbox.post_number',
 ];
 
-export const schemas: readonly string[] = ['es', 'ops', 'read', 'sandbox'];
+export const schemas: readonly string[] = ['auth', 'es', 'ops', 'read', 'sandbox'];
 
 /** Projection, view and the stream kind that owns its rows. */
 export const readModels: readonly string[] = [

@@ -30,7 +30,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Clock, wallClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
-import type { Platform } from '#schemas/common.ts';
+import type { Actor, Platform } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
@@ -240,7 +240,7 @@ export class PublishingWorld {
     return running;
   }
 
-  context(): CommandContext {
+  context(): CommandContext & { readonly actor: Actor } {
     const id = uuidv7();
     const now = new Date().toISOString();
     const actor = { type: 'apikey', id: 'test' } as const;

@@ -11,7 +11,7 @@ import { type Decider, type Fact, fold } from '#domain/decider.ts';
 import { causedIdOf } from '#domain/ids.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { within } from '#runtime/process/within.ts';
-import type { Actor, EventMetadata } from '#schemas/common.ts';
+import type { EventActor, EventMetadata } from '#schemas/common.ts';
 import { topicOf } from '#schemas/events.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
@@ -23,7 +23,7 @@ import { isLong, LongStreams } from './long-streams.ts';
 /** Who requests what: it goes into the metadata of every event of the command. */
 export interface CommandContext {
   readonly workspaceId: string;
-  readonly actor: Actor;
+  readonly actor: EventActor;
   readonly correlationId: string;
   /** Id of the cause of the command: an event, or the request itself. */
   readonly causationId: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { linkToken } from '#services/api/link-token.ts';
+import { linkToken } from '#runtime/identity/link-token.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';

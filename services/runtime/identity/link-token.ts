@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Secrets } from '#runtime/identity/secrets.ts';
+import type { Secrets } from './secrets.ts';
 
 /**
  * The token of a link is derived from the ids that it names and the key version of its event: nothing stored holds one,
@@ -7,7 +7,7 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
  */
 
 /** What a link is for: the token of one is none of another. */
-export type LinkKind = 'invite' | 'approval';
+export type LinkKind = 'invite' | 'approval' | 'team';
 
 const idBytes = 16;
 const macBytes = 32;
@@ -15,6 +15,7 @@ const macBytes = 32;
 const macOf = (secrets: Secrets, kind: LinkKind, [first, second]: readonly string[], keyVersion: string): Buffer => {
   const mac = createHmac('sha256', secrets.subKey('secrets', keyVersion));
   if (kind === 'invite') return mac.update(`invite\n${first}`, 'utf8').digest();
+  if (kind === 'team') return mac.update(`team\n${first}`, 'utf8').digest();
   return mac.update(`approval\n${first}\n${second}`, 'utf8').digest();
 };
 

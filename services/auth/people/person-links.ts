@@ -1,0 +1,66 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { PeopleDeps } from './deps.ts';
+
+/**
+ * Links that work once and prove a mailbox, or the word of an operator: to set a new password, or to sign in. Their
+ * tokens are random; a row has the hash.
+ */
+
+export type LinkPurpose = 'reset' | 'sign_in';
+
+const lifeMs: Readonly<Record<LinkPurpose, number>> = { reset: 3_600_000, sign_in: 24 * 3_600_000 };
+/** Open links of one person; a further one ends the oldest. */
+const maxOpen = 5;
+
+const hashOf = (token: string): Buffer => hash('sha256', token, 'buffer');
+
+export const mintPersonLink = async (
+  { pool, clock }: Pick<PeopleDeps, 'pool' | 'clock'>,
+  personId: string,
+  purpose: LinkPurpose,
+): Promise<{ readonly token: string; readonly expiresAt: string }> => {
+  const token = randomBytes(32).toString('base64url');
+  const expiresAt = new Date(clock() + lifeMs[purpose]).toISOString();
+  await pool.query(
+    `with gone as (
+       delete from auth.person_links where token_hash in (
+         select token_hash from auth.person_links where person_id = $2 order by created_at desc, token_hash offset $5)
+     )
+     insert into auth.person_links (token_hash, person_id, purpose, expires_at) values ($1, $2, $3, $4)`,
+    [hashOf(token), personId, purpose, expiresAt, maxOpen - 1],
+  );
+  return { token, expiresAt };
+};
+
+/** The person of a link that still works; null for any other token. Changes nothing: scanners of mail open links. */
+export const findPersonLink = async (
+  { pool, clock }: Pick<PeopleDeps, 'pool' | 'clock'>,
+  token: string,
+  purpose: LinkPurpose,
+): Promise<string | null> => {
+  if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return null;
+  const { rows } = await pool.query<{ person_id: string }>(
+    'select person_id::text from auth.person_links where token_hash = $1 and purpose = $2 and expires_at > $3',
+    [hashOf(token), purpose, new Date(clock()).toISOString()],
+  );
+  return rows[0]?.person_id ?? null;
+};
+
+/** Takes the link: of several callers at once, one gets the person. */
+export const takePersonLink = async (
+  { pool, clock }: Pick<PeopleDeps, 'pool' | 'clock'>,
+  token: string,
+  purpose: LinkPurpose,
+): Promise<string | null> => {
+  const { rows } = await pool.query<{ person_id: string }>(
+    `delete from auth.person_links where token_hash = $1 and purpose = $2 and expires_at > $3
+     returning person_id::text`,
+    [hashOf(token), purpose, new Date(clock()).toISOString()],
+  );
+  return rows[0]?.person_id ?? null;
+};
+
+/** Ends all links of a person, as a new password does. */
+export const endPersonLinks = async ({ pool }: Pick<PeopleDeps, 'pool'>, personId: string): Promise<void> => {
+  await pool.query('delete from auth.person_links where person_id = $1', [personId]);
+};

@@ -1,0 +1,114 @@
+import { hash } from 'node:crypto';
+import { person } from '#domain/person.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { beginAttempt, forgetAttempts, ofAccount, ofAddress, takeBackAttempt } from './attempts.ts';
+import { type Credentials, People } from './credentials.ts';
+import { type PeopleDeps, personContext } from './deps.ts';
+import { emailMac, normaliseEmail } from './emails.ts';
+import { isPassword, maxPassword } from './passwords.ts';
+import { isRecoveryCode, recoveryMac } from './recovery-codes.ts';
+import { totpStepOf } from './totp.ts';
+
+/**
+ * Sign-in with a password, then with a second factor where the person has one. Words and time are the same whether the
+ * account exists, has a password, or the password was wrong.
+ */
+
+export type SignedIn =
+  | { readonly outcome: 'signed_in'; readonly personId: string; readonly by: 'password' | 'recovery_code' }
+  /** The password was right; `pending` goes with the code. */
+  | { readonly outcome: 'second_factor'; readonly pending: string }
+  | { readonly outcome: 'wrong' };
+
+export interface PasswordSignIn {
+  readonly email: string;
+  readonly password: string;
+  /** In the form by which allowances are counted. */
+  readonly address: string;
+  /** What a browser that signed this person in before still has; null: none. */
+  readonly knownDevice: string | null;
+}
+
+const pendingMs = 5 * 60_000;
+
+interface Pending {
+  readonly personId: string;
+  readonly until: string;
+}
+
+/**
+ * A browser that has signed a person in has a token of that person. Its attempts are counted apart, so that a stranger
+ * who guesses at an account from elsewhere does not lock its owner out.
+ */
+export const deviceToken = ({ secrets }: Pick<PeopleDeps, 'secrets'>, personId: string): string =>
+  secrets.seal('forms', `device\n${personId}`);
+
+const deviceOf = ({ secrets }: PeopleDeps, token: string | null, credentials: Credentials | null): string | null => {
+  if (token === null || credentials === null) return null;
+  const named = secrets.open('forms', token);
+  return named === `device\n${credentials.personId}` ? hash('sha256', token, 'hex') : null;
+};
+
+/** @throws TooManyAttempts */
+export const signInByPassword = async (
+  deps: PeopleDeps,
+  { email: typed, password, address, knownDevice }: PasswordSignIn,
+): Promise<SignedIn> => {
+  const email = normaliseEmail(typed).slice(0, 300);
+  const credentials = await new People(deps.pool, deps.secrets).byEmail(email);
+  const account = ofAccount(emailMac(deps.secrets, email), deviceOf(deps, knownDevice, credentials));
+  await beginAttempt(deps.pool, ofAddress(address));
+  await beginAttempt(deps.pool, account);
+  const isRight = await isPassword(password.slice(0, maxPassword + 1), credentials?.passwordHash ?? null);
+  if (!isRight || credentials === null) return { outcome: 'wrong' };
+  await takeBackAttempt(deps.pool, ofAddress(address));
+  await forgetAttempts(deps.pool, account);
+  const { personId, totpConfirmed } = credentials;
+  if (!totpConfirmed) return { outcome: 'signed_in', personId, by: 'password' };
+  const pending: Pending = { personId, until: new Date(deps.clock() + pendingMs).toISOString() };
+  return { outcome: 'second_factor', pending: deps.secrets.seal('forms', `second factor\n${JSON.stringify(pending)}`) };
+};
+
+const openPending = ({ secrets, clock }: PeopleDeps, sealed: string): string | null => {
+  const [purpose, text] = secrets.open('forms', sealed.slice(0, 1_000))?.split('\n') ?? [];
+  if (purpose !== 'second factor' || text === undefined) return null;
+  const { personId, until } = JSON.parse(text) as Pending;
+  return until > new Date(clock()).toISOString() ? personId : null;
+};
+
+/** The second step: a code of the authenticator app, or a recovery code. @throws TooManyAttempts */
+export const signInByCode = async (
+  deps: PeopleDeps,
+  { pending, code, address }: { readonly pending: string; readonly code: string; readonly address: string },
+): Promise<SignedIn | { readonly outcome: 'expired' }> => {
+  const personId = openPending(deps, pending);
+  if (personId === null) return { outcome: 'expired' };
+  const people = new People(deps.pool, deps.secrets);
+  const credentials = await people.byId(personId);
+  if (credentials === null) return { outcome: 'expired' };
+  const attempted = { what: `code ${personId}`, free: 5 };
+  await beginAttempt(deps.pool, ofAddress(address));
+  await beginAttempt(deps.pool, attempted);
+  const by = await spendCode(deps, people, credentials, code.slice(0, 100));
+  if (by === null) return { outcome: 'wrong' };
+  await takeBackAttempt(deps.pool, ofAddress(address));
+  await forgetAttempts(deps.pool, attempted);
+  return { outcome: 'signed_in', personId, by };
+};
+
+/** Each code works once. Null for a wrong one. */
+export const spendCode = async (
+  deps: PeopleDeps,
+  people: People,
+  { personId, totpSecret, totpConfirmed, recoveryVersion }: Credentials,
+  code: string,
+): Promise<'password' | 'recovery_code' | null> => {
+  if (totpSecret === null || !totpConfirmed) return null;
+  const step = totpStepOf(totpSecret, code, deps.clock());
+  if (step !== null) return (await people.spendTotp(personId, step)) ? 'password' : null;
+  if (!isRecoveryCode(code) || recoveryVersion === null || !deps.secrets.has(recoveryVersion)) return null;
+  const mac = recoveryMac(deps.secrets, personId, code, recoveryVersion);
+  if (!(await people.spendRecoveryCode(personId, mac))) return null;
+  await execute(deps.store, person, personId, { type: 'UseRecoveryCode' }, personContext(deps, personId));
+  return 'recovery_code';
+};

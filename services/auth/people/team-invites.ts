@@ -1,0 +1,121 @@
+import { Rejection } from '#domain/decider.ts';
+import { isOpenInvite, type TeamInviteState, teaminvite } from '#domain/teaminvite.ts';
+import { type WorkspaceState, workspace } from '#domain/workspace.ts';
+import { type CommandContext, type Loaded, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { claimedIds, isGenuine, linkToken } from '#runtime/identity/link-token.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { Role } from '#schemas/common.ts';
+import { nowOf, type PeopleDeps, personContext } from './deps.ts';
+import { normaliseEmail } from './emails.ts';
+import { loadPerson, type NewPerson, registerPerson } from './register.ts';
+
+/** Invitations to the team: minting the link, and joining through it. */
+
+export interface NewTeamInvite {
+  /** Null: a new member. */
+  readonly memberId: string | null;
+  /** Null: whoever has the link chooses an address. */
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly role: Role;
+  readonly expiresAt: string;
+}
+
+/** @param context of the live workspace, with the actor who invites */
+export const createTeamInvite = async (
+  deps: PeopleDeps,
+  { memberId, email, name, role, expiresAt }: NewTeamInvite,
+  context: CommandContext,
+  positions: Positions,
+): Promise<{ readonly inviteId: string; readonly memberId: string; readonly token: string }> => {
+  const inviteId = uuidv7();
+  const keyVersion = deps.secrets.current;
+  const invited = memberId ?? uuidv7();
+  const command = {
+    type: 'Create',
+    ...{ inviteId, memberId: invited, email, name, role, now: context.now, expiresAt, keyVersion },
+  } as const;
+  await execute(deps.store, teaminvite, inviteId, command, context, { positions });
+  return { inviteId, memberId: invited, token: teamInviteToken(deps, inviteId, keyVersion) };
+};
+
+export const teamInviteToken = ({ secrets }: Pick<PeopleDeps, 'secrets'>, inviteId: string, keyVersion: string) =>
+  linkToken(secrets, 'team', [inviteId], keyVersion);
+
+export interface OpenTeamInviteLink {
+  readonly inviteId: string;
+  readonly workspaceId: string;
+  readonly workspaceName: string;
+  readonly state: Exclude<TeamInviteState, { status: 'none' }>;
+}
+
+/**
+ * The invitation behind a token, open or accepted; null for unknown, forged, revoked and expired ones alike. An accepted
+ * one is of use only to the person who accepted it.
+ */
+export const findTeamInvite = async (deps: PeopleDeps, token: string): Promise<OpenTeamInviteLink | null> => {
+  const ids = claimedIds(token, 1);
+  const [inviteId] = ids ?? [];
+  if (ids === null || inviteId === undefined) return null;
+  const { state, events } = await deps.store.load(teaminvite, inviteId);
+  const created = events[0];
+  const keyVersion = created?.data.keyVersion;
+  if (created === undefined || typeof keyVersion !== 'string' || state.status === 'none') return null;
+  if (!isGenuine(deps.secrets, 'team', token, ids, keyVersion)) return null;
+  if (state.status !== 'accepted' && !isOpenInvite(state, nowOf(deps))) return null;
+  const { workspaceId } = created.metadata;
+  const { state: home } = await deps.store.load(workspace, workspaceId);
+  if (home.status === 'none') return null;
+  return { inviteId, workspaceId, workspaceName: home.name, state };
+};
+
+/** An invitation makes a member once: whoever was removed does not come back through the old link. */
+const requireNotRemoved = ({ events }: Loaded<WorkspaceState>, memberId: string): void => {
+  if (events.some(({ type, data }) => type === 'MemberRemoved' && data.memberId === memberId)) {
+    throw new Rejection('not_found', 'There is no such invitation.');
+  }
+};
+
+/** The invitation takes the person. @throws Rejection with words for the person */
+export const joinAs = async (deps: PeopleDeps, link: OpenTeamInviteLink, personId: string): Promise<void> => {
+  const { inviteId, workspaceId, state } = link;
+  const registered = await loadPerson(deps, personId);
+  if (registered === null) throw new Rejection('not_found', 'There is no such person.');
+  if (state.status !== 'accepted' && state.email !== null && normaliseEmail(state.email) !== registered.email) {
+    throw new Rejection('validation_failed', 'This invitation is for another address: sign in with that one.');
+  }
+  const { memberId } = state;
+  const correlationId = uuidv7();
+  const context: CommandContext = {
+    ...personContext(deps, personId, correlationId),
+    workspaceId,
+    actor: { type: 'member', id: memberId },
+  };
+  // The role is that of the invitation as it was created, also for a repeat after the acceptance.
+  const { events } = await deps.store.load(teaminvite, inviteId);
+  const role = events[0]?.data.role as Role;
+  // The name of a person is sealed in the person's own stream: here it could not be erased.
+  const join = { type: 'Join', memberId, personId, name: 'Member', role } as const;
+  const home = await deps.store.load(workspace, workspaceId);
+  requireNotRemoved(home, memberId);
+  workspace.decide(join, home.state);
+  // The acceptance decides against a revocation. If we die after it, the person opens the link again and joins then.
+  await execute(deps.store, teaminvite, inviteId, { type: 'Accept', personId, now: context.now }, context);
+  faultPoint('team-invite:after-accept');
+  const guard = (loaded: Loaded<WorkspaceState>) => requireNotRemoved(loaded, memberId);
+  await execute(deps.store, workspace, workspaceId, join, context, { guard });
+  faultPoint('team-invite:after-join');
+};
+
+/** Registers the person, whose credentials are committed before the membership, then joins. */
+export const joinAsNew = async (deps: PeopleDeps, link: OpenTeamInviteLink, wanted: NewPerson): Promise<string> => {
+  const { state, inviteId } = link;
+  if (state.status === 'accepted') throw new Rejection('not_found', 'There is no such invitation.');
+  if (state.email !== null && normaliseEmail(state.email) !== normaliseEmail(wanted.email)) {
+    throw new Rejection('validation_failed', 'This invitation is for another address.');
+  }
+  const personId = await registerPerson(deps, wanted, inviteId);
+  await joinAs(deps, link, personId);
+  return personId;
+};
