@@ -143,3 +143,29 @@ export const firstWorkspace = async (
   const [row] = rows;
   return row === undefined ? null : { ...row, keys: Number(row.keys) };
 };
+
+export interface Membership {
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly timezone: string;
+  readonly memberId: string;
+  readonly role: Role;
+}
+
+/** The live workspaces of which a person is a member now, oldest first. */
+export const workspacesOfPerson = async (pool: Pool, personId: string): Promise<readonly Membership[]> => {
+  const { rows } = await pool.query({
+    name: 'workspaces-of-person',
+    text: `select w.id::text, w.name, w.timezone, m.key as member_id, m.value ->> 'role' as role
+           from read.workspaces w cross join lateral jsonb_each(w.members) m
+           where w.people @> array[$1::text] and m.value ->> 'personId' = $1 order by w.created_at, w.id limit 100`,
+    values: [personId],
+  });
+  return rows.map((row) => ({
+    workspaceId: row.id,
+    name: row.name,
+    timezone: row.timezone,
+    memberId: row.member_id,
+    role: row.role,
+  }));
+};

@@ -57,6 +57,7 @@ function placeOf(file: string): Place {
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   auth: [],
   api: ['auth'],
+  admin: ['auth'],
   mcp: ['api', 'auth'],
   console: ['api', 'auth'],
 };

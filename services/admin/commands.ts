@@ -5,6 +5,7 @@ import { eraseClient, rebuildProjection, settleTarget, uses } from './installati
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
+import { erase, inviteMember, linkMember, linkPerson } from './people.ts';
 import { setQuota } from './quota.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
 import {
@@ -58,6 +59,27 @@ export const commands: readonly Command[] = [
     usage: 'member remove <member>',
     about: 'removes a member; their keys and sessions stop working',
     run: removeMember,
+  },
+  {
+    usage: 'member invite --role ROLE [--email ADDRESS] [--workspace ID]',
+    about: 'makes a link by which a person joins the team; works once, for 7 days',
+    run: inviteMember,
+  },
+  {
+    usage: 'member link <member> [--email ADDRESS]',
+    about: 'makes a link by which a person signs in as a member that was made for keys alone; works once, for 7 days',
+    run: linkMember,
+  },
+  {
+    usage: 'person link <address> [--for PURPOSE]',
+    about:
+      'makes a link for a person; PURPOSE: reset (the default), a new password within an hour; sign_in, once within a day',
+    run: linkPerson,
+  },
+  {
+    usage: 'person erase <person>',
+    about: 'erases a person, by address or id, who is a member of no workspace; the data cannot be recovered',
+    run: erase,
   },
   {
     usage:

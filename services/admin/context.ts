@@ -34,6 +34,8 @@ export interface Admin {
     /** Keys per version of the secret that wraps them. */
     uses(): Promise<ReadonlyMap<string, number>>;
   };
+  /** Host of the console and of the pages behind links, without a slash at the end. */
+  readonly consoleUrl: string;
   /** MEDIA_QUOTA_BYTES as this command reads it. */
   readonly mediaQuota: number;
   /** Null where none is configured. */

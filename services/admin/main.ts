@@ -12,8 +12,9 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
+import { type Config, ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
+import { migratePeople } from '#services/auth/people/tables.ts';
 import { type CommandOutput, UsageError } from './context.ts';
 import type { DataFiles } from './data.ts';
 import { printed } from './print.ts';
@@ -58,6 +59,7 @@ const carryOut = async (
   closers.push(adapters.close);
   await migratePositions(adapters.pool);
   await migrateReadModels(adapters.pool);
+  await migratePeople(adapters.pool);
   const codec = new EventCodec(adapters.dataKeys);
   const store = new DomainStore(adapters.store, codec, config.partitions);
   const stopping = new AbortController();
@@ -68,6 +70,7 @@ const carryOut = async (
     {
       operator: { store, actor, clock: Date.now, positions: new Map() },
       ...{ store, pool, log, codec, secrets, dataKeys, analytics, eventStore: adapters.store },
+      consoleUrl: config.consoleUrl ?? consoleBeside(config),
       mediaQuota: config.mediaQuota,
       logger: createLogger('admin', config.logLevel, config.logFile),
       signal: stopping.signal,
@@ -76,6 +79,10 @@ const carryOut = async (
     given,
   );
 };
+
+/** As standalone names it where nobody else did. */
+const consoleBeside = ({ baseUrl, port }: Config): string =>
+  baseUrl === null ? `http://console.localhost:${port}` : new URL(baseUrl).origin;
 
 const wordsFor = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);

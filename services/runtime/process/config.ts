@@ -7,6 +7,7 @@ import { noProxies } from '#runtime/identity/proxies.ts';
 import { callersSettings } from './settings/callers.ts';
 import { insightsSettings } from './settings/insights.ts';
 import { mediaSettings } from './settings/media.ts';
+import { peopleSettings } from './settings/people.ts';
 import { processSettings } from './settings/process.ts';
 import { publishingSettings } from './settings/publishing.ts';
 import { storesSettings } from './settings/stores.ts';
@@ -24,6 +25,7 @@ const variables = {
   ...storesSettings,
   ...processSettings,
   ...callersSettings,
+  ...peopleSettings,
   ...publishingSettings,
   ...insightsSettings,
   ...webhooksSettings,
@@ -42,6 +44,7 @@ const hidden = [
   'CLICKHOUSE_URL',
   'S3_ACCESS_KEY_ID',
   'S3_SECRET_ACCESS_KEY',
+  'SMTP_URL',
 ];
 
 /** @throws ConfigError that names the variable. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 /** Removes secrets and quoted rows from the members of a log line. */
 
 const couldBeSecret =
-  /^(authorization|key|apikey|credentials|cookie|setcookie|(database|eventstore|esdb|clickhouse)url)$|(token|secret|password|secretkey|secretaccesskey|accesskeyid)$/;
+  /^(authorization|key|apikey|credentials|cookie|setcookie|(database|eventstore|esdb|clickhouse|smtp)url)$|(token|secret|password|secretkey|secretaccesskey|accesskeyid)$/;
 const judged = new Map<string, boolean>();
 const isSecretName = (name: string): boolean => {
   const known = judged.get(name);

@@ -63,6 +63,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           secrets: new Secrets(v1),
           dataKeys: adapters.dataKeys,
           analytics: adapters.analytics,
+          consoleUrl: 'http://console.test',
           mediaQuota: 1_000,
           eventStore: adapters.store,
           logger: createLogger('admin', 'silent'),

@@ -1,0 +1,79 @@
+import { Rejection } from '#domain/decider.ts';
+import { person } from '#domain/person.ts';
+import { type Role, roles } from '#schemas/common.ts';
+import { People } from '#services/auth/people/credentials.ts';
+import { nowOf, type PeopleDeps } from '#services/auth/people/deps.ts';
+import { normaliseEmail } from '#services/auth/people/emails.ts';
+import { erasePerson } from '#services/auth/people/erase.ts';
+import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { createTeamInvite } from '#services/auth/people/team-invites.ts';
+import { contextOf } from '#services/workflows/provision.ts';
+import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
+import { idOf, workspaceOf, workspaceOfMember } from './find.ts';
+
+/** Links that an operator delivers to people. */
+
+const dayMs = 86_400_000;
+
+const peopleOf = ({ store, pool, secrets, operator, logger }: Admin): PeopleDeps => ({
+  ...{ store, pool, secrets, logger, clock: operator.clock },
+});
+
+const roleOf = (text: string): Role => {
+  const role = roles.find((one) => one === text);
+  if (role === undefined) throw new UsageError(`${JSON.stringify(text)} is no role: ${roles.join(', ')}.`);
+  return role;
+};
+
+const invite = async (
+  admin: Admin,
+  workspaceId: string,
+  about: { readonly memberId: string | null; readonly email: string | null; readonly role: Role },
+): Promise<CommandOutput> => {
+  const people = peopleOf(admin);
+  const expiresAt = new Date(people.clock() + 7 * dayMs).toISOString();
+  const context = contextOf(admin.operator, workspaceId);
+  const made = await createTeamInvite(people, { ...about, name: null, expiresAt }, context, admin.operator.positions);
+  await shown(admin);
+  const { inviteId, memberId, token } = made;
+  return { workspaceId, inviteId, memberId, role: about.role, expiresAt, secret: `${admin.consoleUrl}/join/${token}` };
+};
+
+export const inviteMember = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
+  const role = roleOf(flag('role') ?? '');
+  const { id } = await workspaceOf(admin, flag('workspace'));
+  return invite(admin, id, { memberId: null, email: flag('email') ?? null, role });
+};
+
+/** For a member that was made for keys alone: a person takes its place, with its role and its keys. */
+export const linkMember = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
+  const memberId = idOf(at(0), 'member');
+  const { id, members } = await workspaceOfMember(admin, memberId);
+  const { role } = members[memberId] ?? { role: 'viewer' };
+  return invite(admin, id, { memberId, email: flag('email') ?? null, role });
+};
+
+const personOf = async (admin: Admin, email: string): Promise<string> => {
+  const found = await new People(admin.pool, admin.secrets).byEmail(normaliseEmail(email));
+  if (found === null) throw new Rejection('not_found', 'There is no person with this address.');
+  return found.personId;
+};
+
+export const linkPerson = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
+  const purpose = flag('for') ?? 'reset';
+  if (purpose !== 'reset' && purpose !== 'sign_in') throw new UsageError('--for is reset or sign_in.');
+  const personId = await personOf(admin, at(0));
+  const { token, expiresAt } = await mintPersonLink(peopleOf(admin), personId, purpose);
+  const page = purpose === 'reset' ? 'reset-password' : 'enter';
+  return { personId, for: purpose, expiresAt, secret: `${admin.consoleUrl}/${page}/${token}` };
+};
+
+export const erase = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
+  const named = at(0);
+  const personId = named.includes('@') ? await personOf(admin, named) : idOf(named, 'person');
+  const { state } = await admin.store.load(person, personId);
+  if (state.status === 'none') throw new Rejection('not_found', 'There is no such person.');
+  const people = peopleOf(admin);
+  await erasePerson({ ...people, dataKeys: admin.dataKeys }, personId, contextOf(admin.operator, personId));
+  return { personId, erased: true, at: nowOf(people) };
+};
