@@ -8,6 +8,7 @@ import type { CallPatience, Deps } from './deps.ts';
 import { docsPages } from './docs/pages.ts';
 import { HeavyBodies } from './heavy-bodies.ts';
 import { invitePages } from './invite-page.ts';
+import { invokerOf } from './invoke.ts';
 import { Keyring } from './keyring.ts';
 import { answer } from './middleware/answer.ts';
 import { role, scope, token } from './middleware/auth.ts';
@@ -38,8 +39,8 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   const sessions = new Sessions(deps);
   const allowances = new Allowances(deps.rate);
   const { heavyBodies = new HeavyBodies(), bodyBudget = new BodyBudget(), patience = callPatience } = deps;
-  const ownWrites = new OwnWrites(deps);
-  const warnings = new Warnings(deps.pool);
+  const bodies = { heavyBodies, bodyBudget };
+  const carryingOut = { deps, ownWrites: new OwnWrites(deps), warnings: new Warnings(deps.pool), patience };
   const router = new Router({ prefix: '/v1', exclusive: 'specificity', strict: true, sensitive: true });
 
   const fixedPaths = fixedPathsOf(operations);
@@ -54,10 +55,10 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
         role,
         openToLimited,
         rateLimit(allowances),
-        input(heavyBodies, bodyBudget, allowances),
+        input(bodies, allowances),
         idempotencyKey,
         withinClients(deps, patience),
-        answer({ deps, ownWrites, allowances, warnings, patience }),
+        answer(carryingOut, allowances),
       ],
     );
   }
@@ -67,7 +68,8 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   app.use(showAllowance(allowances));
   app.use(problems(deps));
   const identify = (sent: string) => (isSessionToken(sent) ? sessions : keyring).identify(sent);
-  for (const part of parts) app.use(part({ deps, allowances, patience, identify }));
+  const invoke = invokerOf({ ...carryingOut, ...bodies, allowances });
+  for (const part of parts) app.use(part({ deps, allowances, patience, identify, invoke }));
   app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));

@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import type { CallPatience, Deps } from './deps.ts';
+import type { Invoke } from './invoke.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
 import type { Principal } from './operation.ts';
 
@@ -15,6 +16,8 @@ export interface PartTools {
   readonly patience: CallPatience;
   /** The owner of a bearer token, as for a call of the api. @throws Refusal 401 */
   readonly identify: (token: string) => Promise<Principal>;
+  /** Runs an operation as a principal, with the checks and effects of a call of the api. */
+  readonly invoke: Invoke;
 }
 
 export type Part = (tools: PartTools) => Middleware;

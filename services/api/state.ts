@@ -23,6 +23,22 @@ export interface CallState {
   positions: Positions;
 }
 
+/** Of a call of which only its origin is known yet. */
+export const newState = (correlationId: string, address: string): CallState => ({
+  correlationId,
+  address,
+  operation: null,
+  principal: null,
+  params: {},
+  query: {},
+  body: {},
+  entries: [],
+  unseen: new Map(),
+  key: null,
+  paidAhead: 0,
+  positions: new Map(),
+});
+
 const states = new WeakMap<object, CallState>();
 
 export const begin = (ctx: Context, state: CallState): void => {

@@ -1,5 +1,4 @@
 import type { Middleware } from 'koa';
-import { roleAllows } from '#domain/roles.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { isSessionToken } from '#runtime/identity/sessions.ts';
 import { within } from '#runtime/process/within.ts';
@@ -8,6 +7,7 @@ import type { Keyring } from '../keyring.ts';
 import { Refusal } from '../refusal.ts';
 import type { Sessions } from '../sessions.ts';
 import { operationOf, stateOf } from '../state.ts';
+import { requireRole, requireScope } from '../steps/access.ts';
 import type { Allowances } from './rate-limit.ts';
 
 /**
@@ -47,28 +47,12 @@ const bearer = (header: string): string | null => /^Bearer +(\S+) *$/i.exec(head
 
 /** Checks the scope of the token. */
 export const scope: Middleware = (ctx, next) => {
-  const { scope: needed } = operationOf(ctx);
-  const { principal } = stateOf(ctx);
-  if (needed !== null && principal?.scopes.includes(needed) !== true) {
-    throw new Refusal('insufficient_scope', `This operation needs the scope ${needed}.`);
-  }
+  requireScope(operationOf(ctx), stateOf(ctx).principal);
   return next();
 };
 
-/** Checks the role of the member behind the token: the ceiling of the role, then the rule of the operation. */
+/** Checks the role of the member behind the token: the ceiling of the role, then the rules of the operation. */
 export const role: Middleware = (ctx, next) => {
-  const { scope: needed, role: only, firstParty } = operationOf(ctx);
-  const { principal } = stateOf(ctx);
-  if (principal !== null && needed !== null) {
-    if (!roleAllows(principal.role, needed)) {
-      throw new Refusal('role_required', `The role ${principal.role} does not carry ${needed}.`);
-    }
-    if (only !== undefined && principal.role !== only) {
-      throw new Refusal('role_required', `Only a member with the role ${only} may do this.`);
-    }
-    if (firstParty === true && principal.kind !== 'session') {
-      throw new Refusal('first_party_only', 'Only the console may do this, with the session of a member.');
-    }
-  }
+  requireRole(operationOf(ctx), stateOf(ctx).principal);
   return next();
 };

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 import { callerAddress, isProxy, noProxies } from '#runtime/identity/proxies.ts';
 import type { Deps } from '../deps.ts';
-import { begin, stateOf } from '../state.ts';
+import { begin, newState, stateOf } from '../state.ts';
 
 /** A caller's own id: visible ASCII, at most 128. */
 const acceptable = /^[\x21-\x7e]{1,128}$/;
@@ -52,22 +52,10 @@ export const correlation = (deps: Deps): Middleware => {
     const sent = ctx.get('X-Correlation-Id');
     const correlationId = acceptable.test(sent) ? sent : randomUUID();
     const path = loggable(ctx.path);
-    begin(ctx, {
-      correlationId,
-      address: peer.isProxy
-        ? callerAddress(ctx.req.socket.remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies)
-        : peer.address,
-      operation: null,
-      principal: null,
-      params: {},
-      query: {},
-      body: {},
-      entries: [],
-      unseen: new Map(),
-      key: null,
-      paidAhead: 0,
-      positions: new Map(),
-    });
+    const address = peer.isProxy
+      ? callerAddress(ctx.req.socket.remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies)
+      : peer.address;
+    begin(ctx, newState(correlationId, address));
     ctx.set('X-Correlation-Id', correlationId);
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');

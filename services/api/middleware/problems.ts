@@ -101,6 +101,17 @@ export const problemBody = (
   };
 };
 
+/** Logs an error that is no refusal: its caller sees only the code. */
+export const logFailure = (
+  { logger }: Pick<Deps, 'logger'>,
+  code: ErrorCode,
+  call: { readonly correlationId: string; readonly operation: string | undefined },
+  err: unknown,
+): void => {
+  if (code === 'internal') logger.error({ ...call, err }, 'failed');
+  if (code === 'unavailable') logger.warn({ ...call, err }, 'a store is unavailable');
+};
+
 const render = (ctx: Context, deps: Deps, problem: ProblemAnswer): void => {
   const { code, headers } = problem;
   const { status } = errors[code];
@@ -115,8 +126,8 @@ const render = (ctx: Context, deps: Deps, problem: ProblemAnswer): void => {
 };
 
 /**
- * Turns every error into a problem; no other place knows HTTP statuses. For an error that is no refusal it logs the
- * error with its correlation id, and answers `internal` without the message.
+ * Turns every error into a problem; no other place knows HTTP statuses. An error that is no refusal is logged with its
+ * correlation id, and answered as `internal` without the message.
  */
 export const problems =
   (deps: Deps): Middleware =>
@@ -126,11 +137,7 @@ export const problems =
     } catch (error) {
       const answer = toProblem(error);
       const { correlationId, operation } = stateOf(ctx);
-      if (answer.code === 'internal')
-        deps.logger.error({ correlationId, operation: operation?.id, err: error }, 'failed');
-      if (answer.code === 'unavailable') {
-        deps.logger.warn({ correlationId, operation: operation?.id, err: error }, 'a store is unavailable');
-      }
+      logFailure(deps, answer.code, { correlationId, operation: operation?.id }, error);
       render(ctx, deps, answer);
     }
   };

@@ -5,7 +5,12 @@ import { bodyCost } from '../heavy-bodies.ts';
 import { defaultBodyLimit } from '../json.ts';
 import { isSearchable, type Operation, searchCost } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
-import { operationOf, stateOf } from '../state.ts';
+import { type CallState, operationOf, stateOf } from '../state.ts';
+
+/** Where an allowance tells what is left of it: the headers of an answer. */
+export interface ToldLimits {
+  set(name: string, value: string): void;
+}
 
 /**
  * The most owners that one allowance remembers. It forgets the owner with the oldest last request first, so that no
@@ -34,25 +39,25 @@ export class Allowance {
   }
 
   /** @throws Refusal 429 when the owner has fewer requests left; then the owner loses none. */
-  async spend(ctx: Context, owner: string, requests: number): Promise<void> {
+  async spend(told: ToldLimits, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
     try {
-      this.#tell(ctx, await this.#limiter.consume(owner, requests));
+      this.#tell(told, await this.#limiter.consume(owner, requests));
     } catch (refused) {
       if (!(refused instanceof RateLimiterRes)) throw refused;
-      this.#tell(ctx, await this.#limiter.reward(owner, requests));
+      this.#tell(told, await this.#limiter.reward(owner, requests));
       const seconds = Math.max(1, Math.ceil(refused.msBeforeNext / 1000));
       throw new Refusal('rate_limited', `Wait ${seconds} s.`, { headers: { 'Retry-After': String(seconds) } });
     }
   }
 
   /** May take more than the owner has left. Later requests then wait for as many more windows as give the debt back. */
-  async owe(ctx: Context, owner: string, requests: number): Promise<void> {
+  async owe(told: ToldLimits, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
     const spent = await this.#limiter.penalty(owner, requests);
     const debt = Math.min(requests, spent.consumedPoints - this.burst);
     const seconds = spent.msBeforeNext / 1000 + (debt / this.burst) * this.#seconds;
-    this.#tell(ctx, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
+    this.#tell(told, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
   }
 
   async hasLeft(owner: string): Promise<boolean> {
@@ -60,8 +65,8 @@ export class Allowance {
   }
 
   /** Shows an allowance that this answer does not touch. */
-  async show(ctx: Context, owner: string): Promise<void> {
-    this.#tell(ctx, await this.#limiter.get(owner));
+  async show(told: ToldLimits, owner: string): Promise<void> {
+    this.#tell(told, await this.#limiter.get(owner));
   }
 
   async #remember(owner: string): Promise<void> {
@@ -73,12 +78,14 @@ export class Allowance {
     await this.#limiter.delete(oldest);
   }
 
-  #tell(ctx: Context, left: RateLimiterRes | null): void {
+  #tell(told: ToldLimits, left: RateLimiterRes | null): void {
     const seconds = Math.max(0, Math.ceil((left?.msBeforeNext ?? 0) / 1000));
-    ctx.set('RateLimit-Policy', `"default";q=${this.burst};w=${Math.ceil(this.#seconds)}`);
-    ctx.set('RateLimit', `"default";r=${Math.max(0, left?.remainingPoints ?? this.burst)};t=${seconds}`);
+    told.set('RateLimit-Policy', `"default";q=${this.burst};w=${Math.ceil(this.#seconds)}`);
+    told.set('RateLimit', `"default";r=${Math.max(0, left?.remainingPoints ?? this.burst)};t=${seconds}`);
   }
 }
+
+type Caller = Pick<CallState, 'principal' | 'address'>;
 
 /**
  * Four allowances of the same size, kept apart: a stranger who guesses tokens, or loads pages, spends nothing of a
@@ -106,7 +113,10 @@ export class Allowances {
 
   /** The allowance that a request counts against, and its owner there; known after authentication. */
   of(ctx: Context): readonly [allowance: Allowance, owner: string] {
-    const { principal, address } = stateOf(ctx);
+    return this.ofCaller(stateOf(ctx));
+  }
+
+  ofCaller({ principal, address }: Caller): readonly [allowance: Allowance, owner: string] {
     if (principal !== null) return [this.credentials, `${principal.kind}:${principal.id}`];
     return [this.pages, address];
   }
@@ -124,20 +134,29 @@ export class Allowances {
 }
 
 /** Cost of the body by its announced length, at most the cost of the largest body that the operation reads. */
-const announced = (ctx: Context, { body, bodyLimit = defaultBodyLimit }: Operation): number =>
-  body === undefined ? 0 : bodyCost({ bytes: Math.min(bodyLimit, ctx.request.length ?? 0), values: 0 });
+const announced = ({ body, bodyLimit = defaultBodyLimit }: Operation, bytes: number): number =>
+  body === undefined ? 0 : bodyCost({ bytes: Math.min(bodyLimit, bytes), values: 0 });
+
+/** The requests that a call counts for before its body is read. */
+export const costOf = (
+  { credentials }: Allowances,
+  operation: Operation,
+  { searches, bytes }: { readonly searches: boolean; readonly bytes: number },
+): { readonly own: number; readonly ahead: number } => {
+  // NOTE: a large body is counted before it is read, because a hundred at once would all be read before the first of
+  // them is counted. At most half a window is counted ahead, because otherwise a caller that spends part of every
+  // window could never send a large body. The rest is debt.
+  const ahead = Math.min(announced(operation, bytes), Math.floor(credentials.burst / 2));
+  return { own: searches ? searchCost : operation.cost, ahead };
+};
 
 export const rateLimit =
   (allowances: Allowances): Middleware =>
   async (ctx, next) => {
     const operation = operationOf(ctx);
     const searches = isSearchable(operation) && new URLSearchParams(ctx.querystring).has('search');
-    const cost = searches ? searchCost : operation.cost;
-    // NOTE: a large body is counted before it is read, because a hundred at once would all be read before the first of
-    // them is counted. At most half a window is counted ahead, because otherwise a caller that spends part of every
-    // window could never send a large body. The rest is debt.
-    const ahead = Math.min(announced(ctx, operation), Math.floor(allowances.credentials.burst / 2));
-    await allowances.spend(ctx, cost + ahead);
+    const { own, ahead } = costOf(allowances, operation, { searches, bytes: ctx.request.length ?? 0 });
+    await allowances.spend(ctx, own + ahead);
     stateOf(ctx).paidAhead = ahead;
     await next();
   };

@@ -13,8 +13,8 @@ import {
   takenExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
 import { claimantOf } from '../clients.ts';
-import { seesPost } from '../middleware/client-limits.ts';
 import type { Call } from '../operation.ts';
+import { seesPost } from '../steps/client-limits.ts';
 import { asDraft } from './load.ts';
 
 /** The reference of a post under the claim that keeps it unique in its client. */
