@@ -10,6 +10,7 @@ export const topicOfKind: Readonly<Record<string, string | null>> = {
   workspace: 'workspace',
   apikey: 'workspace',
   client: 'workspace',
+  grant: 'workspace',
   clientname: 'workspace',
   externalref: null,
   quota: null,

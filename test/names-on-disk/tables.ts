@@ -86,6 +86,7 @@ export const schemas: readonly string[] = ['es', 'ops', 'read', 'sandbox'];
 export const readModels: readonly string[] = [
   'workspaces: read.workspaces of workspace',
   'workspaces: read.api_keys of apikey',
+  'workspaces: read.grants of grant',
   'clients: read.clients of client',
   'clients: read.invites of invite',
   'clients: read.accounts of account',
