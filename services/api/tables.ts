@@ -4,6 +4,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
+import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';
 import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
 
@@ -16,4 +17,5 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateImportUrls(pool);
   await migrateMediaUsage(pool);
   await migrateAnalytics(pool);
+  await migrateOAuth(pool);
 };

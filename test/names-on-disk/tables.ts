@@ -1,6 +1,9 @@
 /** What the migrations make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
 
 export const tables: Readonly<Record<string, string>> = {
+  'auth.oauth_artifacts': 'model id_hash payload grant_id client_id consumed_at expires_at created_at',
+  'auth.oauth_clients': 'client_id metadata key_version sealed created_at last_used_at created_from',
+  'auth.signing_keys': 'kid public_key key_version sealed created_at signs_at',
   'es.event_rows':
     'position stream revision id type data metadata created topic partition partition_key workspace unpacked_bytes packing',
   'es.layout': 'one partitions',
@@ -80,7 +83,7 @@ export const sequences: readonly string[] = [
   'sandbox.post_number',
 ];
 
-export const schemas: readonly string[] = ['es', 'ops', 'read', 'sandbox'];
+export const schemas: readonly string[] = ['auth', 'es', 'ops', 'read', 'sandbox'];
 
 /** Projection, view and the stream kind that owns its rows. */
 export const readModels: readonly string[] = [
