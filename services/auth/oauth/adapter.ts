@@ -1,24 +1,14 @@
-import { hash } from 'node:crypto';
 import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import type { Pool } from 'pg';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Clients } from './clients.ts';
 import type { Families } from './families.ts';
+import { type AppOfInteraction, hashOf } from './rows.ts';
 
 /**
  * Where oidc-provider keeps what it issues. The id of a code or a token is the bearer value itself: rows have its
  * SHA-256, and no payload has the id.
  */
-
-/** Ids of these are no secrets, but one rule for all leaves no room for a mistake. */
-export const hashOf = (id: string): Buffer => hash('sha256', id, 'buffer');
-
-/** What the page of consent shows of the app, which the row of an authorization keeps. */
-export interface AppOfInteraction {
-  readonly name: string | null;
-  /** Its id is the address of its metadata document. */
-  readonly hasDocument: boolean;
-}
 
 export interface AdapterParts {
   readonly pool: Pool;

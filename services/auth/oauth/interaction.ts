@@ -51,8 +51,9 @@ const give = async (deps: OAuthDeps, provider: Provider, result: ConsentResult, 
   const client = await provider.Client.find(clientId);
   if (client === undefined) throw new errors.InvalidClient('the app is gone');
   const id = uuidv7();
-  const now = new Date(deps.clock()).toISOString();
-  const expiresAt = new Date(deps.clock() + grantSeconds * 1_000).toISOString();
+  const instant = deps.clock();
+  const now = new Date(instant).toISOString();
+  const expiresAt = new Date(instant + grantSeconds * 1_000).toISOString();
   const app = { clientId, clientName: client.clientName ?? '' };
   const command = { type: 'Give', now, ...app, personId, memberId, mode, scopes, resource, expiresAt } as const;
   const actor = { type: 'member', id: memberId } as const;
