@@ -4,6 +4,7 @@ import { apiKeys } from './apikeys.ts';
 import { approvals } from './approvals.ts';
 import { campaigns } from './campaigns.ts';
 import { clients } from './clients.ts';
+import { grants } from './grants.ts';
 import { invites } from './invites.ts';
 import { media } from './media.ts';
 import type { Model } from './model.ts';
@@ -31,7 +32,13 @@ export interface Projection {
 }
 
 export const projections: readonly Projection[] = [
-  { name: 'workspaces', shape: 1, topics: ['workspace'], models: [workspaces, apiKeys, teamInvites], recounts: [] },
+  {
+    name: 'workspaces',
+    shape: 1,
+    topics: ['workspace'],
+    models: [workspaces, apiKeys, grants, teamInvites],
+    recounts: [],
+  },
   {
     name: 'clients',
     shape: 1,

@@ -115,6 +115,15 @@ const missingIndexes = (model: Model, { live, existing }: Live): readonly string
   });
 
 /**
+ * The table of a model that a former release had not, and its view. It starts empty: events of its streams that another
+ * release passed over come with a rebuild.
+ */
+const missingTable = (model: Model, { live, existing }: Live): readonly string[] =>
+  existing.includes(`${model.name}_v${live}.id`)
+    ? []
+    : [`${createTable(model, live)};\ndrop view if exists read.${model.name};\ncreate ${viewOf(model, live)}`];
+
+/**
  * The columns have no default, so no row is rewritten, and a release without them goes on writing the table. The view
  * is locked before its table, as readers do: in the other order the two would deadlock.
  */
@@ -143,10 +152,13 @@ const addMissing = async (pool: Pool, lacking: typeof missingIndexes): Promise<v
 };
 
 /**
- * For tables that a release without these columns made; a rebuild by that release may bring such a table live at any
- * time.
+ * For tables that a release without these columns or models made; a rebuild by that release may bring such a table live
+ * at any time.
  */
-export const addColumns = (pool: Pool): Promise<void> => addMissing(pool, missingColumns);
+export const addColumns = async (pool: Pool): Promise<void> => {
+  await addMissing(pool, missingTable);
+  await addMissing(pool, missingColumns);
+};
 
 /**
  * Creates missing tables and views and never changes what a running process reads. A new projection starts at

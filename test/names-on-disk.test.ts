@@ -96,7 +96,7 @@ suite('names on disk', (t) => {
         `select c.table_schema || '.' || c.table_name as name,
                 string_agg(c.column_name, ' ' order by c.ordinal_position) as columns
          from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
-         where c.table_schema in ('es', 'ops', 'sandbox') and t.table_type = 'BASE TABLE' and t.table_name !~ '_w[0-9]+$'
+         where c.table_schema in ('auth', 'es', 'ops', 'sandbox') and t.table_type = 'BASE TABLE' and t.table_name !~ '_w[0-9]+$'
          group by 1 order by 1`,
       );
       const now = Object.fromEntries(columns.rows.map((row) => [row.name, row.columns]));
@@ -119,7 +119,7 @@ suite('names on disk', (t) => {
     } finally {
       await close();
     }
-    const made = found(/create (?:unlogged )?table (?:if not exists )?((?:ops|sandbox)\.[a-z]\w*)/g);
+    const made = found(/create (?:unlogged )?table (?:if not exists )?((?:auth|ops|sandbox)\.[a-z]\w*)/g);
     assert.deepEqual(
       made.filter((name) => stored.tables[name] === undefined),
       [],

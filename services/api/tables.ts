@@ -4,6 +4,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
+import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';
 import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
@@ -18,4 +19,5 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateMediaUsage(pool);
   await migrateAnalytics(pool);
   await migratePeople(pool);
+  await migrateOAuth(pool);
 };

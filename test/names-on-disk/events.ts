@@ -72,6 +72,11 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     SessionStarted: '1: personId by:password|passkey|recovery_code|link|joined expiresAt',
     SessionRevoked: '1: reason:signed_out|revoked|password_set|erased',
   },
+  grant: {
+    GrantGiven:
+      '1: clientId clientName personId memberId mode:live|test scopes:[agency.read|clients.read|accounts.read|posts.read|analytics.read|reports.read|besttimes.read|media.read|posts.compose|media.manage|approvals.read|approvals.decide] resource expiresAt',
+    GrantRevoked: '1: by:person|client|reuse|member_removed|expired|operator',
+  },
   client: {
     ClientCreated:
       '1: name type:influencer|brand defaultPostMode:now|schedule|draft|approval timezone:null approvalRequired rules:{*:} brandVoice:{*:}',

@@ -1,6 +1,17 @@
 /** What the migrations make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
 
 export const tables: Readonly<Record<string, string>> = {
+  'auth.attempts': 'key failures last_at',
+  'auth.oauth_artifacts': 'model id_hash payload grant_id client_id consumed_at expires_at created_at',
+  'auth.oauth_clients': 'client_id metadata key_version sealed created_at last_used_at created_from',
+  'auth.passkeys': 'id person_id credential_id public_key counter transports name created_at last_used_at',
+  'auth.people':
+    'person_id email_mac mac_version password_hash totp_secret totp_version totp_step totp_confirmed recovery_macs recovery_version created_at',
+  'auth.person_links': 'token_hash person_id purpose created_at expires_at',
+  'auth.sessions':
+    'id secret_hash person_id workspace_id mode device address created_at last_used_at expires_at ended_at end_reason end_recorded',
+  'auth.spent': 'hash expires_at',
+  'auth.signing_keys': 'kid public_key key_version sealed created_at signs_at',
   'es.event_rows':
     'position stream revision id type data metadata created topic partition partition_key workspace unpacked_bytes packing',
   'es.layout': 'one partitions',
@@ -86,6 +97,7 @@ export const schemas: readonly string[] = ['auth', 'es', 'ops', 'read', 'sandbox
 export const readModels: readonly string[] = [
   'workspaces: read.workspaces of workspace',
   'workspaces: read.api_keys of apikey',
+  'workspaces: read.grants of grant',
   'workspaces: read.team_invites of teaminvite',
   'clients: read.clients of client',
   'clients: read.invites of invite',

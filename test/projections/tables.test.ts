@@ -52,6 +52,14 @@ suite('tables of read models', (t) => {
     assert.ok((await indexes()).some(({ indexdef }) => indexdef.includes('earlier')));
   });
 
+  t('a live projection gets the table of a model that a former release had not, once', async () => {
+    const before = await indexes();
+    await world.pool.query('drop view read.grants; drop table read.grants_v1');
+    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
+    assert.deepEqual((await world.pool.query('select * from read.grants')).rows, []);
+    assert.deepEqual(await indexes(), before);
+  });
+
   t('a table of another shape is not changed', async () => {
     await drop('posts_v1_6');
     await shape(99);

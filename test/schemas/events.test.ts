@@ -8,6 +8,7 @@ import { campaign } from '#domain/campaign.ts';
 import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
 import { externalref } from '#domain/externalref.ts';
+import { grant } from '#domain/grant.ts';
 import { accountmetrics, targetmetrics } from '#domain/insights.ts';
 import { invite } from '#domain/invite.ts';
 import { media } from '#domain/media.ts';
@@ -63,7 +64,7 @@ suite('event catalogue', (t) => {
     for (const { type } of events)
       match(
         type,
-        /^[A-Z][a-zA-Z]+(ed|Set|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
+        /^[A-Z][a-zA-Z]+(ed|Given|Set|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
       );
   });
 
@@ -71,6 +72,7 @@ suite('event catalogue', (t) => {
     const deciders = [
       workspace,
       apikey,
+      grant,
       client,
       clientname,
       externalref,

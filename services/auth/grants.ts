@@ -1,0 +1,46 @@
+import type { Pool } from 'pg';
+import { grant } from '#domain/grant.ts';
+import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { Actor } from '#schemas/common.ts';
+import type { GrantEnder } from '#schemas/grant.ts';
+
+/** Milliseconds that a request waits for an append. */
+const appendMs = 10_000;
+
+export interface RevokeDeps {
+  readonly store: DomainStore;
+  readonly pool: Pool;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
+/** The authorization server itself, where no person acts. */
+const oauthActor: Actor = { type: 'service', id: 'oauth' };
+
+/**
+ * Ends a grant: its access tokens lose their power within a second, and no refresh succeeds from now on, because each
+ * refresh reads the stream. A repeat does nothing, and neither does an id that no grant has.
+ * @param workspaceId where it is given, a grant of another workspace counts as none
+ * @returns whether this call ended it
+ */
+export const revokeGrant = async (
+  { store, pool, clock }: RevokeDeps,
+  grantId: string,
+  by: GrantEnder,
+  { actor = oauthActor, workspaceId }: { readonly actor?: Actor; readonly workspaceId?: string } = {},
+): Promise<boolean> => {
+  const loaded = await store.load(grant, grantId);
+  const owner = loaded.events[0]?.metadata.workspaceId;
+  if (owner === undefined || (workspaceId !== undefined && owner !== workspaceId)) return false;
+  const id = uuidv7();
+  const now = new Date(clock()).toISOString();
+  const cause = { workspaceId: owner, correlationId: id, causationId: id, commandId: id };
+  const context = { ...cause, actor, now, giveUpAt: performance.now() + appendMs };
+  const { appended } = await execute(store, grant, grantId, { type: 'Revoke', by }, context, { loaded });
+  // If we die here, the rows of its tokens stay: each refresh reads the stream and refuses, and the sweep deletes them.
+  faultPoint('oauth:after-revoked');
+  await pool.query('delete from auth.oauth_artifacts where grant_id = $1', [grantId]);
+  return appended.length > 0;
+};

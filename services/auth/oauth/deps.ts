@@ -1,0 +1,23 @@
+import type { Pool } from 'pg';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { TrustedProxies } from '#runtime/identity/proxies.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
+
+/** Everything that the authorization server uses; the api's dependencies have all of it. */
+export interface OAuthDeps {
+  readonly store: DomainStore;
+  readonly pool: Pool;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** The issuer, without a slash at the end. */
+  readonly authUrl: () => string;
+  readonly baseUrl: () => string;
+  readonly mcpUrl: () => string;
+  readonly consoleUrl: () => string;
+  readonly trustedProxies?: TrustedProxies;
+  /** Requests of one address. */
+  readonly rate: { readonly perMinute: number; readonly burst: number };
+}
