@@ -75,7 +75,12 @@ export const Personal = (maxLength: number) =>
   Type.Union([Type.String({ maxLength }), Type.Null()], { personal: true });
 
 /** A person acts in what belongs to no workspace: the own account and its sessions. */
-export type EventActor = Actor | { readonly type: 'person'; readonly id: string };
+export type EventActor =
+  | (Actor & {
+      /** The grant under which an app acted for the member. */
+      readonly grantId?: string;
+    })
+  | { readonly type: 'person'; readonly id: string };
 
 export const EventMetadata = Type.Object({
   workspaceId: Uuid,
@@ -83,6 +88,7 @@ export const EventMetadata = Type.Object({
   actor: Type.Object({
     type: Type.Enum(['member', 'apikey', 'service', 'guest', 'admin', 'person']),
     id: Type.String({ minLength: 1, maxLength: 200 }),
+    grantId: Type.Optional(Uuid),
   }),
   $correlationId: Type.String({ minLength: 1, maxLength: 128 }),
   $causationId: Type.String({ minLength: 1, maxLength: 128 }),

@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import Koa from 'koa';
-import { isSessionToken } from '#runtime/identity/sessions.ts';
 import { approvalPages } from './approval-page.ts';
+import { BearerTokens } from './bearer-tokens.ts';
 import { blobs } from './blobs.ts';
 import { BodyBudget } from './body-budget.ts';
 import type { CallPatience, Deps } from './deps.ts';
@@ -9,7 +9,6 @@ import { docsPages } from './docs/pages.ts';
 import { HeavyBodies } from './heavy-bodies.ts';
 import { invitePages } from './invite-page.ts';
 import { invokerOf } from './invoke.ts';
-import { Keyring } from './keyring.ts';
 import { answer } from './middleware/answer.ts';
 import { role, scope, token } from './middleware/auth.ts';
 import { openToLimited, withinClients } from './middleware/client-limits.ts';
@@ -20,9 +19,9 @@ import { Allowances, rateLimit, showAllowance } from './middleware/rate-limit.ts
 import { fixedPathsOf, matched, unmatched } from './middleware/route.ts';
 import { operations } from './operations.ts';
 import { OwnWrites } from './own-writes.ts';
-import type { Part } from './parts.ts';
+import type { Part, PartTools } from './parts.ts';
+import { resourceMetadata } from './resource-metadata.ts';
 import { rootPage } from './root-page.ts';
-import { Sessions } from './sessions.ts';
 import { Warnings } from './warnings.ts';
 
 /**
@@ -35,8 +34,7 @@ const callPatience: CallPatience = { tokenMs: 5_000, appendMs: 15_000, callMs: 1
 /** The whole api: the steps of a request, in order. */
 export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   const app = new Koa();
-  const keyring = new Keyring(deps.pool, deps.clock);
-  const sessions = new Sessions(deps);
+  const tokens = new BearerTokens(deps);
   const allowances = new Allowances(deps.rate);
   const { heavyBodies = new HeavyBodies(), bodyBudget = new BodyBudget(), patience = callPatience } = deps;
   const bodies = { heavyBodies, bodyBudget };
@@ -50,7 +48,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
       [operation.method],
       [
         matched(operation, fixedPaths),
-        token(keyring, sessions, allowances, patience),
+        token(tokens, allowances, patience),
         scope,
         role,
         openToLimited,
@@ -67,13 +65,14 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   app.use(correlation(deps));
   app.use(showAllowance(allowances));
   app.use(problems(deps));
-  const identify = (sent: string) => (isSessionToken(sent) ? sessions : keyring).identify(sent);
+  const identify: PartTools['identify'] = (sent, resource) => tokens.identify(sent, resource);
   const invoke = invokerOf({ ...carryingOut, ...bodies, allowances });
   for (const part of parts) app.use(part({ deps, allowances, patience, identify, invoke }));
   app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));
   app.use(approvalPages(deps, allowances, patience));
+  app.use(resourceMetadata(deps, allowances));
   app.use(docsPages(deps, allowances));
   app.use(rootPage(allowances));
   app.use(unmatched(fixedPaths));

@@ -58,17 +58,24 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   token_expired: {
     status: 401,
     title: 'The token has expired',
-    about: 'API keys live one year at most; a rotated key works 24 hours more. Use a newer one.',
+    about: 'API keys live a year at most, a rotated one 24 hours more, access tokens 15 minutes: refresh those.',
   },
   token_revoked: {
     status: 401,
     title: 'The token was revoked',
-    about: 'The key was revoked, or its member has left the workspace. Create a new one.',
+    about: 'The key or the access of the app was revoked, or its member has left. Ask for a new one.',
+  },
+  wrong_audience: {
+    status: 401,
+    title: 'The access token is for another resource',
+    about:
+      'An access token works at one resource. Authorize with `resource` set to the address that you call: the root of this API, or the MCP server.',
   },
   insufficient_scope: {
     status: 403,
     title: 'The token lacks the scope',
-    about: 'The operation needs a scope that this token does not carry; `detail` names it.',
+    about:
+      'The operation needs a scope that this token does not carry; `detail` names it. Some scopes cannot be given to an app: they need an API key or a session.',
   },
   role_required: {
     status: 403,

@@ -12,10 +12,10 @@ import type { Entry } from './entries.ts';
 
 /** An operation: its promises as data, and one function. */
 
-/** The caller: a key of a member, or the member in a session of the console. OAuth tokens will be a third kind. */
+/** The caller: a key of a member, an app that a member gave access, or the member in a session of the console. */
 export interface Principal {
-  readonly kind: 'apikey' | 'session';
-  /** Of the credential. */
+  readonly kind: 'apikey' | 'oauth' | 'session';
+  /** Of the credential: the key, the session, or what the member gave the app. */
   readonly id: string;
   readonly memberId: string;
   readonly role: Role;
@@ -28,6 +28,8 @@ export interface Principal {
   readonly clientIds: readonly string[] | null;
   /** The actor that the events name. */
   readonly actor: Actor;
+  /** Of an app: the grant under which it acts, which names the app. The metadata of events has it beside the actor. */
+  readonly grantId?: string;
 }
 
 /** One request to one operation, after every check that is the same for all. */

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import type { Resource } from './bearer-tokens.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import type { Invoke } from './invoke.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
@@ -15,7 +16,7 @@ export interface PartTools {
   readonly allowances: Allowances;
   readonly patience: CallPatience;
   /** The owner of a bearer token, as for a call of the api. @throws Refusal 401 */
-  readonly identify: (token: string) => Promise<Principal>;
+  readonly identify: (token: string, resource: Resource) => Promise<Principal>;
   /** Runs an operation as a principal, with the checks and effects of a call of the api. */
   readonly invoke: Invoke;
 }

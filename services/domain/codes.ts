@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'invalid_token'
   | 'token_expired'
   | 'token_revoked'
+  | 'wrong_audience'
   | 'insufficient_scope'
   | 'role_required'
   | 'upload_url_invalid'

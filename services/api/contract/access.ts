@@ -1,5 +1,7 @@
 import { roleAllows } from '#domain/roles.ts';
+import type { Scope } from '#schemas/apikey.ts';
 import { type Role, roles } from '#schemas/common.ts';
+import { grantableScopes } from '#schemas/grant.ts';
 import { limitRuleOf } from '../client-limits.ts';
 import type { Operation, Principal } from '../operation.ts';
 
@@ -11,24 +13,23 @@ import type { Operation, Principal } from '../operation.ts';
 /** What a caller presents. */
 export interface Credential {
   readonly name: string;
-  /** Null: a kind that no server gives out yet. */
-  readonly kind: Principal['kind'] | null;
+  readonly kind: Principal['kind'];
   /** Whether it is limited to clients. */
   readonly limited: boolean;
 }
 
-/** OAuth tokens are in the table before they exist: whoever adds them finds what they may do, and sets their kind. */
 export const credentials = [
   { name: 'API key', kind: 'apikey', limited: false },
   { name: 'API key limited to clients', kind: 'apikey', limited: true },
   { name: 'Session', kind: 'session', limited: false },
-  { name: 'OAuth token', kind: null, limited: false },
-  { name: 'OAuth token limited to clients', kind: null, limited: true },
+  { name: 'OAuth token', kind: 'oauth', limited: false },
 ] as const satisfies readonly Credential[];
 
 export type Outcome = 'allowed' | 'insufficient_scope' | 'role_required' | 'first_party_only' | 'client_limited';
 
 type Asked = Pick<Operation, 'id' | 'scope' | 'role' | 'firstParty'>;
+
+const isGrantable = (scope: Scope): boolean => grantableScopes.some((one) => one === scope);
 
 /** What the api answers to an authenticated caller before it looks at the input; the first that applies. */
 export const outcomeOf = (
@@ -36,7 +37,7 @@ export const outcomeOf = (
   { role, credential, hasScope }: { readonly role: Role; readonly credential: Credential; readonly hasScope: boolean },
 ): Outcome => {
   if (scope === null) return 'allowed';
-  if (!hasScope) return 'insufficient_scope';
+  if (!hasScope || (credential.kind === 'oauth' && !isGrantable(scope))) return 'insufficient_scope';
   if (!roleAllows(role, scope) || (only !== undefined && only !== role)) return 'role_required';
   if (firstParty === true && credential.kind !== 'session') return 'first_party_only';
   return credential.limited && limitRuleOf(id) === 'refused' ? 'client_limited' : 'allowed';
@@ -70,12 +71,7 @@ export const accessOf = (operations: readonly Operation[]): string =>
     'Made by `make contracts` from the table of operations; `test/services/api/access.test.ts` asks the server for every cell, with live and with test data, whose answers are the same.',
     'The api checks in this order: the scope of the credential (403 `insufficient_scope`), the role of its member at the time of the call (403 `role_required`), what only the console may do (403 `first_party_only`), and what concerns the whole workspace (403 `client_limited` to a credential that is limited to clients). A session has every scope. An operation without a scope asks for no credential.',
     `The cells: ${Object.entries(marks)
-      .filter(([outcome]) => outcome !== 'insufficient_scope')
       .map(([outcome, mark]) => `**${mark}** ${outcome === 'allowed' ? 'allowed' : `\`${outcome}\``}`)
-      .join(', ')}; for a credential that has the scope.`,
-    ...credentials.flatMap((credential) => [
-      `## ${credential.name}`,
-      ...(credential.kind === null ? ['No server gives these out yet: this is what they will be allowed.'] : []),
-      tableOf(operations, credential),
-    ]),
+      .join(', ')}; for a credential that has the scope, or, of an app, every scope that an app can be given.`,
+    ...credentials.flatMap((credential) => [`## ${credential.name}`, tableOf(operations, credential)]),
   ].join('\n\n')}\n`;

@@ -29,6 +29,7 @@ export const codesOf = ({
     'invalid_token',
     'token_expired',
     'token_revoked',
+    'wrong_audience',
     'insufficient_scope',
     ...(scope === null && role === undefined ? [] : (['role_required'] as const)),
     ...(firstParty === true ? (['first_party_only'] as const) : []),

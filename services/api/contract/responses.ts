@@ -14,6 +14,9 @@ const header = (description: string, schema: ContractNode = { type: 'string' }):
 });
 export const headers: ContractNode = {
   CorrelationId: header('The request’s own id, or the one that was sent.'),
+  Challenge: header(
+    'Bearer, with the document that names the authorization server (RFC 9728), and the scopes to ask for. With 403 only to an app that could be given the scope.',
+  ),
   RateLimitPolicy: header('The allowance: q requests in w seconds (IETF draft).'),
   RateLimit: header('The rest of the allowance: r requests; the full allowance is back in t seconds.'),
   ETag: header('The resource’s revision in quotes, for If-Match.'),
@@ -50,7 +53,8 @@ const refusals = (operation: Operation): Record<string, ContractNode> => {
         headers: {
           ...onAll,
           ...(status === 429 || status === 503 ? { 'Retry-After': headerRef('RetryAfter') } : {}),
-          ...(status === 401 ? { 'WWW-Authenticate': header('Bearer.') } : {}),
+          ...(status === 401 ? { 'WWW-Authenticate': headerRef('Challenge') } : {}),
+          ...(status === 403 && operation.scope !== null ? { 'WWW-Authenticate': headerRef('Challenge') } : {}),
           // A call may have stored events before it was refused.
           ...(operation.method === 'GET' ? {} : { 'X-Consistency-Token': headerRef('ConsistencyToken') }),
         },

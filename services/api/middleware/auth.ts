@@ -1,35 +1,32 @@
 import type { Middleware } from 'koa';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { isSessionToken } from '#runtime/identity/sessions.ts';
 import { within } from '#runtime/process/within.ts';
+import type { BearerTokens } from '../bearer-tokens.ts';
 import type { CallPatience } from '../deps.ts';
-import type { Keyring } from '../keyring.ts';
 import { Refusal } from '../refusal.ts';
-import type { Sessions } from '../sessions.ts';
 import { operationOf, stateOf } from '../state.ts';
 import { requireRole, requireScope } from '../steps/access.ts';
 import type { Allowances } from './rate-limit.ts';
 
 /**
  * Authenticates the caller. A token that fails costs its address a guess. For an address without guesses left, the api
- * looks up no token that is new to this process, so that a stranger's flood causes no queries. Known keys, and sessions
+ * looks up no token that is new to this process, so that a stranger's flood causes no queries. Known keys, and tokens
  * with a valid signature, still pass, so that a stranger at the same address cannot lock them out.
  */
 export const token =
-  (keyring: Keyring, sessions: Sessions, { guesses }: Allowances, { tokenMs }: CallPatience): Middleware =>
+  (tokens: BearerTokens, { guesses }: Allowances, { tokenMs }: CallPatience): Middleware =>
   async (ctx, next) => {
     if (operationOf(ctx).scope !== null) {
       const sent = bearer(ctx.get('Authorization'));
       const { address } = stateOf(ctx);
-      const isSeen = sent !== null && (isSessionToken(sent) || keyring.hasSeen(sent));
-      if (!isSeen && !(await guesses.hasLeft(address))) {
-        if (sent !== null) keyring.lookUpLater(sent, address);
+      const isCheap = sent !== null && tokens.isCheap(sent);
+      if (!isCheap && !(await guesses.hasLeft(address))) {
+        if (sent !== null) tokens.lookUpLater(sent, address);
         await guesses.spend(ctx, address, 1);
       }
       try {
         if (sent === null) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
-        const identifying = (isSessionToken(sent) ? sessions : keyring).identify(sent);
-        stateOf(ctx).principal = await within(tokenMs, identifying, tooLate);
+        stateOf(ctx).principal = await within(tokenMs, tokens.identify(sent, 'api'), tooLate);
       } catch (error) {
         // While the database is unavailable, nobody knows whether the token is valid: the address loses no guess.
         if (error instanceof Refusal) await guesses.spend(ctx, address, 1);

@@ -5,8 +5,10 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
+import { grantableScopes } from '#schemas/grant.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxIssues } from '#schemas/validator.ts';
+import { challengeOf } from '#services/auth/protected-resource.ts';
 import type { Deps } from '../deps.ts';
 import { categoryOf, errors, isErrorCode } from '../errors.ts';
 import { Refusal } from '../refusal.ts';
@@ -112,14 +114,22 @@ export const logFailure = (
   if (code === 'unavailable') logger.warn({ ...call, err }, 'a store is unavailable');
 };
 
+const isGrantable = (scope: string | null | undefined): boolean => grantableScopes.some((one) => one === scope);
+
 const render = (ctx: Context, deps: Deps, problem: ProblemAnswer): void => {
   const { code, headers } = problem;
   const { status } = errors[code];
   ctx.status = status;
   ctx.set(headers);
   if (status === 401) {
-    // RFC 6750: an error attribute only when a token was sent.
-    ctx.set('WWW-Authenticate', code === 'missing_token' ? 'Bearer' : 'Bearer error="invalid_token"');
+    const error = code === 'missing_token' ? null : 'invalid_token';
+    ctx.set('WWW-Authenticate', challengeOf(deps.baseUrl(), { error }));
+  }
+  const { principal, operation } = stateOf(ctx);
+  if (code === 'insufficient_scope' && principal?.kind === 'oauth' && isGrantable(operation?.scope)) {
+    // What it lacks and what it has: an app then asks for both, and loses nothing.
+    const scope = [...new Set([...principal.scopes, operation?.scope])].join(' ');
+    ctx.set('WWW-Authenticate', challengeOf(deps.baseUrl(), { error: 'insufficient_scope', scope }));
   }
   ctx.body = JSON.stringify(problemBody(deps, stateOf(ctx).correlationId, problem));
   ctx.type = 'application/problem+json';

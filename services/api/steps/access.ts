@@ -1,4 +1,5 @@
 import { roleAllows } from '#domain/roles.ts';
+import { grantableScopes } from '#schemas/grant.ts';
 import { limitRuleOf } from '../client-limits.ts';
 import type { Operation, Principal } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
@@ -9,9 +10,10 @@ type Asked = Pick<Operation, 'id' | 'scope' | 'role' | 'firstParty'>;
 
 /** The scope of the credential. */
 export const requireScope = ({ scope }: Asked, principal: Principal | null): void => {
-  if (scope !== null && principal?.scopes.includes(scope) !== true) {
-    throw new Refusal('insufficient_scope', `This operation needs the scope ${scope}.`);
-  }
+  if (scope === null || principal?.scopes.includes(scope) === true) return;
+  const never = principal?.kind === 'oauth' && !grantableScopes.some((one) => one === scope);
+  const detail = never ? ', which no app can be given: use an API key or a session' : '';
+  throw new Refusal('insufficient_scope', `This operation needs the scope ${scope}${detail}.`);
 };
 
 /** The role of the member behind the credential: the ceiling of the role, then the rules of the operation. */

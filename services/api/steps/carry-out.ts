@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import { within } from '#runtime/process/within.ts';
+import type { EventActor } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import type { Commands } from '../actions.ts';
 import { commandsOf } from '../commands.ts';
@@ -47,6 +48,10 @@ const nobody: Principal = {
   actor: { type: 'service', id: 'nobody' },
 };
 
+/** Events name the member, and the grant under which an app acted for the member. */
+const eventActorOf = ({ actor, grantId }: Principal): EventActor =>
+  grantId === undefined ? actor : { ...actor, grantId };
+
 const tooLate = (): never => {
   throw new Unavailable('The stores behind this call did not answer in time.');
 };
@@ -78,7 +83,7 @@ export const carryOut = async (
   const fingerprint = key === null ? '' : fingerprintOf(deps.secrets, workspaceId, asked);
   const context: CommandContext = {
     workspaceId,
-    actor: principal.actor,
+    actor: eventActorOf(principal),
     correlationId,
     causationId: correlationId,
     commandId: uuidv7(),

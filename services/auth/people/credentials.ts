@@ -5,7 +5,7 @@ import { emailMac } from './emails.ts';
 
 /** The row of a person: what signs the person in. */
 
-export interface Credentials {
+export interface PersonCredentials {
   readonly personId: string;
   readonly passwordHash: string | null;
   /** Null: none, or one whose key is gone. */
@@ -65,7 +65,7 @@ export class People {
   }
 
   /** @throws MissingKey where SECRET_KEY lacks the version that seals the second factor */
-  #read(row: Row | undefined): Credentials | null {
+  #read(row: Row | undefined): PersonCredentials | null {
     if (row === undefined) return null;
     const { person_id: personId, totp_secret: sealed, totp_version: version } = row;
     return {
@@ -80,14 +80,14 @@ export class People {
   }
 
   /** @param email normalised */
-  async byEmail(email: string): Promise<Credentials | null> {
+  async byEmail(email: string): Promise<PersonCredentials | null> {
     const { rows } = await this.#pool.query<Row>(`select ${columns} from auth.people where email_mac = $1`, [
       emailMac(this.#secrets, email),
     ]);
     return this.#read(rows[0]);
   }
 
-  async byId(personId: string): Promise<Credentials | null> {
+  async byId(personId: string): Promise<PersonCredentials | null> {
     const { rows } = await this.#pool.query<Row>(`select ${columns} from auth.people where person_id = $1`, [personId]);
     return this.#read(rows[0]);
   }

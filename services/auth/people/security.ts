@@ -4,7 +4,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PasswordCause } from '#schemas/person.ts';
 import { beginAttempt, forgetAttempts } from './attempts.ts';
-import { type Credentials, People } from './credentials.ts';
+import { People, type PersonCredentials } from './credentials.ts';
 import { type PeopleDeps, personContext } from './deps.ts';
 import { hashPassword, isPassword, requireGoodPassword } from './passwords.ts';
 import { endPersonLinks, findPersonLink, takePersonLink } from './person-links.ts';
@@ -20,14 +20,14 @@ const refuse = (path: string, message: string): never => {
   throw new Rejection('validation_failed', message, { errors: [{ path, code: 'not_allowed', message }] });
 };
 
-const credentialsOf = async (deps: PeopleDeps, personId: string): Promise<Credentials> => {
+const credentialsOf = async (deps: PeopleDeps, personId: string): Promise<PersonCredentials> => {
   const found = await new People(deps.pool, deps.secrets).byId(personId);
   if (found === null) throw new Rejection('not_found', 'There is no such person.');
   return found;
 };
 
 /** @throws TooManyAttempts; Rejection where it is another one */
-const requirePassword = async (deps: PeopleDeps, personId: string, password: string): Promise<Credentials> => {
+const requirePassword = async (deps: PeopleDeps, personId: string, password: string): Promise<PersonCredentials> => {
   const found = await credentialsOf(deps, personId);
   const attempted = { what: `password again ${personId}`, free: 5 };
   await beginAttempt(deps.pool, attempted);

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { beginAttempt, forgetAttempts, ofAccount, ofAddress, takeBackAttempt } from './attempts.ts';
-import { type Credentials, People } from './credentials.ts';
+import { People, type PersonCredentials } from './credentials.ts';
 import { type PeopleDeps, personContext } from './deps.ts';
 import { emailMac, normaliseEmail } from './emails.ts';
 import { isPassword, maxPassword } from './passwords.ts';
@@ -43,7 +43,11 @@ interface Pending {
 export const deviceToken = ({ secrets }: Pick<PeopleDeps, 'secrets'>, personId: string): string =>
   secrets.seal('forms', `device\n${personId}`);
 
-const deviceOf = ({ secrets }: PeopleDeps, token: string | null, credentials: Credentials | null): string | null => {
+const deviceOf = (
+  { secrets }: PeopleDeps,
+  token: string | null,
+  credentials: PersonCredentials | null,
+): string | null => {
   if (token === null || credentials === null) return null;
   const named = secrets.open('forms', token);
   return named === `device\n${credentials.personId}` ? hash('sha256', token, 'hex') : null;
@@ -100,7 +104,7 @@ export const signInByCode = async (
 export const spendCode = async (
   deps: PeopleDeps,
   people: People,
-  { personId, totpSecret, totpConfirmed, recoveryVersion }: Credentials,
+  { personId, totpSecret, totpConfirmed, recoveryVersion }: PersonCredentials,
   code: string,
 ): Promise<'password' | 'recovery_code' | null> => {
   if (totpSecret === null || !totpConfirmed) return null;

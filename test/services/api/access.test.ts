@@ -3,12 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { type Scope, scopes } from '#schemas/apikey.ts';
 import { type Mode, type Role, roles } from '#schemas/common.ts';
+import { grantableScopes } from '#schemas/grant.ts';
 import { type Credential, credentials, outcomeOf } from '#services/api/contract/access.ts';
 import { contractPages, contractsFolder } from '#services/api/contract/emit.ts';
 import type { Operation } from '#services/api/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { createApiKey } from '#services/workflows/provision.ts';
-import { type Caller, startWorld, type World } from '#test/support/http.ts';
+import type { Caller, World } from '#test/support/http.ts';
+import { type App, oauthOf, oauthWorld } from '#test/support/oauth.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** The table of who may do what, and what the server answers: every role, kind of credential, mode and operation. */
@@ -29,10 +31,12 @@ const ask = async (caller: Caller, { method, path, example }: Operation): Promis
 
 suite('role × scope × operation × kind of credential', (t) => {
   let world: World;
+  let app: App;
   const members = new Map<Role, string>();
   const clients = { live: '', test: '' };
   t.before(async () => {
-    world = await startWorld();
+    world = await oauthWorld();
+    app = await oauthOf(world).register();
     for (const role of roles) {
       members.set(role, role === 'owner' ? world.memberId : await world.memberOf(world.workspaceId, role));
     }
@@ -57,8 +61,18 @@ suite('role × scope × operation × kind of credential', (t) => {
     });
     return world.callerWith(secret);
   };
+  /** An app that a member gave all that an app can be given, or these scopes. */
+  const appOf = async (role: Role, mode: Mode, given: readonly string[] = grantableScopes) => {
+    const memberId = members.get(role) ?? '';
+    const { access_token } = await oauthOf(world).tokensOf(app, {
+      query: { resource: world.deps.baseUrl(), scope: given.join(' ') },
+      result: { memberId, mode, scopes: given },
+    });
+    return world.callerWith(access_token);
+  };
   const callerOf = async ({ kind, limited }: Credential, role: Role, mode: Mode): Promise<Caller> => {
     if (kind === 'apikey') return keyOf(role, mode, { limited });
+    if (kind === 'oauth') return appOf(role, mode);
     const sessions = { store: world.store, secrets: world.secrets, clock: world.deps.clock };
     const memberId = members.get(role) ?? '';
     return world.callerWith((await mintSession(sessions, { workspaceId: world.workspaceId, memberId, mode })).token);
@@ -78,7 +92,6 @@ suite('role × scope × operation × kind of credential', (t) => {
   });
 
   for (const credential of credentials) {
-    if (credential.kind === null) continue;
     t(`${credential.name}: every role, mode and operation as the table says`, async () => {
       for (const role of roles) {
         const [live, test] = [await callerOf(credential, role, 'live'), await callerOf(credential, role, 'test')];
@@ -91,6 +104,24 @@ suite('role × scope × operation × kind of credential', (t) => {
       }
     });
   }
+
+  t('an app without the scope may not call an operation; with it alone, whose role carries it', async () => {
+    for (const scope of grantableScopes) {
+      const lacking = await appOf(
+        'manager',
+        'test',
+        grantableScopes.filter((one) => one !== scope),
+      );
+      const only = await appOf('manager', 'live', [scope]);
+      const credential = { name: 'OAuth token', kind: 'oauth', limited: false } as const;
+      await world.settled();
+      await each(async (operation) => {
+        if (operation.scope !== scope) return;
+        const allowed = outcomeOf(operation, { role: 'manager', credential, hasScope: true });
+        assert.deepEqual([await ask(lacking, operation), await ask(only, operation)], ['insufficient_scope', allowed]);
+      });
+    }
+  });
 
   t('without its scope nobody may call an operation; with its scope alone, whose role carries it', async () => {
     const [credential] = credentials;

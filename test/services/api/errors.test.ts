@@ -39,7 +39,8 @@ suite('errors over HTTP', { waits: true }, (t) => {
   t('401: a missing, unknown, malformed, expired or revoked key, and one of a removed member', async () => {
     const missing = await world.anonymous.get('/clients');
     await isProblem(missing, 401, 'missing_token');
-    assert.equal(missing.headers.get('www-authenticate'), 'Bearer');
+    const challenge = missing.headers.get('www-authenticate') ?? '';
+    assert.ok(challenge.startsWith('Bearer resource_metadata=') && !challenge.includes('error='), challenge);
     for (const token of ['nonsense', 'sk_live_short', `sk_live_${'a'.repeat(43)}`, 'a b']) {
       const refused = await world.callerWith(token).get('/clients');
       await isProblem(refused, 401, token === 'a b' ? 'missing_token' : 'invalid_token');

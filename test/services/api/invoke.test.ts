@@ -30,7 +30,7 @@ suite('an operation inside the process is the call of REST', (t) => {
 
   type Asked = Omit<Invocation, 'principal' | 'correlationId'>;
   const invokeBy = async (by: Caller, asked: Asked, given = tools): Promise<Invoked<Record<string, unknown>>> => {
-    const principal = await given.identify(by.token ?? '');
+    const principal = await given.identify(by.token ?? '', 'api');
     return given.invoke({ ...asked, principal, correlationId: randomUUID() });
   };
   const problemOf = async (work: Promise<unknown>): Promise<unknown> => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { type RunningProjections, runProjections } from '#projections/run.ts';
 import { Keyring } from '#services/api/keyring.ts';
+import { Stamp } from '#services/api/stamped.ts';
 import { watched } from '#test/support/pool.ts';
 import type { Given } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
@@ -60,7 +61,7 @@ suite('keyring', (t) => {
     const asked: string[] = [];
     const pool = watched(world.pool, ({ name }) => asked.push(name));
     const count = (name: string) => asked.filter((one) => one === name).length;
-    return { keyring: new Keyring(pool, Date.now), count };
+    return { keyring: new Keyring(pool, new Stamp(pool), Date.now), count };
   };
   const codeOf = (work: Promise<unknown>): Promise<string> =>
     work.then(
@@ -154,7 +155,7 @@ suite('keyring', (t) => {
     const pool = watched(world.pool, () => {
       if (away) throw new Error('Connection terminated');
     });
-    const keyring = new Keyring(pool, Date.now);
+    const keyring = new Keyring(pool, new Stamp(pool), Date.now);
     await assert.rejects(keyring.identify(token), /Connection terminated/);
     away = false;
     await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
