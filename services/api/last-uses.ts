@@ -4,7 +4,7 @@ import type { Principal } from './operation.ts';
 
 /** When each key and app was last used, to within a minute: noted in memory, written once for many calls. */
 
-const flushMs = 10_000;
+const flushMs = 3_000;
 /** Credentials that wait to be written; the uses of further ones are left out until the next time. */
 const maxWaiting = 20_000;
 

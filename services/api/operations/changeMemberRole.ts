@@ -5,8 +5,8 @@ import { operation } from '../operation.ts';
 
 export const changeMemberRole = operation({
   id: 'changeMemberRole',
-  method: 'PATCH',
-  path: '/members/{id}',
+  method: 'PUT',
+  path: '/members/{id}/role',
   tag: 'console',
   noun: 'member',
   summary: 'Change the role of a member',
