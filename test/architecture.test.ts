@@ -53,13 +53,14 @@ function placeOf(file: string): Place {
   return { zone: 'process', process: second };
 }
 
-/** What the api's server serves beside the api; `console` and `mcp` call its operations, and only main files name them. */
+/** What the api's server serves beside the api; `console` and `mcp` call its operations, and only `front` names them all. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   auth: [],
   api: ['auth'],
   admin: ['auth'],
   mcp: ['api', 'auth'],
   console: ['api', 'auth'],
+  front: ['api', 'auth', 'mcp', 'console'],
 };
 
 function allowed(from: string, to: string): boolean {
@@ -71,7 +72,7 @@ function allowed(from: string, to: string): boolean {
   if (there.zone === 'process') {
     if (here.zone !== 'process') return false;
     if (here.process === there.process || here.process === 'standalone') return true;
-    if (from === 'services/api/main.ts' && there.process in PARTS) return true;
+    if (from === 'services/api/main.ts' && there.process === 'front') return true;
     return PARTS[here.process]?.includes(there.process) === true;
   }
   if (there.zone === zone || ARROWS[zone]?.includes(there.zone)) return true;
@@ -115,7 +116,9 @@ suite('architecture', (t) => {
       ['services/auth/tokens.ts', 'services/api/app.ts', false],
       ['services/console/pages.ts', 'services/api/operation.ts', true],
       ['services/api/app.ts', 'services/console/pages.ts', false],
-      ['services/api/main.ts', 'services/console/pages.ts', true],
+      ['services/api/main.ts', 'services/front/parts.ts', true],
+      ['services/api/app.ts', 'services/front/parts.ts', false],
+      ['services/front/parts.ts', 'services/console/part.ts', true],
       ['services/publisher/main.ts', 'services/auth/tokens.ts', false],
       ['services/api/app.ts', 'infra/postgres/pool.ts', false],
       ['services/api/main.ts', 'infra/postgres/pool.ts', true],

@@ -4,6 +4,7 @@ import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
+import { rotateOAuthKey } from './oauth.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
 import { erase, inviteMember, linkMember, linkPerson } from './people.ts';
 import { setQuota } from './quota.ts';
@@ -138,6 +139,11 @@ export const commands: readonly Command[] = [
     onDisk: listData,
   },
   { usage: 'data remove <name>', about: 'deletes such a database for good', onDisk: removeData },
+  {
+    usage: 'oauth rotate',
+    about: 'publishes a new key for access tokens, which signs after some minutes; tokens of the former one stay valid',
+    run: rotateOAuthKey,
+  },
   { usage: 'secrets', about: 'lists the versions of SECRET_KEY and what still needs each', run: uses },
   {
     usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT] [--segment N]',

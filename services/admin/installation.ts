@@ -8,9 +8,11 @@ import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
 import { rebuild } from '#projections/rebuild.ts';
+import { teamInviteKeyVersions } from '#projections/team-invites.ts';
 import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Failure } from '#schemas/target.ts';
+import { personKeyUses } from '#services/auth/people/key-versions.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
@@ -23,11 +25,13 @@ export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promis
   const now = new Date(operator.clock()).toISOString();
   const invites = await inviteKeyVersions(pool, now);
   const signing = await webhookKeyVersions(pool, now);
+  const team = await teamInviteKeyVersions(pool, now);
+  const people = await personKeyUses(pool);
   const known = await pool.query<{ version: string }>('select version from ops.secret_keys');
   const checked = new Set(known.rows.map((row) => row.version));
   const versions = new Set([
     ...[...secrets.versions(), ...checked],
-    ...[...wrapped.keys(), ...invites.keys(), ...signing.keys()],
+    ...[...wrapped.keys(), ...invites.keys(), ...signing.keys(), ...team.keys(), ...people.keys()],
   ]);
   return [...versions].map((version) => ({
     version,
@@ -38,6 +42,9 @@ export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promis
     dataKeys: wrapped.get(version) ?? 0,
     openInvites: invites.get(version) ?? 0,
     webhookSecrets: signing.get(version) ?? 0,
+    teamInvites: team.get(version) ?? 0,
+    // Addresses, second factors and recovery codes of persons; keys and clients of the authorization server.
+    signIn: people.get(version) ?? 0,
     // Under the oldest version, so that a repeated call is recognised after new versions were added.
     idempotencyKeys: version === secrets.oldest ? 'all' : 'none',
   }));

@@ -14,6 +14,7 @@ import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Config, ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
+import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { type CommandOutput, UsageError } from './context.ts';
 import type { DataFiles } from './data.ts';
@@ -60,6 +61,7 @@ const carryOut = async (
   await migratePositions(adapters.pool);
   await migrateReadModels(adapters.pool);
   await migratePeople(adapters.pool);
+  await migrateOAuth(adapters.pool);
   const codec = new EventCodec(adapters.dataKeys);
   const store = new DomainStore(adapters.store, codec, config.partitions);
   const stopping = new AbortController();

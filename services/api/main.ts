@@ -2,6 +2,7 @@ import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
+import { frontParts } from '#services/front/parts.ts';
 import { openDoor } from './server.ts';
 import { baseUrlOf, startApi } from './start.ts';
 import { migrateApi } from './tables.ts';
@@ -26,7 +27,7 @@ await runProcess({
       readiness,
       report,
       sandboxProfile,
-      parts: [],
+      parts: frontParts(config, registry),
     });
     onClose(api.stop);
     ready({ port: api.port, baseUrl: api.baseUrl });

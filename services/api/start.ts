@@ -6,6 +6,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
 import { dispatcher, PositionWatch } from '#projections/positions.ts';
+import { teamInviteKeyVersions } from '#projections/team-invites.ts';
 import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -15,6 +16,10 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness, SelfReport } from '#runtime/process/telemetry.ts';
+import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
+import { personKeyUses } from '#services/auth/people/key-versions.ts';
+import { openMailer } from '#services/auth/people/mail.ts';
+import { startUpkeep } from '#services/auth/upkeep.ts';
 import type { CallPatience, Deps, SandboxProfile } from './deps.ts';
 import { health } from './health.ts';
 import { Lists } from './lists.ts';
@@ -74,6 +79,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const now = new Date(time.now()).toISOString();
   secrets.demand((await inviteKeyVersions(patient, now)).keys());
   secrets.demand((await webhookKeyVersions(patient, now)).keys());
+  secrets.demand((await teamInviteKeyVersions(patient, now)).keys());
+  secrets.demand((await personKeyUses(patient)).keys());
   const reading = { url: databaseUrl, connections: config.poolSize, logger };
   // The pool for queries of calls replaces a silent connection long before callers give up.
   const pool = adapters.openPool(silenceMs);
@@ -81,7 +88,9 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
   const names = projections.map((one) => one.name);
+  const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const deps: Deps = {
+    mailer,
     store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),
     pool,
     knex,
@@ -112,6 +121,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   };
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
+  const sweep = new OAuthSweep(deps);
+  const upkeep = startUpkeep(deps, { also: [() => sweep.run()] });
   const server = door.open(deps, parts);
   return {
     port: server.port,
@@ -119,6 +130,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     store: deps.store,
     stop: async () => {
       await server.stop();
+      await upkeep.stop();
+      mailer?.close();
       await time.close();
       await lists.close();
       await knex.destroy();

@@ -8,7 +8,15 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
 import { scopes } from '#schemas/apikey.ts';
-import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#services/workflows/provision.ts';
+import type { PeopleDeps } from '#services/auth/people/deps.ts';
+import {
+  contextOf,
+  createApiKey,
+  createWorkspace,
+  type Operator,
+  revokeApiKey,
+} from '#services/workflows/provision.ts';
+import { ownersLink } from './sign-in-link.ts';
 
 /** Creates on the first start: a workspace with an Owner, a test key and a live key. */
 
@@ -19,11 +27,14 @@ export interface FirstStart {
   forgetTourKey(): Promise<void>;
   /** A first-party session of the Owner in the sandbox twin, for the tour. */
   tourSession(): Promise<string>;
+  /** Path of a link by which the Owner signs in, once. */
+  ownersLink(): Promise<string>;
   /** Of the workspace. */
   readonly timezone: string;
 }
 
 interface Deps {
+  readonly logger: PeopleDeps['logger'];
   readonly store: DomainStore;
   readonly pool: Pool;
   readonly log: Log;
@@ -101,18 +112,22 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
     return token;
   };
   const ids = { workspaceId: owner.workspaceId, memberId: owner.memberId };
+  const link = (): Promise<string> =>
+    ownersLink({ ...deps, clock: Date.now }, ids, contextOf(operator, ids.workspaceId));
   if (found === null || found.keys === 0) {
     const test = await newKey(ids, 'test', 'first test key', yearMs);
     const live = await newKey(ids, 'live', 'first live key', yearMs);
     await shown();
     const made = { workspaceId: ids.workspaceId, testKey: test.secret, liveKey: live.secret };
-    return { made, timezone, tourSession, tourKey: async () => made.testKey, forgetTourKey: async () => undefined };
+    const common = { made, timezone, tourSession, ownersLink: link };
+    return { ...common, tourKey: async () => made.testKey, forgetTourKey: async () => undefined };
   }
   let temporary: string | null = null;
   return {
     made: null,
     timezone,
     tourSession,
+    ownersLink: link,
     tourKey: async () => {
       const { id, secret } = await newKey(ids, 'test', 'tour', hourMs);
       temporary = id;

@@ -15,6 +15,8 @@ import { type Logger, type Readiness, serveOps } from '#runtime/process/telemetr
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, startApi } from '#services/api/start.ts';
 import { migrateApi } from '#services/api/tables.ts';
+import { frontParts } from '#services/front/parts.ts';
+import { addressesOf } from './addresses.ts';
 import { diskRoom } from './disk-room.ts';
 import { firstStart } from './first-start.ts';
 import { help, type Options, readOptions, UsageError } from './options.ts';
@@ -105,6 +107,7 @@ const run: (
     env.SECRET_KEY !== undefined ? 'SECRET_KEY' : secretKeyFile(dataDir),
   );
   const baseUrl = baseUrlOf(config, door);
+  const addresses = await addressesOf(config, door);
   const adapters = await openAdapters({
     name: 'api',
     config: { ...config, databaseUrl, clickhouseUrl },
@@ -135,13 +138,13 @@ const run: (
   const api = await startApi({
     adapters,
     door,
-    config,
+    config: { ...config, ...addresses },
     secrets,
     logger,
     readiness,
     report: threads.report,
     sandboxProfile,
-    parts: [],
+    parts: frontParts(config, registry),
   });
   onClose(api.stop);
   ready({ port: api.port, baseUrl: api.baseUrl });
@@ -151,6 +154,7 @@ const run: (
     log: adapters.log,
     secrets,
     readiness: threads.report,
+    logger,
   });
   screen.started(api.baseUrl, ops.origin, first.made);
   let passed = true;
@@ -186,6 +190,7 @@ const run: (
       dataDir,
       logFile: own.LOG_FILE ?? '',
       testKey: first.made?.testKey ?? null,
+      people: { ...addresses, link: await first.ownersLink() },
     });
   }
   await Promise.race([aborted(signal), threads.failed]);

@@ -97,11 +97,13 @@ export class Screen {
     dataDir,
     logFile,
     testKey,
+    people: { consoleUrl, mcpUrl, link },
   }: {
     readonly baseUrl: string;
     readonly dataDir: string;
     readonly logFile: string;
     readonly testKey: string | null;
+    readonly people: { readonly consoleUrl: string | null; readonly mcpUrl: string | null; readonly link: string };
   }): void {
     const key = testKey ?? '$POSTLINE_KEY';
     this.#write(`\n${bold('Serving')} ${baseUrl} until Ctrl-C. Try:`);
@@ -112,6 +114,13 @@ export class Screen {
       this.#write(
         dim('  (POSTLINE_KEY: a key shown at the first start, or a new one: npm run admin -- key create --help)'),
       );
+    }
+    if (consoleUrl !== null) {
+      this.#write(`\n${bold('Console')}, for people. This link signs the Owner in, once, within a day:`);
+      this.#write(`  ${bold(`${consoleUrl}${link}`)}`);
+    }
+    if (mcpUrl !== null) {
+      this.#write(`${bold('Agents')} connect over MCP, with OAuth or a key: ${mcpUrl}`);
     }
     this.#write(`\nData: ${dataDir}   Log: ${logFile}`);
   }

@@ -587,6 +587,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
         dataKeys: 0,
         openInvites: 0,
         webhookSecrets: 0,
+        teamInvites: 0,
+        signIn: 0,
         idempotencyKeys: 'none',
       },
       {
@@ -597,6 +599,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
         dataKeys: 1,
         openInvites: 2,
         webhookSecrets: 2,
+        teamInvites: 0,
+        signIn: 0,
         idempotencyKeys: 'all',
       },
     ]);

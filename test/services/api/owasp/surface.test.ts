@@ -11,8 +11,14 @@ const nowhere = '00000000-0000-4000-8000-000000000000';
 const pathOf = ({ path }: Operation): string => path.replace(/\{\w+\}/g, nowhere);
 const bodyOf = ({ example }: Operation) => (example.body === undefined ? {} : { body: example.body });
 const pages = [
-  'GET /.well-known/oauth-protected-resource/v1',
-  ...['GET /', 'GET /approval/{token}', 'GET /docs', 'GET /docs/{*file}', 'GET /invite/{token}'],
+  ...[
+    'GET /',
+    'GET /.well-known/oauth-protected-resource/v1',
+    'GET /approval/{token}',
+    'GET /docs',
+    'GET /docs/{*file}',
+    'GET /invite/{token}',
+  ],
   ...['POST /approval/{token}', 'POST /invite/{token}'],
 ];
 const verbs = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
