@@ -168,7 +168,7 @@ export const oauthOf = (world: World) => {
     const owner = { personId, memberId: world.memberId, workspaceId: world.workspaceId };
     const scopes = ['agency.read', 'posts.read', 'posts.compose', 'media.read'];
     const result: ConsentResult = { uid, decision: 'allow', ...owner, mode: 'test', scopes, ...more };
-    return sealConsent(world.secrets, result, world.deps.clock());
+    return sealConsent(world.deps.secrets, result, world.deps.clock());
   };
 
   const answerUrl = (uid: string, sealed: string): string =>
