@@ -168,7 +168,7 @@ export const oauthOf = (world: World) => {
     const owner = { personId, memberId: world.memberId, workspaceId: world.workspaceId };
     const scopes = ['agency.read', 'posts.read', 'posts.compose', 'media.read'];
     const result: ConsentResult = { uid, decision: 'allow', ...owner, mode: 'test', scopes, ...more };
-    return sealConsent(world.secrets, result, world.deps.clock());
+    return sealConsent(world.deps.secrets, result, world.deps.clock());
   };
 
   const answerUrl = (uid: string, sealed: string): string =>
@@ -252,4 +252,12 @@ export const claimsOf = (token: string): Readonly<Record<string, unknown>> =>
 export const historyOf = async (world: World, grantId: unknown): Promise<readonly string[]> => {
   const events = await world.store.readStream(`grant-${grantId}`);
   return events.map(({ type, data }) => (type === 'GrantRevoked' ? `${type} ${data.by}` : type));
+};
+
+/** A client that stands in the table, for a world whose registration is out of reach. @returns its id */
+export const keep = async (world: World): Promise<string> => {
+  const clientId = randomUUID();
+  const metadata = { client_id: clientId, redirect_uris: [callback], token_endpoint_auth_method: 'none' };
+  await world.pool.query('insert into auth.oauth_clients (client_id, metadata) values ($1, $2)', [clientId, metadata]);
+  return clientId;
 };

@@ -8,17 +8,21 @@ import { begin, newState, stateOf } from '../state.ts';
 /** A caller's own id: visible ASCII, at most 128. */
 const acceptable = /^[\x21-\x7e]{1,128}$/;
 
+/** What follows these names one person's link or authorization. */
+const personal = /^\/(?:invite|consent|oauth\/authorize|oauth\/interaction)\//i;
+
 /**
- * A path as the log may show it, without parts that are or could be tokens: a part longer than a uuid, and the part
- * after /invite/.
+ * A path as the log may show it, without parts that are or could be tokens: a part longer than a uuid, and what follows
+ * the beginning of a link for one person.
  */
-const loggable = (path: string): string =>
-  /^\/invite\//i.test(path)
-    ? `${path.slice(0, '/invite/'.length)}…`
-    : path
-        .split('/')
-        .map((segment) => (segment.length > 36 || /sk_|sess_/.test(segment) ? '…' : segment))
-        .join('/');
+const loggable = (path: string): string => {
+  const [link] = personal.exec(path) ?? [];
+  if (link !== undefined) return `${link}…`;
+  return path
+    .split('/')
+    .map((segment) => (segment.length > 36 || /sk_|sess_/.test(segment) ? '…' : segment))
+    .join('/');
+};
 
 /** Whether callers use TLS: the public address says https, or the nearest proxy forwards it. */
 const isSecure = ({ baseUrl, consoleUrl }: Deps, forwarded: string): boolean =>

@@ -20,6 +20,10 @@ const ignoredParameters = [
 export const ignoreParameters = (query: Record<string, unknown>): void => {
   for (const name of ignoredParameters) delete query[name];
   if (query.prompt !== undefined && query.prompt !== 'none') delete query.prompt;
+  if (typeof query.scope !== 'string') return;
+  // oidc-provider knows these two and would refuse them. Where nothing else is asked for, it shall.
+  const scopes = query.scope.split(' ').filter((one) => one !== 'openid' && one !== 'offline_access');
+  if (scopes.length > 0) query.scope = scopes.join(' ');
 };
 
 /** The scopes to ask the person for: those of the request that we know, or all reads where it names none. */

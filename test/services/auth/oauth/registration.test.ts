@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { grantableScopes } from '#schemas/grant.ts';
+import type { World } from '#test/support/http.ts';
+import {
+  callback,
+  claimsOf,
+  get,
+  historyOf,
+  many,
+  type OAuth,
+  oauthOf,
+  oauthWorld,
+  sendJson,
+} from '#test/support/oauth.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('authorization server: registration', (t) => {
+  let world: World;
+  let it: OAuth;
+  t.before(async () => {
+    world = await oauthWorld();
+    it = oauthOf(world);
+  });
+  t.after(() => world?.close());
+
+  const url = (): string => `${world.origin()}/oauth/register`;
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  const refused = async (metadata: unknown, error: string): Promise<void> => {
+    const { status, json, text } = await sendJson('POST', url(), metadata);
+    assert.deepEqual([status, json.error], [400, error], `${JSON.stringify(metadata).slice(0, 200)}: ${text}`);
+  };
+
+  t('says what was registered, with all scopes and without words of OpenID Connect', async () => {
+    const made = await it.register({
+      client_name: 'An\u202eapp\u0007 ',
+      scope: 'posts.read',
+      grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+      response_types: ['code', 'token'],
+      contacts: ['ann@example.com'],
+      logo_uri: 'http://evil.example/logo.png',
+      client_uri: 'https://app.example',
+      default_max_age: 1,
+      require_auth_time: true,
+      sector_identifier_uri: 'https://169.254.169.254/x',
+      software_id: 'agent',
+    });
+    const { client_id, client_id_issued_at: _at, registration_access_token, registration_client_uri, ...rest } = made;
+    assert.deepEqual(rest, {
+      application_type: 'native',
+      client_name: 'Anapp',
+      client_uri: 'https://app.example',
+      grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uris: [callback],
+      response_types: ['code'],
+      scope: grantableScopes.join(' '),
+      software_id: 'agent',
+      token_endpoint_auth_method: 'none',
+    });
+    assert.equal(registration_client_uri, `${url()}/${client_id}`);
+    assert.ok(registration_access_token.length >= 40);
+  });
+
+  t('redirect addresses: https, loopback by http, and schemes that no browser handles itself', async () => {
+    for (const uri of [
+      'https://app.example/callback',
+      'https://app.example:8443/callback?tenant=1',
+      'http://localhost/callback',
+      'http://localhost:3000/callback',
+      'http://127.0.0.1/callback',
+      'http://[::1]:9/callback',
+      'cursor://anysphere.cursor-retrieval/oauth/callback',
+      'com.example.app:/oauth',
+      'claude://callback',
+    ]) {
+      const made = await it.register({ redirect_uris: [uri] });
+      assert.equal(made.application_type, uri.startsWith('https:') ? 'web' : 'native', uri);
+    }
+    await it.register({ redirect_uris: ['https://app.example/cb', 'http://localhost/cb', 'app://cb'] });
+    for (const uri of [
+      'http://app.example/callback',
+      'http://10.0.0.1/callback',
+      'http://localhost.evil.example/callback',
+      'https://localhost/callback',
+      'https://*.example/callback',
+      'https://app.example/callback#x',
+      'https://user@app.example/callback',
+      'https://user:pass@app.example/callback',
+      'https://app.example/\\evil.example',
+      'https://app.example/a b',
+      'https://app.example/\ncallback',
+      'javascript:alert(1)',
+      'JAVASCRIPT:alert(1)',
+      'data:text/html,x',
+      'file:///etc/passwd',
+      'vbscript:x',
+      'blob:https://app.example/x',
+      'mailto:ann@example.com',
+      'ftp://app.example/x',
+      '//app.example/callback',
+      'callback',
+      '',
+      `https://app.example/${'x'.repeat(2_000)}`,
+    ]) {
+      await refused({ redirect_uris: [uri] }, 'invalid_redirect_uri');
+    }
+    await refused({}, 'invalid_redirect_uri');
+    await refused({ redirect_uris: [] }, 'invalid_redirect_uri');
+    await refused({ redirect_uris: 'https://app.example' }, 'invalid_redirect_uri');
+    await refused({ redirect_uris: [1] }, 'invalid_redirect_uri');
+    await refused({ redirect_uris: [callback, 'http://app.example/cb'] }, 'invalid_redirect_uri');
+    await refused(
+      { redirect_uris: Array.from({ length: 11 }, (_one, at) => `${callback}/${at}`) },
+      'invalid_redirect_uri',
+    );
+  });
+
+  t('what no client of ours can do is refused, and what is unknown is left out', async () => {
+    const uris = { redirect_uris: [callback] };
+    await refused({ ...uris, grant_types: ['client_credentials'] }, 'invalid_client_metadata');
+    await refused({ ...uris, grant_types: 'authorization_code' }, 'invalid_client_metadata');
+    await refused({ ...uris, response_types: ['token'] }, 'invalid_client_metadata');
+    await refused({ ...uris, token_endpoint_auth_method: 'tls_client_auth' }, 'invalid_client_metadata');
+    const jwks = { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }] };
+    await refused({ ...uris, token_endpoint_auth_method: 'private_key_jwt', jwks }, 'invalid_client_metadata');
+    for (const body of ['', 'no json', '[]', '1', 'null']) await refused(body, 'invalid_request');
+    const made = await it.register({ jwks_uri: 'https://app.example/jwks', unknown: 1, client_name: 'x'.repeat(500) });
+    assert.deepEqual([made.jwks_uri, made.unknown, String(made.client_name).length], [undefined, undefined, 100]);
+    const plain = await it.register({ grant_types: ['authorization_code'] });
+    assert.equal((await it.tokensOf(plain)).refresh_token, undefined);
+    const long = await sendJson('POST', url(), { ...uris, client_name: 'x'.repeat(40_000) });
+    assert.equal(long.status, 413);
+  });
+
+  t('a client reads, changes and deletes its own registration, and only with its token', async () => {
+    const made = await it.register({ token_endpoint_auth_method: 'client_secret_basic' });
+    const { registration_client_uri: own, registration_access_token: token, client_id, client_secret } = made;
+    const read = await get(own, bearer(token));
+    assert.deepEqual([read.status, read.json.client_secret, read.json.client_id], [200, client_secret, client_id]);
+    const change = { client_id, redirect_uris: ['https://app.example/new'], client_name: 'New' };
+    const changed = await sendJson('PUT', own, { ...change, client_secret }, bearer(token));
+    assert.deepEqual(
+      [changed.status, changed.json.client_name, changed.json.registration_access_token],
+      [200, 'New', token],
+    );
+    assert.deepEqual((await get(own, bearer(token))).json.redirect_uris, ['https://app.example/new']);
+    const bad = await sendJson('PUT', own, { ...change, redirect_uris: ['http://evil.example'] }, bearer(token));
+    assert.deepEqual([bad.status, bad.json.error], [400, 'invalid_redirect_uri']);
+    for (const body of [{ redirect_uris: [callback] }, { ...change, registration_access_token: token }]) {
+      assert.equal((await sendJson('PUT', own, body, bearer(token))).status, 400);
+    }
+    for (const headers of [{}, bearer('wrong')]) {
+      const answer = await get(own, headers);
+      assert.deepEqual([answer.status >= 400 && answer.status < 402, answer.json.client_secret], [true, undefined]);
+    }
+    assert.equal((await sendJson('PATCH', own, change, bearer(token))).status, 404);
+    const gone = await sendJson('DELETE', own, undefined, bearer(token));
+    assert.equal(gone.status, 204);
+    assert.equal((await get(own, bearer(token))).status, 401);
+  });
+
+  t('a deleted client gets invalid_client, and what it had ends', async () => {
+    const made = await it.register();
+    const tokens = await it.tokensOf(made);
+    const { status } = await sendJson(
+      'DELETE',
+      made.registration_client_uri,
+      undefined,
+      bearer(made.registration_access_token),
+    );
+    assert.equal(status, 204);
+    const again = await it.refresh(made, tokens.refresh_token);
+    assert.deepEqual([again.status, again.json.error], [401, 'invalid_client']);
+    assert.deepEqual(await historyOf(world, claimsOf(tokens.access_token).gid), ['GrantGiven', 'GrantRevoked client']);
+    const { rows } = await world.pool.query('select model from auth.oauth_artifacts where client_id = $1', [
+      made.client_id,
+    ]);
+    assert.deepEqual(rows, []);
+  });
+
+  t('a page in a browser may register', async () => {
+    const asked = await fetch(url(), {
+      method: 'OPTIONS',
+      headers: { origin: 'https://page.example', 'access-control-request-method': 'POST' },
+    });
+    assert.equal(asked.status, 204);
+    assert.equal(asked.headers.get('access-control-allow-origin'), '*');
+    const headers = { origin: 'https://page.example' };
+    const made = await sendJson('POST', url(), { redirect_uris: [callback] }, headers);
+    assert.deepEqual([made.status, made.headers.get('access-control-allow-origin')], [201, '*']);
+  });
+});
+
+suite('authorization server: limits', (t) => {
+  let world: World;
+  t.before(async () => {
+    world = await oauthWorld({ registerRate: { perMinute: 1, burst: 3 } }, { rate: { perMinute: 60, burst: 5 } });
+  });
+  t.after(() => world?.close());
+
+  t('one address registers so often, and asks and spends so often', async () => {
+    const statuses: number[] = [];
+    for (let at = 0; at < 5; at += 1) {
+      const { status, headers } = await sendJson('POST', `${world.origin()}/oauth/register`, {
+        redirect_uris: [callback],
+      });
+      statuses.push(status);
+      if (status === 429) assert.ok(Number(headers.get('retry-after')) >= 1);
+    }
+    assert.deepEqual(statuses, [201, 201, 201, 429, 429]);
+    const opened: number[] = [];
+    for (let at = 0; at < 7; at += 1) opened.push((await get(`${world.origin()}/oauth/authorize`)).status);
+    assert.deepEqual([opened.slice(0, 5), opened.at(-1)], [[400, 400, 400, 400, 400], 429]);
+    const revoked: number[] = [];
+    for (let at = 0; at < 7; at += 1) {
+      revoked.push((await fetch(`${world.origin()}/oauth/revoke`, { method: 'POST' })).status);
+    }
+    assert.deepEqual([revoked.slice(0, 5), revoked.at(-1)], [[200, 200, 200, 200, 200], 503]);
+    assert.equal((await get(`${world.origin()}/.well-known/jwks.json`)).status, 200);
+  });
+
+  t('all addresses together register so often', async () => {
+    const other = await oauthWorld({ registerRateOfAll: { perMinute: 1, burst: 2 }, registerRate: many });
+    try {
+      const statuses: number[] = [];
+      for (let at = 0; at < 3; at += 1) {
+        statuses.push(
+          (await sendJson('POST', `${other.origin()}/oauth/register`, { redirect_uris: [callback] })).status,
+        );
+      }
+      assert.deepEqual(statuses, [201, 201, 429]);
+    } finally {
+      await other.close();
+    }
+  });
+});
