@@ -130,31 +130,79 @@ export interface ListedKey {
   readonly mode: Mode;
   readonly prefix: string;
   readonly memberId: string;
-  /** How many it has. */
-  readonly scopes: number;
+  readonly scopeNames: readonly Scope[];
   /** The clients to which it is limited; null: all clients of the workspace. */
   readonly clientIds: readonly string[] | null;
+  readonly createdAt: string;
   readonly expiresAt: string;
+  /** Until when the key before its last rotation works; null: it was never rotated. */
+  readonly previousUntil: string | null;
   readonly revokedAt: string | null;
 }
 
+const listed = `id::text, name, mode, prefix, member_id::text, scopes, to_jsonb(api_keys) -> 'client_ids' as client_ids,
+  created_at, expires_at, previous_until, revoked_at`;
+
+interface KeyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly mode: Mode;
+  readonly prefix: string;
+  readonly member_id: string;
+  readonly scopes: readonly Scope[];
+  readonly client_ids: readonly string[] | null;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly previous_until: Date | null;
+  readonly revoked_at: Date | null;
+}
+
+const listedOf = (row: KeyRow): ListedKey => ({
+  keyId: row.id,
+  name: row.name,
+  mode: row.mode,
+  prefix: row.prefix,
+  memberId: row.member_id,
+  scopeNames: row.scopes,
+  clientIds: row.client_ids,
+  createdAt: toIso(row.created_at) ?? '',
+  expiresAt: toIso(row.expires_at) ?? '',
+  previousUntil: toIso(row.previous_until),
+  revokedAt: toIso(row.revoked_at),
+});
+
 /** All keys of a workspace, also those that ended, oldest first. */
 export const listApiKeys = async (pool: Pool, workspaceId: string): Promise<readonly ListedKey[]> => {
-  const { rows } = await pool.query(
-    `select id::text, name, mode, prefix, member_id::text, expires_at, revoked_at, cardinality(scopes) as scopes,
-       client_ids
-     from read.api_keys where workspace_id = $1 order by created_at, id`,
+  const { rows } = await pool.query<KeyRow>(
+    `select ${listed} from read.api_keys where workspace_id = $1 order by created_at, id`,
     [workspaceId],
   );
-  return rows.map((row) => ({
-    keyId: row.id,
-    name: row.name,
-    mode: row.mode,
-    prefix: row.prefix,
-    memberId: row.member_id,
-    scopes: row.scopes,
-    clientIds: row.client_ids,
-    expiresAt: row.expires_at.toISOString(),
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-  }));
+  return rows.map(listedOf);
+};
+
+/** The most keys that the console shows. */
+const maxShownKeys = 500;
+
+/** The newest keys of a workspace that may still work, and those that ended after an instant; the newest first. */
+export const recentApiKeys = async (
+  pool: Pool,
+  workspaceId: string,
+  endedAfter: string,
+): Promise<readonly ListedKey[]> => {
+  const { rows } = await pool.query<KeyRow>(
+    `select ${listed} from read.api_keys
+     where workspace_id = $1 and expires_at > $2 and (revoked_at is null or revoked_at > $2)
+     order by created_at desc, id desc limit $3`,
+    [workspaceId, endedAfter, maxShownKeys],
+  );
+  return rows.map(listedOf);
+};
+
+/** Null where the workspace has no such key. */
+export const apiKeyById = async (pool: Pool, workspaceId: string, id: string): Promise<ListedKey | null> => {
+  const { rows } = await pool.query<KeyRow>(`select ${listed} from read.api_keys where workspace_id = $1 and id = $2`, [
+    workspaceId,
+    id,
+  ]);
+  return rows[0] === undefined ? null : listedOf(rows[0]);
 };

@@ -59,13 +59,13 @@ export const listKeys = async (admin: Admin, { flag }: Given): Promise<CommandOu
   const { id, members } = await workspaceOf(admin, flag('workspace'));
   await caughtUp(admin);
   const keys = await listApiKeys(admin.pool, id);
-  return keys.map(({ keyId, name, mode, prefix, memberId, scopes, clientIds, expiresAt, revokedAt }) => ({
+  return keys.map(({ keyId, name, mode, prefix, memberId, scopeNames, clientIds, expiresAt, revokedAt }) => ({
     keyId,
     name,
     mode,
     begins: prefix,
     member: members[memberId]?.name ?? 'removed',
-    scopes,
+    scopes: scopeNames.length,
     clients: clientIds?.length ?? 'all',
     expiresAt,
     revokedAt,

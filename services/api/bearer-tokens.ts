@@ -3,6 +3,7 @@ import { AccessTokens, isAccessToken } from '#services/auth/access-tokens.ts';
 import { AppGrants } from './app-grants.ts';
 import type { Deps } from './deps.ts';
 import { Keyring } from './keyring.ts';
+import { LastUses } from './last-uses.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 import { Sessions } from './sessions.ts';
@@ -18,10 +19,12 @@ export class BearerTokens {
   readonly #keyring: Keyring;
   readonly #sessions: Sessions;
   readonly #grants: AppGrants;
+  readonly #uses: LastUses;
 
   constructor(deps: Pick<Deps, 'pool' | 'secrets' | 'clock' | 'authUrl' | 'baseUrl' | 'mcpUrl'>) {
     const { pool, clock, authUrl } = deps;
     this.#deps = deps;
+    this.#uses = new LastUses(pool, clock);
     const stamp = new Stamp(pool);
     this.#keyring = new Keyring(pool, stamp, clock);
     this.#sessions = new Sessions(deps);
@@ -30,6 +33,12 @@ export class BearerTokens {
 
   /** @throws Refusal 401 */
   async identify(token: string, resource: Resource): Promise<Principal> {
+    const principal = await this.#identify(token, resource);
+    this.#uses.note(principal);
+    return principal;
+  }
+
+  async #identify(token: string, resource: Resource): Promise<Principal> {
     if (isSessionToken(token)) {
       if (resource === 'mcp') throw new Refusal('invalid_token', 'A session works at the api alone.');
       return this.#sessions.identify(token);

@@ -9,6 +9,7 @@ import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Mailer } from '#services/auth/people/mail.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { HeavyBodies } from './heavy-bodies.ts';
 import type { Lists } from './lists.ts';
@@ -77,6 +78,8 @@ export interface Deps {
   /** Null without ClickHouse. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
+  /** Sends mails to persons; absent or null: an operator delivers their links. */
+  readonly mailer?: Mailer | null;
   /** Default 50. */
   readonly webhooksPerWorkspace?: number;
   /** This and the next two: default as in production. */

@@ -123,7 +123,7 @@ interface Promised {
   readonly description?: string;
   /** Null: no token is asked for. */
   readonly scope: Scope | null;
-  /** A rule on top of the scope. */
+  /** A rule on top of the scope: the least role that may do it. */
   readonly role?: Role;
   /** For the console: a session of a member, no key and no OAuth token. */
   readonly firstParty?: true;

@@ -6,12 +6,15 @@ import { bulkCreatePosts } from './operations/bulkCreatePosts.ts';
 import { bulkPostTargets } from './operations/bulkPostTargets.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
+import { changeMemberRole } from './operations/changeMemberRole.ts';
 import { clearPostRecycle } from './operations/clearPostRecycle.ts';
+import { createApiKey } from './operations/createApiKey.ts';
 import { createApprovalLink } from './operations/createApprovalLink.ts';
 import { createCampaign } from './operations/createCampaign.ts';
 import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
+import { createTeamInvite } from './operations/createTeamInvite.ts';
 import { deleteCampaign } from './operations/deleteCampaign.ts';
 import { deleteMedia } from './operations/deleteMedia.ts';
 import { deletePost } from './operations/deletePost.ts';
@@ -43,16 +46,21 @@ import { getWebhookReplay } from './operations/getWebhookReplay.ts';
 import { importMedia } from './operations/importMedia.ts';
 import { listAccountCadences } from './operations/listAccountCadences.ts';
 import { listAccounts } from './operations/listAccounts.ts';
+import { listApiKeys } from './operations/listApiKeys.ts';
 import { listApprovals } from './operations/listApprovals.ts';
+import { listApps } from './operations/listApps.ts';
 import { listBestTimes } from './operations/listBestTimes.ts';
 import { listCampaigns } from './operations/listCampaigns.ts';
 import { listClients } from './operations/listClients.ts';
 import { listErrors } from './operations/listErrors.ts';
 import { listMedia } from './operations/listMedia.ts';
+import { listMembers } from './operations/listMembers.ts';
 import { listPostAnalytics } from './operations/listPostAnalytics.ts';
 import { listPosts } from './operations/listPosts.ts';
 import { listPostTargets } from './operations/listPostTargets.ts';
 import { listReports } from './operations/listReports.ts';
+import { listSessions } from './operations/listSessions.ts';
+import { listTeamInvites } from './operations/listTeamInvites.ts';
 import { listWebhookDeliveries } from './operations/listWebhookDeliveries.ts';
 import { listWebhooks } from './operations/listWebhooks.ts';
 import { presignMedia } from './operations/presignMedia.ts';
@@ -62,13 +70,19 @@ import { refreshAnalytics } from './operations/refreshAnalytics.ts';
 import { registerMedia } from './operations/registerMedia.ts';
 import { registerWebhook } from './operations/registerWebhook.ts';
 import { rejectApproval } from './operations/rejectApproval.ts';
+import { removeMember } from './operations/removeMember.ts';
 import { replayWebhook } from './operations/replayWebhook.ts';
 import { requestApprovalChanges } from './operations/requestApprovalChanges.ts';
 import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
 import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
 import { revisePost } from './operations/revisePost.ts';
+import { revokeApiKey } from './operations/revokeApiKey.ts';
+import { revokeApp } from './operations/revokeApp.ts';
 import { revokeApprovalLink } from './operations/revokeApprovalLink.ts';
+import { revokeSession } from './operations/revokeSession.ts';
+import { revokeTeamInvite } from './operations/revokeTeamInvite.ts';
+import { rotateApiKey } from './operations/rotateApiKey.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
 import { setPostRecycle } from './operations/setPostRecycle.ts';
 import { shiftCampaign } from './operations/shiftCampaign.ts';
@@ -156,6 +170,20 @@ export const operations: readonly Operation[] = [
   replayWebhook,
   getWebhookReplay,
   cancelWebhookReplay,
+  listApiKeys,
+  createApiKey,
+  rotateApiKey,
+  revokeApiKey,
+  listMembers,
+  changeMemberRole,
+  removeMember,
+  listTeamInvites,
+  createTeamInvite,
+  revokeTeamInvite,
+  listApps,
+  revokeApp,
+  listSessions,
+  revokeSession,
   getOpenapi,
   getAsyncapi,
   listErrors,

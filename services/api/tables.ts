@@ -8,6 +8,7 @@ import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';
 import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
+import { migrateLastUses } from './last-uses.ts';
 
 /** Tables that the api reads and writes: whichever process starts first makes them. */
 export const migrateApi = async (pool: Pool): Promise<void> => {
@@ -19,5 +20,6 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateMediaUsage(pool);
   await migrateAnalytics(pool);
   await migratePeople(pool);
+  await migrateLastUses(pool);
   await migrateOAuth(pool);
 };

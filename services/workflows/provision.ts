@@ -120,7 +120,7 @@ const requireOwnClients = async (
 export const createApiKey = async (
   operator: Operator,
   input: NewKey,
-): Promise<{ readonly id: string; readonly secret: string }> => {
+): Promise<{ readonly id: string; readonly secret: string; readonly prefix: string }> => {
   const { members } = await loadWorkspace(operator, input.workspaceId);
   if (members[input.memberId] === undefined) throw new Rejection('not_found', 'There is no such member.');
   if (input.mode === 'test') await ensureTwin(operator, input.workspaceId);
@@ -131,7 +131,7 @@ export const createApiKey = async (
   const context = contextOf(operator, input.workspaceId);
   const command = { type: 'Create', now: context.now, ...key, clientIds, hash, prefix } as const;
   await execute(operator.store, apikey, id, command, context, { positions: operator.positions });
-  return { id, secret };
+  return { id, secret, prefix };
 };
 
 const ofWorkspace =
@@ -146,16 +146,17 @@ export const rotateApiKey = async (
   operator: Operator,
   workspaceId: string,
   id: string,
-): Promise<{ readonly secret: string }> => {
+): Promise<{ readonly secret: string; readonly prefix: string; readonly previousUntil: string }> => {
   const { state } = await operator.store.load(apikey, id);
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such key.');
   const { secret, hash, prefix } = mintKey(state.mode);
   const context = contextOf(operator, workspaceId);
-  await execute(operator.store, apikey, id, { type: 'Rotate', now: context.now, hash, prefix }, context, {
+  const rotate = { type: 'Rotate', now: context.now, hash, prefix } as const;
+  const { appended } = await execute(operator.store, apikey, id, rotate, context, {
     positions: operator.positions,
     guard: ofWorkspace(workspaceId),
   });
-  return { secret };
+  return { secret, prefix, previousUntil: String(appended[0]?.data.previousUntil) };
 };
 
 export const revokeApiKey = async (operator: Operator, workspaceId: string, id: string): Promise<void> => {

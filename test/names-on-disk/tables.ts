@@ -2,6 +2,7 @@
 
 export const tables: Readonly<Record<string, string>> = {
   'auth.attempts': 'key failures last_at',
+  'auth.last_uses': 'credential_id used_at',
   'auth.oauth_artifacts': 'model id_hash payload grant_id client_id consumed_at expires_at created_at',
   'auth.oauth_clients': 'client_id metadata key_version sealed created_at last_used_at created_from',
   'auth.passkeys': 'id person_id credential_id public_key counter transports name created_at last_used_at',

@@ -1,4 +1,4 @@
-import { roleAllows } from '#domain/roles.ts';
+import { isAtLeast, roleAllows } from '#domain/roles.ts';
 import type { Scope } from '#schemas/apikey.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
@@ -38,7 +38,7 @@ export const outcomeOf = (
 ): Outcome => {
   if (scope === null) return 'allowed';
   if (!hasScope || (credential.kind === 'oauth' && !isGrantable(scope))) return 'insufficient_scope';
-  if (!roleAllows(role, scope) || (only !== undefined && only !== role)) return 'role_required';
+  if (!roleAllows(role, scope) || (only !== undefined && !isAtLeast(role, only))) return 'role_required';
   if (firstParty === true && credential.kind !== 'session') return 'first_party_only';
   return credential.limited && limitRuleOf(id) === 'refused' ? 'client_limited' : 'allowed';
 };

@@ -24,7 +24,13 @@ const nested: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** Resources whose `object` is not the noun of their paths. */
-const nouns: Readonly<Record<string, string>> = { post_target: 'post target', media_deletion: 'media' };
+const nouns: Readonly<Record<string, string>> = {
+  post_target: 'post target',
+  media_deletion: 'media',
+  api_key: 'API key',
+  team_invite: 'team invite',
+  connected_app: 'connected app',
+};
 
 const pathParameters = ({ params }: Operation): readonly string[] => Object.keys(params?.properties ?? {});
 /** Later calls with the id answer 404. An archived client and a canceled replay stay readable. */

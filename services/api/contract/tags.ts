@@ -17,6 +17,11 @@ export const tags = {
     noun: 'webhook',
     about: 'Endpoints that receive events, their signing secrets, deliveries and replays.',
   },
+  console: {
+    noun: 'API key',
+    about:
+      'What members do in the console: keys, the team, connected apps, sessions. These take the session of a member alone; keys and apps are refused with `first_party_only`.',
+  },
   contract: { noun: 'error code', about: 'This contract, that of the events, and the catalogue of errors.' },
 } as const;
 export type Tag = keyof typeof tags;

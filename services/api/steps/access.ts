@@ -1,4 +1,5 @@
-import { roleAllows } from '#domain/roles.ts';
+import { isAtLeast, roleAllows } from '#domain/roles.ts';
+import { roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import { limitRuleOf } from '../client-limits.ts';
 import type { Operation, Principal } from '../operation.ts';
@@ -22,8 +23,9 @@ export const requireRole = ({ scope, role, firstParty }: Asked, principal: Princ
   if (!roleAllows(principal.role, scope)) {
     throw new Refusal('role_required', `The role ${principal.role} does not carry ${scope}.`);
   }
-  if (role !== undefined && principal.role !== role) {
-    throw new Refusal('role_required', `Only a member with the role ${role} may do this.`);
+  if (role !== undefined && !isAtLeast(principal.role, role)) {
+    const above = roles.slice(0, roles.indexOf(role) + 1).join(' or ');
+    throw new Refusal('role_required', `Only a member with the role ${above} may do this.`);
   }
   if (firstParty === true && principal.kind !== 'session') {
     throw new Refusal('first_party_only', 'Only the console may do this, with the session of a member.');

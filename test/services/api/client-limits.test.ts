@@ -136,7 +136,8 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     for (const operation of operations) {
       if (operation.scope === null || !operation.path.includes('{id}')) continue;
       const unknown = await ask(operation, pathOf(operation, nowhere));
-      const code = limitRuleOf(operation.id) === 'refused' ? 'client_limited' : 'not_found';
+      const refused = limitRuleOf(operation.id) === 'refused' ? 'client_limited' : 'not_found';
+      const code = operation.firstParty === true ? 'first_party_only' : refused;
       assert.equal(unknown.body.code, code, `${operation.id}: ${unknown.text}`);
       for (const id of theirIds()) {
         const foreign = await ask(operation, pathOf(operation, id));

@@ -140,6 +140,7 @@ suite('OWASP API1: ids in bodies', (t) => {
         createCampaign: { name: 'Mine' },
         refreshAnalytics: { accountIds: [account] },
       },
+      createApiKey: { name: 'Mine', mode: 'test', scopes: ['posts.read'], expiresAt: tomorrow() },
       bulkPostTargets: { action: 'reschedule', shiftMinutes: 5, targetIds: [target] },
       ...{ assignCampaignPosts: { postIds: [post] }, unassignCampaignPosts: { postIds: [post] } },
       ...{ presignMedia: presignBody(), registerMedia: { assetId: mine.upload } },

@@ -1,0 +1,69 @@
+import { apiKeyById, type ListedKey } from '#projections/apikeys.ts';
+import type { Operator } from '#services/workflows/provision.ts';
+import { lastUsesOf } from '../last-uses.ts';
+import type { Call } from '../operation.ts';
+import { notFound } from '../refusal.ts';
+
+/** API keys as the console shows them. Keys stay with the live workspace, whichever mode they act in. */
+
+/** The member as the one who provisions. */
+export const operatorOf = ({
+  deps,
+  principal,
+  positions,
+}: Pick<Call, 'deps' | 'principal' | 'positions'>): Operator => ({
+  store: deps.store,
+  actor: principal.actor,
+  clock: deps.clock,
+  positions,
+});
+
+/** @throws Refusal 404 for an unknown key and for one of another workspace */
+export const ownKey = async (
+  call: Pick<Call, 'deps' | 'principal' | 'behind'>,
+  id: string,
+): Promise<{ readonly key: ListedKey; readonly lastUsedAt: string | null }> => {
+  await call.behind(['workspace']);
+  const { pool } = call.deps;
+  const key = await apiKeyById(pool, call.principal.liveWorkspaceId, id);
+  if (key === null) throw notFound('API key');
+  return { key, lastUsedAt: (await lastUsesOf(pool, [id])).get(id) ?? null };
+};
+
+export const showKey = (
+  {
+    keyId,
+    name,
+    mode,
+    prefix,
+    memberId,
+    scopeNames,
+    clientIds,
+    createdAt,
+    expiresAt,
+    previousUntil,
+    revokedAt,
+  }: ListedKey,
+  lastUsedAt: string | null,
+) => ({
+  id: keyId,
+  object: 'api_key' as const,
+  ...{ name, mode, prefix, memberId, scopes: scopeNames, clientIds },
+  ...{ createdAt, expiresAt, previousUntil, lastUsedAt, revokedAt },
+});
+
+export const exampleApiKey = {
+  id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0101',
+  object: 'api_key',
+  name: 'Newsroom importer',
+  mode: 'test',
+  prefix: 'sk_test_Ab3d',
+  memberId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0102',
+  scopes: ['posts.read', 'posts.compose'],
+  clientIds: null,
+  createdAt: '2026-01-31T08:00:00.000Z',
+  expiresAt: '2027-01-31T08:00:00.000Z',
+  previousUntil: null,
+  lastUsedAt: null,
+  revokedAt: null,
+};

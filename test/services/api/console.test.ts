@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { SMTPServer } from 'smtp-server';
+import { mintSession } from '#runtime/identity/sessions.ts';
+import { type Mode, type Role, roles } from '#schemas/common.ts';
+import { openMailer } from '#services/auth/people/mail.ts';
+import { findSession, startSession } from '#services/auth/people/sessions.ts';
+import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts';
+import type { Caller, World } from '#test/support/http.ts';
+import { oauthOf, oauthWorld } from '#test/support/oauth.ts';
+import { goodPassword, peopleDepsOf, personOf } from '#test/support/people.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+/** What members do in the console, as operations of the contract. */
+
+const monthMs = 30 * 86_400_000;
+
+suite('first-party operations', (t) => {
+  let world: World;
+  let mails: { readonly to: string; readonly text: string }[];
+  let smtp: SMTPServer;
+  let owner: Caller;
+  let other: Awaited<ReturnType<World['agency']>>;
+
+  const sessionOf = async (workspaceId: string, memberId: string, mode: Mode = 'live'): Promise<Caller> => {
+    const sessions = { store: world.store, secrets: world.secrets, clock: world.deps.clock };
+    return world.callerWith((await mintSession(sessions, { workspaceId, memberId, mode })).token);
+  };
+  const memberOf = async (role: Role) => {
+    const memberId = await world.memberOf(world.workspaceId, role);
+    await world.settled();
+    return { memberId, session: await sessionOf(world.workspaceId, memberId) };
+  };
+  const inAMonth = (): string => new Date(world.deps.clock() + monthMs).toISOString();
+  const keyBody = (more: object = {}) => ({
+    ...{ name: 'A key', mode: 'test', scopes: ['agency.read', 'clients.read'], expiresAt: inAMonth() },
+    ...more,
+  });
+
+  t.before(async () => {
+    mails = [];
+    smtp = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      onData: (stream, session, done) => {
+        const chunks: Buffer[] = [];
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+        stream.on('end', () => {
+          const to = session.envelope.rcptTo.map(({ address }) => address).join();
+          mails.push({ to, text: Buffer.concat(chunks).toString('utf8').replaceAll('=\r\n', '') });
+          done();
+        });
+      },
+    });
+    smtp.listen(0, '127.0.0.1');
+    await once(smtp.server, 'listening');
+    const { port } = smtp.server.address() as { port: number };
+    const quiet = () => undefined;
+    const logger = { info: quiet, warn: quiet, error: quiet };
+    const mailer = openMailer(`smtp://127.0.0.1:${port}`, 'Postline <postline@example.com>', logger);
+    world = await oauthWorld({}, { deps: { mailer } });
+    other = await world.agency('Southern Cross');
+    owner = await sessionOf(world.workspaceId, world.memberId);
+  });
+  t.after(async () => {
+    world?.deps.mailer?.close();
+    await new Promise<void>((resolve) => smtp.close(() => resolve()));
+    await world?.close();
+  });
+
+  t('a key is shown once, works at once, and shows when it was used', async () => {
+    const { status, data, text } = await owner.post('/api-keys', keyBody());
+    assert.equal(status, 200, text);
+    const secret = String(data.secret);
+    assert.ok(secret.startsWith('sk_test_') && secret.startsWith(String(data.prefix)));
+    await world.settled();
+    assert.equal((await world.callerWith(secret).get('/agency')).data.mode, 'test');
+    const listed = await owner.get('/api-keys');
+    assert.ok(!listed.text.includes(secret));
+    const row = listed.rows.find(({ id }) => id === data.id);
+    assert.deepEqual([row?.memberId, row?.scopes, row?.clientIds], [world.memberId, data.scopes, null]);
+    const used = await until('the use is written', async () =>
+      (await owner.get('/api-keys')).rows.find(({ id, lastUsedAt }) => id === data.id && lastUsedAt !== null),
+    );
+    assert.ok(Math.abs(Date.parse(String(used.lastUsedAt)) - world.deps.clock()) < 60_000);
+    assert.ok(!world.lines.join('\n').includes(secret));
+  });
+
+  t('a key acts for its maker: whom the body names makes no difference', async () => {
+    const { memberId, session } = await memberOf('manager');
+    const made = await session.post(
+      '/api-keys',
+      keyBody({ memberId: world.memberId, role: 'owner', id: randomUUID() }),
+    );
+    assert.equal(made.data.memberId, memberId);
+  });
+
+  t('nobody makes a key above the own role, and no role below Manager makes keys', async () => {
+    const { session } = await memberOf('manager');
+    const above = await session.post('/api-keys', keyBody({ scopes: ['posts.read', 'events.read'] }));
+    assert.deepEqual([above.status, above.body.errors?.[0]?.path], [422, '/scopes/1']);
+    for (const role of ['creator', 'viewer'] as const) {
+      const refused = await (await memberOf(role)).session.post('/api-keys', keyBody());
+      assert.equal(refused.body.code, 'role_required');
+    }
+  });
+
+  t('a key needs a name, known scopes, clients of its workspace, and an end within a year', async () => {
+    const theirs = (await other.owner.post('/clients', { name: 'Theirs', type: 'brand' })).data.id;
+    const live = (await world.owner.post('/clients', { name: 'Live', type: 'brand' })).data.id;
+    const days = (count: number) => new Date(world.deps.clock() + count * 86_400_000).toISOString();
+    for (const [wrong, path] of [
+      [{ name: '' }, '/name'],
+      [{ scopes: [] }, '/scopes'],
+      [{ scopes: ['root'] }, '/scopes/0'],
+      [{ mode: 'prod' }, '/mode'],
+      [{ expiresAt: days(-1) }, '/expiresAt'],
+      [{ expiresAt: days(367) }, '/expiresAt'],
+      [{ clientIds: [] }, '/clientIds'],
+      [{ clientIds: [theirs] }, '/clientIds'],
+      [{ clientIds: [live], mode: 'test' }, '/clientIds'],
+      [{ clientIds: [randomUUID()] }, '/clientIds'],
+    ] as const) {
+      const { status, body, text } = await owner.post('/api-keys', keyBody(wrong));
+      assert.deepEqual([status, body.errors?.[0]?.path], [422, path], `${JSON.stringify(wrong)}: ${text}`);
+    }
+    const limited = await owner.post('/api-keys', keyBody({ clientIds: [live], mode: 'live' }));
+    assert.equal(limited.status, 200, limited.text);
+    await world.settled();
+    const seen = await world.callerWith(String(limited.data.secret)).get('/clients');
+    assert.deepEqual(
+      seen.rows.map(({ id }) => id),
+      [live],
+    );
+  });
+
+  t('rotation gives a new key beside the former one; revocation ends both within a second', async () => {
+    const made = await owner.post('/api-keys', keyBody());
+    const rotated = await owner.post(`/api-keys/${made.data.id}/rotate`);
+    assert.notEqual(rotated.data.secret, made.data.secret);
+    assert.notEqual(rotated.data.previousUntil, null);
+    await world.settled();
+    const both = [made, rotated].map(({ data }) => world.callerWith(String(data.secret)));
+    for (const one of both) assert.equal((await one.get('/agency')).status, 200);
+    const revoked = await owner.delete(`/api-keys/${made.data.id}`);
+    assert.notEqual(revoked.data.revokedAt, null);
+    assert.equal((await owner.delete(`/api-keys/${made.data.id}`)).status, 200);
+    for (const one of both) {
+      await until('the key has no power', async () => (await one.get('/agency')).body.code === 'token_revoked');
+    }
+    assert.equal((await owner.post(`/api-keys/${made.data.id}/rotate`)).status, 422);
+  });
+
+  t('Owners give every role, Managers those of creators and viewers, and the last Owner stays', async () => {
+    const manager = (await memberOf('manager')).session;
+    const ask = async (by: Caller, from: Role, to: Role): Promise<number> => {
+      const { memberId } = await memberOf(from);
+      return (await by.request('PUT', `/members/${memberId}/role`, { body: { role: to } })).status;
+    };
+    for (const from of roles) {
+      for (const to of roles) {
+        const low = (role: Role) => role === 'creator' || role === 'viewer';
+        assert.equal(await ask(manager, from, to), low(from) && low(to) ? 200 : 403, `manager: ${from} to ${to}`);
+      }
+    }
+    assert.equal(await ask(owner, 'viewer', 'manager'), 200);
+    const alone = await sessionOf(other.workspaceId, other.memberId);
+    const leaving = await alone.delete(`/members/${other.memberId}`);
+    assert.deepEqual([leaving.status, leaving.body.code], [422, 'validation_failed']);
+    const { memberId } = await memberOf('manager');
+    assert.equal((await manager.delete(`/members/${memberId}`)).body.code, 'role_required');
+    assert.equal((await owner.delete(`/members/${memberId}`)).status, 200);
+    assert.equal((await owner.delete(`/members/${memberId}`)).status, 404);
+  });
+
+  t('an invitation goes by mail, makes a member once, and shows its link in one answer', async () => {
+    const email = 'invited@example.com';
+    const made = await owner.post('/team-invites', {
+      email: ' Invited@Example.com',
+      role: 'creator',
+      expiresInHours: 2,
+    });
+    assert.deepEqual([made.data.email, made.data.mailed, made.data.role], [email, true, 'creator']);
+    const url = String(made.data.url);
+    const mail = await until('the mail is there', () => mails.find(({ to }) => to === email));
+    assert.ok(mail.text.replaceAll('=3D', '=').includes(url), mail.text);
+    await world.settled();
+    const listed = await owner.get('/team-invites');
+    assert.ok(!listed.text.includes('/join/'));
+    assert.deepEqual(
+      listed.rows.map(({ id }) => id),
+      [made.data.id],
+    );
+    const people = peopleDepsOf(world);
+    const link = await findTeamInvite(people, url.split('/join/')[1] ?? '');
+    assert.ok(link !== null);
+    const personId = await joinAsNew(people, link, { email, name: 'Ina Invited', password: goodPassword });
+    await world.settled();
+    const member = (await owner.get('/members')).rows.find((one) => one.personId === personId);
+    assert.deepEqual([member?.name, member?.email, member?.role], ['Ina Invited', email, 'creator']);
+    assert.deepEqual((await owner.get('/team-invites')).rows, []);
+    assert.equal((await owner.delete(`/team-invites/${made.data.id}`)).status, 404);
+  });
+
+  t('a revoked invitation is a dead link; Managers invite no Owners', async () => {
+    const manager = (await memberOf('manager')).session;
+    assert.equal((await manager.post('/team-invites', { role: 'owner' })).body.code, 'role_required');
+    const made = await manager.post('/team-invites', { role: 'viewer' });
+    assert.deepEqual([made.data.email, made.data.mailed], [null, false]);
+    const token = String(made.data.url).split('/join/')[1] ?? '';
+    const people = peopleDepsOf(world);
+    assert.ok((await findTeamInvite(people, token)) !== null);
+    assert.equal((await manager.delete(`/team-invites/${made.data.id}`)).status, 200);
+    assert.equal(await findTeamInvite(people, token), null);
+    for (const body of [{ role: 'king' }, { role: 'viewer', email: 'no' }, { role: 'viewer', expiresInHours: 721 }]) {
+      assert.equal((await owner.post('/team-invites', body)).status, 422, JSON.stringify(body));
+    }
+  });
+
+  t('an app is listed to Owners and to its member, and loses its access for good', async () => {
+    const app = await oauthOf(world).register({ client_name: 'An <b>agent</b>' });
+    const creator = await memberOf('creator');
+    const { access_token: token, refresh_token } = await oauthOf(world).tokensOf(app, {
+      query: { resource: world.deps.baseUrl(), scope: 'agency.read' },
+      result: { memberId: creator.memberId, scopes: ['agency.read'] },
+    });
+    await world.settled();
+    assert.equal((await world.callerWith(token).get('/agency')).status, 200);
+    const [mine] = (await creator.session.get('/apps')).rows;
+    assert.deepEqual([mine?.clientName, mine?.memberId, mine?.revokedAt], ['An <b>agent</b>', creator.memberId, null]);
+    assert.ok((await owner.get('/apps')).rows.some(({ id }) => id === mine?.id));
+    const stranger = (await memberOf('viewer')).session;
+    assert.deepEqual((await stranger.get('/apps')).rows, []);
+    assert.equal((await stranger.delete(`/apps/${mine?.id}`)).status, 404);
+    assert.equal((await creator.session.delete(`/apps/${mine?.id}`)).status, 200);
+    assert.equal((await creator.session.delete(`/apps/${mine?.id}`)).status, 200);
+    await until(
+      'it has no power',
+      async () => (await world.callerWith(token).get('/agency')).body.code === 'token_revoked',
+    );
+    assert.equal((await oauthOf(world).refresh(app, refresh_token)).json.error, 'invalid_grant');
+  });
+
+  t('sessions are those of the person: listed, ended, and nobody else’s', async () => {
+    const ann = await personOf(world, { role: 'creator' });
+    const eve = await personOf(world, { role: 'owner' });
+    const people = peopleDepsOf(world);
+    const started = await startSession(people, {
+      personId: ann.personId,
+      by: 'password',
+      device: 'Firefox',
+      address: '192.0.2.9',
+    });
+    const [annsOwn, eves] = [
+      await sessionOf(world.workspaceId, ann.memberId),
+      await sessionOf(world.workspaceId, eve.memberId),
+    ];
+    const [row] = (await annsOwn.get('/sessions')).rows;
+    assert.deepEqual([row?.id, row?.device, row?.current], [started.id, 'Firefox', false]);
+    assert.deepEqual((await eves.get('/sessions')).rows, []);
+    assert.equal((await eves.delete(`/sessions/${started.id}`)).status, 404);
+    assert.ok((await findSession(people, started.secret)) !== null);
+    assert.equal((await annsOwn.delete(`/sessions/${started.id}`)).status, 200);
+    assert.equal(await findSession(people, started.secret), null);
+    assert.deepEqual((await owner.get('/sessions')).rows, []);
+  });
+
+  t('ids of another workspace are unknown ids', async () => {
+    const key = await owner.post('/api-keys', keyBody());
+    const invite = await owner.post('/team-invites', { role: 'viewer' });
+    const { memberId } = await memberOf('viewer');
+    await world.settled();
+    const before = await world.head();
+    const strangers = [
+      await sessionOf(other.workspaceId, other.memberId),
+      await sessionOf(other.workspaceId, other.memberId, 'test'),
+    ];
+    const body = { role: 'owner' };
+    for (const by of strangers) {
+      for (const [method, path, id] of [
+        ['POST', '/api-keys/{id}/rotate', key.data.id],
+        ['DELETE', '/api-keys/{id}', key.data.id],
+        ['PUT', '/members/{id}/role', memberId],
+        ['DELETE', '/members/{id}', memberId],
+        ['DELETE', '/team-invites/{id}', invite.data.id],
+      ] as const) {
+        const ask = (of: string) => by.request(method, path.replace('{id}', of), method === 'PUT' ? { body } : {});
+        const [foreign, unknown] = [await ask(id), await ask(randomUUID())];
+        const words = ({ status, body: said }: typeof foreign) => ({ status, ...said, correlationId: '' });
+        assert.deepEqual(words(foreign), words(unknown), `${method} ${path}`);
+        assert.equal(foreign.status, 404, foreign.text);
+      }
+      for (const path of ['/api-keys', '/members', '/team-invites', '/apps']) {
+        const { text } = await by.get(path);
+        for (const id of [key.data.id, memberId, invite.data.id]) assert.ok(!text.includes(id), path);
+      }
+    }
+    assert.equal(await world.head(), before);
+  });
+
+  t('a session in the sandbox manages the same keys and team', async () => {
+    const sandboxed = await sessionOf(world.workspaceId, world.memberId, 'test');
+    const made = await sandboxed.post('/api-keys', keyBody({ mode: 'live' }));
+    await world.settled();
+    assert.equal((await world.callerWith(String(made.data.secret)).get('/agency')).data.mode, 'live');
+    const ids = (answer: { readonly rows: readonly { readonly id: string }[] }) => answer.rows.map(({ id }) => id);
+    assert.deepEqual(ids(await sandboxed.get('/api-keys')), ids(await owner.get('/api-keys')));
+    assert.deepEqual(ids(await sandboxed.get('/members')), ids(await owner.get('/members')));
+  });
+
+  t('are refused to keys and apps', async () => {
+    const app = await oauthOf(world).register();
+    const { access_token } = await oauthOf(world).tokensOf(app, {
+      query: { resource: world.deps.baseUrl(), scope: 'agency.read' },
+      result: { scopes: ['agency.read'] },
+    });
+    await world.settled();
+    for (const by of [world.owner, world.tester, world.callerWith(access_token)]) {
+      for (const path of ['/api-keys', '/members', '/team-invites', '/apps', '/sessions']) {
+        assert.equal((await by.get(path)).body.code, 'first_party_only', path);
+      }
+    }
+  });
+});
