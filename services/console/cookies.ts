@@ -25,13 +25,7 @@ export const readCookie = (it: Console, ctx: Context, name: CookieName): string 
  * @param value of base64url characters and dots
  * @param seconds until it ends; null: with the browser
  */
-export const setCookie = (
-  it: Console,
-  ctx: Context,
-  name: CookieName,
-  value: string,
-  seconds: number | null,
-): void => {
+export const setCookie = (it: Console, ctx: Context, name: CookieName, value: string, seconds: number | null): void => {
   const age = seconds === null ? [] : [`Max-Age=${Math.floor(seconds)}`];
   const secure = isSecure(it) ? ['Secure'] : [];
   const parts = [`${nameOf(it, name)}=${value}`, 'Path=/', ...age, 'HttpOnly', 'SameSite=Lax', ...secure];

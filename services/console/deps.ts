@@ -2,19 +2,12 @@ import type { Context } from 'koa';
 import type { Membership } from '#projections/workspaces.ts';
 import type { Principal } from '#services/api/operation.ts';
 import type { PartTools } from '#services/api/parts.ts';
-import type { Mailer } from '#services/auth/people/mail.ts';
 import type { PersonSession } from '#services/auth/people/sessions.ts';
 
 /** What the pages share: the tools of the server, and who asks for a page. */
 
-export interface ConsoleOptions {
-  /** Null, as by default: an operator delivers links. */
-  readonly mailer?: Mailer | null;
-}
-
-export interface Console extends PartTools {
-  readonly mailer: Mailer | null;
-}
+/** The tools of the server. Without a mailer in them an operator delivers links. */
+export type Console = PartTools;
 
 /** A signed-in person, as of this request. */
 export interface Visitor {

@@ -22,17 +22,21 @@ const words: Partial<Readonly<Record<ErrorCode, { readonly title: string; readon
   },
   rate_limited: { title: 'Too many requests', text: 'Wait a moment, and try again.' },
   unavailable: { title: 'The service cannot answer now', text: 'Nothing of yours is lost. Try again in a moment.' },
-  internal: { title: 'Something went wrong', text: 'The fault is ours. Try again; tell us the number below if it stays.' },
+  internal: {
+    title: 'Something went wrong',
+    text: 'The fault is ours. Try again; tell us the number below if it stays.',
+  },
 };
 
 export const answerError = ({ deps }: Console, ctx: Context, error: unknown): void => {
   if (error instanceof StaleForm) {
-    return showPlain(ctx, {
+    showPlain(ctx, {
       view: 'error',
       title: 'This form is out of date',
       status: 403,
       data: { text: 'Nothing was done. Open the page again and send the form from there.', correlationId: null },
     });
+    return;
   }
   const { code, headers } = toProblem(error);
   const { correlationId } = stateOf(ctx);
@@ -67,13 +71,15 @@ const fields: Readonly<Record<string, string>> = {
 const isWhole = (code: ErrorCode): boolean => code === 'not_found' || code === 'unavailable' || code === 'internal';
 
 /**
- * Carries out a form. Null: done.
+ * Carries out a form: what it gave, or why it was refused.
  * @throws what is no fault of the form, such as an id that does not exist
  */
-export const refusalOf = async (ctx: Context, work: () => Promise<void>): Promise<RefusedForm | null> => {
+export const attempt = async <T>(
+  ctx: Context,
+  work: () => Promise<T>,
+): Promise<readonly [done: T, refused: null] | readonly [done: null, refused: RefusedForm]> => {
   try {
-    await work();
-    return null;
+    return [await work(), null];
   } catch (error) {
     const { code, detail, errors: issues, headers } = toProblem(error);
     if (!(error instanceof Rejection) || isWhole(code)) throw error;
@@ -83,6 +89,12 @@ export const refusalOf = async (ctx: Context, work: () => Promise<void>): Promis
       .filter(({ message }) => message !== detail)
       .map(({ path, message }) => `${fields[path.split('/')[1] ?? ''] ?? `“${path}”`} ${message}.`);
     const alert = said.length > 0 ? said.join(' ') : (detail ?? errors[code].about);
-    return { status: errors[code].status, alert };
+    return [null, { status: errors[code].status, alert }];
   }
+};
+
+/** Null: done. */
+export const refusalOf = async (ctx: Context, work: () => Promise<unknown>): Promise<RefusedForm | null> => {
+  const [, refused] = await attempt(ctx, work);
+  return refused;
 };

@@ -2,9 +2,8 @@ import type { Middleware } from 'koa';
 import { toProblem } from '#services/api/middleware/problems.ts';
 import type { Part } from '#services/api/parts.ts';
 import { isHost } from '#services/auth/hosts.ts';
-import type { ConsoleOptions } from './deps.ts';
-import { isConsolePath } from './paths.ts';
 import type { ConsolePages } from './pages.ts';
+import { isConsolePath } from './paths.ts';
 
 /**
  * The console as a part of the api's server. On the host of the console it answers its own paths and leaves the others,
@@ -12,13 +11,13 @@ import type { ConsolePages } from './pages.ts';
  * the api's.
  */
 export const consolePart =
-  ({ mailer = null }: ConsoleOptions = {}): Part =>
+  (): Part =>
   (tools): Middleware => {
     const { deps } = tools;
     let opened: Promise<ConsolePages> | null = null;
     // Loaded with the first request: a process whose console nobody opens saves the memory.
     const pages = (): Promise<ConsolePages> => {
-      opened ??= import('./pages.ts').then(({ consolePages }) => consolePages({ ...tools, mailer }));
+      opened ??= import('./pages.ts').then(({ consolePages }) => consolePages(tools));
       return opened;
     };
     return async (ctx, next) => {

@@ -1,4 +1,6 @@
 import type { Context } from 'koa';
+import { isAtLeast } from '#domain/roles.ts';
+import type { Role } from '#schemas/common.ts';
 import { icon } from '#services/api/html.ts';
 import { show } from '#services/api/people.ts';
 import type { Visit, Visitor } from './deps.ts';
@@ -21,18 +23,36 @@ export interface Shown extends PagePolicy {
   readonly data?: object;
 }
 
-const places = [
-  { href: '/console', label: 'Home' },
-  { href: '/team', label: 'Team' },
-  { href: '/developers', label: 'Developers' },
-  { href: '/apps', label: 'Apps' },
-  { href: '/security', label: 'Security' },
-] as const;
+interface Place {
+  readonly href: string;
+  readonly label: string;
+  /** The least role that may see it; null: everybody, also a member of no workspace. */
+  readonly from: Role | null;
+}
+
+const places: readonly Place[] = [
+  { href: '/console', label: 'Home', from: 'viewer' },
+  { href: '/team', label: 'Team', from: 'viewer' },
+  { href: '/developers', label: 'Developers', from: 'manager' },
+  { href: '/apps', label: 'Apps', from: 'viewer' },
+  { href: '/security', label: 'Security', from: null },
+];
+
+const placesFor = (visitor: Visitor | null): readonly Place[] => {
+  if (visitor === null) return [];
+  const role = visitor.membership?.role;
+  return places.filter(({ from }) => from === null || (role !== undefined && isAtLeast(role, from)));
+};
 
 const placeOf = ({ membership, session }: Visitor) =>
   membership === null
     ? null
-    : { workspace: membership.name, mode: session.mode, modeName: modeName(session.mode), role: roleShown(membership.role) };
+    : {
+        workspace: membership.name,
+        mode: session.mode,
+        modeName: modeName(session.mode),
+        role: roleShown(membership.role),
+      };
 
 /** @param path of the request, for the mark at its place in the bar */
 const frameOf = (visitor: Visitor | null, path: string, formToken: string) => ({
@@ -42,7 +62,7 @@ const frameOf = (visitor: Visitor | null, path: string, formToken: string) => ({
   when,
   who: visitor === null ? null : { name: visitor.name, email: visitor.email },
   place: visitor === null ? null : placeOf(visitor),
-  places: places.map((one) => ({ ...one, isHere: path === one.href || path.startsWith(`${one.href}/`) })),
+  places: placesFor(visitor).map((one) => ({ ...one, isHere: path === one.href || path.startsWith(`${one.href}/`) })),
 });
 
 /** A page for nobody in particular, such as one that tells of an error. */
@@ -54,7 +74,12 @@ export const showPage = ({ ctx, visitor, formToken }: Visit, shown: Shown): void
 const write = (ctx: Context, shown: Shown, frame: ReturnType<typeof frameOf>): void => {
   const { view, title, status = 200, alert = null, notice = null, data = {}, ...policy } = shown;
   const heading = alert === null ? title : `Not done: ${title}`;
-  const html = render(view, { ...data, frame: { ...frame, title: heading, script: policy.script === true }, alert, notice });
+  const html = render(view, {
+    ...data,
+    frame: { ...frame, title: heading, script: policy.script === true },
+    alert,
+    notice,
+  });
   show(ctx, status, html, headersFor(policy));
 };
 

@@ -35,12 +35,7 @@ const presetOf = ({ membership, session }: Visitor, { scopes }: PendingConsent):
   scopes: scopes.filter(isTickedAtFirst),
 });
 
-const show = (
-  visit: Visit<Visitor>,
-  pending: PendingConsent,
-  chosen: Chosen,
-  refused: RefusedForm | null,
-): void => {
+const show = (visit: Visit<Visitor>, pending: PendingConsent, chosen: Chosen, refused: RefusedForm | null): void => {
   const { it, visitor } = visit;
   const { uid, clientName, documentHost, redirect, resource, scopes } = pending;
   showPage(visit, {
@@ -76,8 +71,7 @@ const decide = async (visit: Visit<Visitor>): Promise<void> => {
     return answer({ decision: 'deny', memberId: '', workspaceId: '', mode, scopes: [] });
   }
   const membership = visitor.memberships.find((one) => one.workspaceId === workspaceId);
-  const again = (alert: string): void =>
-    show(visit, pending, { workspaceId, mode, scopes }, { status: 422, alert });
+  const again = (alert: string): void => show(visit, pending, { workspaceId, mode, scopes }, { status: 422, alert });
   if (membership === undefined) return again('Choose a workspace of yours.');
   if (scopes.length === 0) return again('Tick what the app may do, or cancel.');
   answer({ decision: 'allow', memberId: membership.memberId, workspaceId, mode, scopes });
@@ -85,7 +79,9 @@ const decide = async (visit: Visit<Visitor>): Promise<void> => {
 
 export const consentRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: '/consent/:uid', for: 'person' },
+    method: 'GET',
+    path: '/consent/:uid',
+    for: 'person',
     answer: async (visit) => {
       const pending = await asked(visit);
       show(visit, pending, presetOf(visit.visitor, pending), null);

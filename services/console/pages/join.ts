@@ -75,7 +75,9 @@ const join = async (visit: Visit): Promise<void> => {
 
 export const joinRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: '/join/:token', for: 'anyone' },
+    method: 'GET',
+    path: '/join/:token',
+    for: 'anyone',
     answer: async (visit) => showJoin(visit, await openLink(visit), null, null),
   },
   { method: 'POST', path: '/join/:token', for: 'anyone', answer: join },

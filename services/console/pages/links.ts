@@ -1,5 +1,5 @@
-import { stateOf } from '#services/api/state.ts';
 import { notFound } from '#services/api/refusal.ts';
+import { stateOf } from '#services/api/state.ts';
 import { beginAttempt } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { emailMac, normaliseEmail } from '#services/auth/people/emails.ts';
@@ -10,7 +10,7 @@ import { loadPerson } from '#services/auth/people/register.ts';
 import { resetPassword } from '#services/auth/people/security.ts';
 import { clearCookie } from '../cookies.ts';
 import type { Console, Visit } from '../deps.ts';
-import { type RefusedForm, refusalOf } from '../errors.ts';
+import { attempt, type RefusedForm, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { home } from '../paths.ts';
 import type { Route } from '../routes.ts';
@@ -25,7 +25,10 @@ let sending = 0;
 
 /** Sends after the answer, so that its time tells nothing of whether there is such an account. */
 const sendLater = (it: Console, work: () => Promise<void>): void => {
-  if (sending >= maxSending) return it.deps.logger.warn({ sending }, 'too many mails at once: one was not sent');
+  if (sending >= maxSending) {
+    it.deps.logger.warn({ sending }, 'too many mails at once: one was not sent');
+    return;
+  }
   sending += 1;
   work()
     .catch((err: unknown) => it.deps.logger.error({ err }, 'a mail could not be made'))
@@ -34,8 +37,11 @@ const sendLater = (it: Console, work: () => Promise<void>): void => {
     });
 };
 
+const canMail = ({ deps }: Console): boolean => deps.mailer !== undefined && deps.mailer !== null;
+
 const sendReset = async (it: Console, email: string): Promise<void> => {
-  const { deps, mailer } = it;
+  const { deps } = it;
+  const { mailer = null } = deps;
   const found = await new People(deps.pool, deps.secrets).byEmail(email);
   if (found === null || mailer === null) return;
   const { token } = await mintPersonLink(deps, found.personId, 'reset');
@@ -44,7 +50,8 @@ const sendReset = async (it: Console, email: string): Promise<void> => {
 
 /** Tells the owner of the account, who may not be the one who did it. */
 export const tellOfPassword = (it: Console, personId: string): void => {
-  const { deps, mailer } = it;
+  const { deps } = it;
+  const { mailer = null } = deps;
   if (mailer === null) return;
   sendLater(it, async () => {
     const email = (await loadPerson(deps, personId))?.email ?? null;
@@ -55,20 +62,21 @@ export const tellOfPassword = (it: Console, personId: string): void => {
 const forgot = async (visit: Visit): Promise<void> => {
   const { it, ctx, form } = visit;
   const { deps } = it;
+  const byMail = canMail(it);
   const email = normaliseEmail(textOf(form, 'email', 300));
   const refused = await refusalOf(ctx, async () => {
     await beginAttempt(deps.pool, { what: `reset from ${stateOf(ctx).address}`, free: 20 });
     await beginAttempt(deps.pool, { what: `reset ${emailMac(deps.secrets, email).toString('hex')}`, free: 3 });
   });
   if (refused !== null) return showForgot(visit, refused);
-  if (it.mailer !== null) sendLater(it, () => sendReset(it, email));
-  showPage(visit, { view: 'forgot-done', title: 'Look into your mail', data: { email, byMail: it.mailer !== null } });
+  if (byMail) sendLater(it, () => sendReset(it, email));
+  showPage(visit, { view: 'forgot-done', title: 'Look into your mail', data: { email, byMail } });
 };
 
 const showForgot = (visit: Visit, refused: RefusedForm | null): void =>
   showPage(visit, {
     ...{ view: 'forgot', title: 'Set a new password', ...refused },
-    data: { byMail: visit.it.mailer !== null },
+    data: { byMail: canMail(visit.it) },
   });
 
 const linkOf = async (visit: Visit, purpose: 'reset' | 'sign_in'): Promise<string> => {
@@ -84,10 +92,7 @@ const showReset = (visit: Visit, refused: RefusedForm | null): void =>
 const reset = async (visit: Visit): Promise<void> => {
   const { it, ctx, form } = visit;
   const token = await linkOf(visit, 'reset');
-  let personId: string | null = null;
-  const refused = await refusalOf(ctx, async () => {
-    personId = await resetPassword(it.deps, token, form.get('password') ?? '');
-  });
+  const [personId, refused] = await attempt(ctx, () => resetPassword(it.deps, token, form.get('password') ?? ''));
   if (refused !== null) return showReset(visit, refused);
   if (personId === null) throw notFound('link');
   tellOfPassword(it, personId);
@@ -107,7 +112,9 @@ export const linkRoutes: readonly Route[] = [
   { method: 'GET', path: '/forgot-password', for: 'anyone', answer: (visit) => showForgot(visit, null) },
   { method: 'POST', path: '/forgot-password', for: 'anyone', answer: forgot },
   {
-    ...{ method: 'GET', path: '/reset-password/:token', for: 'anyone' },
+    method: 'GET',
+    path: '/reset-password/:token',
+    for: 'anyone',
     answer: async (visit) => {
       await linkOf(visit, 'reset');
       showReset(visit, null);
@@ -115,7 +122,9 @@ export const linkRoutes: readonly Route[] = [
   },
   { method: 'POST', path: '/reset-password/:token', for: 'anyone', answer: reset },
   {
-    ...{ method: 'GET', path: '/enter/:token', for: 'anyone' },
+    method: 'GET',
+    path: '/enter/:token',
+    for: 'anyone',
     answer: async (visit) => {
       await linkOf(visit, 'sign_in');
       showPage(visit, { view: 'enter', title: 'Sign in with this link' });

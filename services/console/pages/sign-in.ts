@@ -4,10 +4,10 @@ import type { SignInWay } from '#schemas/person.ts';
 import { stateOf } from '#services/api/state.ts';
 import { askForPasskey, signInByPasskey } from '#services/auth/people/passkeys.ts';
 import { endSessions, sessionMs, startSession } from '#services/auth/people/sessions.ts';
-import { deviceToken, type SignedIn, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';
+import { deviceToken, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';
 import { clearCookie, readCookie, setCookie } from '../cookies.ts';
 import type { Visit } from '../deps.ts';
-import { type RefusedForm, refusalOf } from '../errors.ts';
+import { attempt, type RefusedForm } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { nextOf, signInFor } from '../paths.ts';
 import type { Route } from '../routes.ts';
@@ -64,13 +64,11 @@ const byPassword = async (visit: Visit): Promise<void> => {
   const password = form.get('password') ?? '';
   const { address } = stateOf(ctx);
   const knownDevice = readCookie(it, ctx, 'device');
-  let signedIn: SignedIn = { outcome: 'wrong' };
-  const refused = await refusalOf(ctx, async () => {
-    signedIn = await signInByPassword(it.deps, { email, password, address, knownDevice });
-  });
-  // The compiler does not see the assignment in the function above.
-  const result = signedIn as SignedIn;
-  if (refused !== null || result.outcome === 'wrong') return showSignIn(visit, next, refused ?? wrong, email);
+  const [result, refused] = await attempt(ctx, () =>
+    signInByPassword(it.deps, { email, password, address, knownDevice }),
+  );
+  if (refused !== null) return showSignIn(visit, next, refused, email);
+  if (result.outcome === 'wrong') return showSignIn(visit, next, wrong, email);
   if (result.outcome === 'second_factor') return showCode(visit, next, result.pending, null);
   return proceed(visit, next, result.personId, result.by);
 };
@@ -81,14 +79,11 @@ const byCode = async (visit: Visit): Promise<void> => {
   const pending = form.get('pending') ?? '';
   const code = textOf(form, 'code', 100);
   const { address } = stateOf(ctx);
-  let signedIn: Awaited<ReturnType<typeof signInByCode>> = { outcome: 'wrong' };
-  const refused = await refusalOf(ctx, async () => {
-    signedIn = await signInByCode(it.deps, { pending, code, address });
-  });
-  const result = signedIn as Awaited<ReturnType<typeof signInByCode>>;
+  const [result, refused] = await attempt(ctx, () => signInByCode(it.deps, { pending, code, address }));
+  if (refused !== null) return showCode(visit, next, pending, refused);
   if (result.outcome === 'expired') return showSignIn(visit, next, late);
   if (result.outcome === 'signed_in') return proceed(visit, next, result.personId, result.by);
-  showCode(visit, next, pending, refused ?? { status: 422, alert: 'This code is wrong, or was used.' });
+  showCode(visit, next, pending, { status: 422, alert: 'This code is wrong, or was used.' });
 };
 
 /** What the browser's own dialog gave; null where it is no such thing. */
@@ -107,11 +102,11 @@ const byPasskey = async (visit: Visit): Promise<void> => {
   const response = readCredential<AuthenticationResponseJSON>(form.get('response'));
   const sealed = form.get('sealed') ?? '';
   const { address } = stateOf(ctx);
-  let personId: string | null = null;
-  const refused = await refusalOf(ctx, async () => {
-    if (response === null) return;
-    personId = await signInByPasskey(it.deps, { origin: it.deps.consoleUrl() }, { sealed, response, address });
-  });
+  const [personId, refused] = await attempt(ctx, async () =>
+    response === null
+      ? null
+      : signInByPasskey(it.deps, { origin: it.deps.consoleUrl() }, { sealed, response, address }),
+  );
   if (personId !== null) return proceed(visit, next, personId, 'passkey');
   const unknown = 'The passkey was not accepted. Try again, or sign in with your password.';
   return showSignIn(visit, next, refused ?? { status: 422, alert: unknown });
@@ -128,7 +123,9 @@ const script = await readFile(new URL('../views/passkeys.js', import.meta.url), 
 
 export const signInRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: '/sign-in', for: 'anyone' },
+    method: 'GET',
+    path: '/sign-in',
+    for: 'anyone',
     answer: (visit) => {
       const { next } = visit.ctx.query;
       const to = nextOf(typeof next === 'string' ? next : null);
@@ -143,7 +140,9 @@ export const signInRoutes: readonly Route[] = [
   { method: 'POST', path: '/sign-in/passkey', for: 'anyone', answer: byPasskey },
   { method: 'POST', path: '/sign-out', for: 'anyone', answer: signOut },
   {
-    ...{ method: 'GET', path: '/sign-in/passkeys.js', for: 'anyone' },
+    method: 'GET',
+    path: '/sign-in/passkeys.js',
+    for: 'anyone',
     answer: ({ ctx }) => {
       ctx.set('Cache-Control', 'no-cache');
       ctx.type = 'text/javascript';
