@@ -53,7 +53,7 @@ export const answerError = ({ deps }: Console, ctx: Context, error: unknown): vo
 };
 
 /** A form that was refused, in words for the person. */
-export interface RefusedForm {
+export interface FormRefusal {
   readonly status: number;
   readonly alert: string;
 }
@@ -77,7 +77,7 @@ const isWhole = (code: ErrorCode): boolean => code === 'not_found' || code === '
 export const attempt = async <T>(
   ctx: Context,
   work: () => Promise<T>,
-): Promise<readonly [done: T, refused: null] | readonly [done: null, refused: RefusedForm]> => {
+): Promise<readonly [done: T, refused: null] | readonly [done: null, refused: FormRefusal]> => {
   try {
     return [await work(), null];
   } catch (error) {
@@ -94,7 +94,7 @@ export const attempt = async <T>(
 };
 
 /** Null: done. */
-export const refusalOf = async (ctx: Context, work: () => Promise<unknown>): Promise<RefusedForm | null> => {
+export const refusalOf = async (ctx: Context, work: () => Promise<unknown>): Promise<FormRefusal | null> => {
   const [, refused] = await attempt(ctx, work);
   return refused;
 };

@@ -3,7 +3,7 @@ import { notFound } from '#services/api/refusal.ts';
 import { type ConsentResult, sealConsent } from '#services/auth/consent.ts';
 import { type PendingConsent, pendingConsent } from '#services/auth/pending-consent.ts';
 import type { Visit, Visitor } from '../deps.ts';
-import type { RefusedForm } from '../errors.ts';
+import type { FormRefusal } from '../errors.ts';
 import type { Route } from '../routes.ts';
 import { goTo, showPage } from '../show.ts';
 import { roleShown, scopeShown } from '../words.ts';
@@ -35,7 +35,7 @@ const presetOf = ({ membership, session }: Visitor, { scopes }: PendingConsent):
   scopes: scopes.filter(isTickedAtFirst),
 });
 
-const show = (visit: Visit<Visitor>, pending: PendingConsent, chosen: Chosen, refused: RefusedForm | null): void => {
+const show = (visit: Visit<Visitor>, pending: PendingConsent, chosen: Chosen, refused: FormRefusal | null): void => {
   const { it, visitor } = visit;
   const { uid, clientName, documentHost, redirect, resource, scopes } = pending;
   showPage(visit, {

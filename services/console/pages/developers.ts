@@ -1,6 +1,6 @@
 import type { Mode } from '#schemas/common.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
-import { attempt, type RefusedForm, refusalOf } from '../errors.ts';
+import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
@@ -63,7 +63,7 @@ const maxClients = 100;
 const clientsOf = (visit: Visit<MemberVisitor>): Promise<readonly ClientRow[]> =>
   call(visit, 'listClients', { query: { limit: maxClients } }, visit.visitor.principal);
 
-const show = async (visit: Visit<MemberVisitor>, refused: RefusedForm | null, typed: Typed | null): Promise<void> => {
+const show = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null, typed: Typed | null): Promise<void> => {
   const { it, ctx, visitor } = visit;
   const { session, membership } = visitor;
   const [keys, clients] = await Promise.all([call<readonly KeyRow[]>(visit, 'listApiKeys'), clientsOf(visit)]);

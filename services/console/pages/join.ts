@@ -6,7 +6,7 @@ import { minPassword } from '#services/auth/people/passwords.ts';
 import { chooseWorkspace } from '#services/auth/people/sessions.ts';
 import { findTeamInvite, joinAs, joinAsNew, type OpenTeamInviteLink } from '#services/auth/people/team-invites.ts';
 import type { Visit } from '../deps.ts';
-import { type RefusedForm, refusalOf } from '../errors.ts';
+import { type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { home, signInFor } from '../paths.ts';
 import type { Route } from '../routes.ts';
@@ -32,7 +32,7 @@ interface Typed {
   readonly name: string;
 }
 
-const showJoin = (visit: Visit, link: OpenTeamInviteLink, refused: RefusedForm | null, typed: Typed | null): void => {
+const showJoin = (visit: Visit, link: OpenTeamInviteLink, refused: FormRefusal | null, typed: Typed | null): void => {
   const { state, workspaceName } = link;
   const invited = state.status === 'accepted' ? null : state;
   showPage(visit, {

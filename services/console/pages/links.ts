@@ -10,7 +10,7 @@ import { loadPerson } from '#services/auth/people/register.ts';
 import { resetPassword } from '#services/auth/people/security.ts';
 import { clearCookie } from '../cookies.ts';
 import type { Console, Visit } from '../deps.ts';
-import { attempt, type RefusedForm, refusalOf } from '../errors.ts';
+import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { home } from '../paths.ts';
 import type { Route } from '../routes.ts';
@@ -73,7 +73,7 @@ const forgot = async (visit: Visit): Promise<void> => {
   showPage(visit, { view: 'forgot-done', title: 'Look into your mail', data: { email, byMail } });
 };
 
-const showForgot = (visit: Visit, refused: RefusedForm | null): void =>
+const showForgot = (visit: Visit, refused: FormRefusal | null): void =>
   showPage(visit, {
     ...{ view: 'forgot', title: 'Set a new password', ...refused },
     data: { byMail: canMail(visit.it) },
@@ -86,7 +86,7 @@ const linkOf = async (visit: Visit, purpose: 'reset' | 'sign_in'): Promise<strin
   return token;
 };
 
-const showReset = (visit: Visit, refused: RefusedForm | null): void =>
+const showReset = (visit: Visit, refused: FormRefusal | null): void =>
   showPage(visit, { view: 'reset', title: 'Set a new password', ...refused, data: { minPassword } });
 
 const reset = async (visit: Visit): Promise<void> => {

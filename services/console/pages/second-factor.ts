@@ -6,7 +6,7 @@ import {
   replaceRecoveryCodes,
 } from '#services/auth/people/security.ts';
 import type { Visit, Visitor } from '../deps.ts';
-import { attempt, type RefusedForm, refusalOf } from '../errors.ts';
+import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import type { Route } from '../routes.ts';
 import { goTo, showPage } from '../show.ts';
@@ -25,7 +25,7 @@ const offer = async (visit: Visit<Visitor>): Promise<void> => {
   goTo(ctx, offerPath);
 };
 
-const showOffer = async (visit: Visit<Visitor>, refused: RefusedForm | null): Promise<void> => {
+const showOffer = async (visit: Visit<Visitor>, refused: FormRefusal | null): Promise<void> => {
   const { it, ctx, visitor } = visit;
   const open = await openOffer(it.deps, visitor.personId);
   if (open === null) return goTo(ctx, '/security');

@@ -6,7 +6,7 @@ import { minPassword } from '#services/auth/people/passwords.ts';
 import { changePassword, requirePassword } from '#services/auth/people/security.ts';
 import { endSessions, listSessions } from '#services/auth/people/sessions.ts';
 import type { Visit, Visitor } from '../deps.ts';
-import { type RefusedForm, refusalOf } from '../errors.ts';
+import { type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
@@ -30,7 +30,7 @@ const notices: Readonly<Record<string, string>> = {
 
 export const showSecurity = async (
   visit: Visit<Visitor>,
-  refused: (RefusedForm & { readonly section: Section }) | null,
+  refused: (FormRefusal & { readonly section: Section }) | null,
 ): Promise<void> => {
   const { it, ctx, visitor } = visit;
   const { deps } = it;

@@ -7,7 +7,7 @@ import { endSessions, sessionMs, startSession } from '#services/auth/people/sess
 import { deviceToken, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';
 import { clearCookie, readCookie, setCookie } from '../cookies.ts';
 import type { Visit } from '../deps.ts';
-import { attempt, type RefusedForm } from '../errors.ts';
+import { attempt, type FormRefusal } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { nextOf, signInFor } from '../paths.ts';
 import type { Route } from '../routes.ts';
@@ -35,10 +35,10 @@ const notices: Readonly<Record<string, string>> = {
   'signed-out': 'You are signed out.',
 };
 
-const wrong: RefusedForm = { status: 422, alert: 'The e-mail address or the password is wrong.' };
-const late: RefusedForm = { status: 422, alert: 'This took too long. Sign in again.' };
+const wrong: FormRefusal = { status: 422, alert: 'The e-mail address or the password is wrong.' };
+const late: FormRefusal = { status: 422, alert: 'This took too long. Sign in again.' };
 
-const showSignIn = async (visit: Visit, next: string, refused: RefusedForm | null, email = ''): Promise<void> => {
+const showSignIn = async (visit: Visit, next: string, refused: FormRefusal | null, email = ''): Promise<void> => {
   const { it, ctx } = visit;
   const { options, sealed } = await askForPasskey(it.deps, { origin: it.deps.consoleUrl() });
   const done = String(ctx.query.done ?? '');
@@ -49,7 +49,7 @@ const showSignIn = async (visit: Visit, next: string, refused: RefusedForm | nul
   });
 };
 
-const showCode = (visit: Visit, next: string, pending: string, refused: RefusedForm | null): void =>
+const showCode = (visit: Visit, next: string, pending: string, refused: FormRefusal | null): void =>
   showPage(visit, { view: 'sign-in-code', title: 'Enter your code', ...refused, data: { next, pending } });
 
 const proceed = async (visit: Visit, next: string, personId: string, by: SignInWay): Promise<void> => {

@@ -1,7 +1,7 @@
 import { mayManage } from '#domain/roles.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
-import { attempt, type RefusedForm, refusalOf } from '../errors.ts';
+import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
@@ -43,7 +43,7 @@ const lives = [
 
 const show = async (
   visit: Visit<MemberVisitor>,
-  refused: RefusedForm | null,
+  refused: FormRefusal | null,
   typed: { readonly email: string; readonly role: string } = { email: '', role: 'creator' },
 ): Promise<void> => {
   const { ctx, visitor } = visit;
