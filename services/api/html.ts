@@ -15,7 +15,7 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (on
 const styleHash = createHash('sha256').update(style).digest('base64');
 
 /** In the page itself: a browser asks for an icon of its own accord, which our policy refuses or the server lacks. */
-const icon = Buffer.from(
+export const icon = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#2b4acb"/>' +
     '<path d="M4 8.5l2.7 2.7L12 5.6" fill="none" stroke="#fff" stroke-width="2"/></svg>',
 ).toString('base64');

@@ -104,6 +104,7 @@ export const signedTexts: readonly string[] = [
   'postline engine *',
   'postline key check *',
   'team\\n*',
+  'token of forms\\n*',
   'webhook\\n*\\n*',
 ];
 

@@ -27,7 +27,11 @@ const credentialsOf = async (deps: PeopleDeps, personId: string): Promise<Person
 };
 
 /** @throws TooManyAttempts; Rejection where it is another one */
-const requirePassword = async (deps: PeopleDeps, personId: string, password: string): Promise<PersonCredentials> => {
+export const requirePassword = async (
+  deps: PeopleDeps,
+  personId: string,
+  password: string,
+): Promise<PersonCredentials> => {
   const found = await credentialsOf(deps, personId);
   const attempted = { what: `password again ${personId}`, free: 5 };
   await beginAttempt(deps.pool, attempted);

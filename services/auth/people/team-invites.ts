@@ -77,8 +77,17 @@ const requireNotRemoved = ({ events }: Loaded<WorkspaceState>, memberId: string)
   }
 };
 
-/** The invitation takes the person. @throws Rejection with words for the person */
-export const joinAs = async (deps: PeopleDeps, link: OpenTeamInviteLink, personId: string): Promise<void> => {
+/**
+ * The invitation takes the person.
+ * @param positions notes where the events are, for a reader of the workspace
+ * @throws Rejection with words for the person
+ */
+export const joinAs = async (
+  deps: PeopleDeps,
+  link: OpenTeamInviteLink,
+  personId: string,
+  positions: Positions = new Map(),
+): Promise<void> => {
   const { inviteId, workspaceId, state } = link;
   const registered = await loadPerson(deps, personId);
   if (registered === null) throw new Rejection('not_found', 'There is no such person.');
@@ -104,18 +113,23 @@ export const joinAs = async (deps: PeopleDeps, link: OpenTeamInviteLink, personI
   await execute(deps.store, teaminvite, inviteId, { type: 'Accept', personId, now: context.now }, context);
   faultPoint('team-invite:after-accept');
   const guard = (loaded: Loaded<WorkspaceState>) => requireNotRemoved(loaded, memberId);
-  await execute(deps.store, workspace, workspaceId, join, context, { guard });
+  await execute(deps.store, workspace, workspaceId, join, context, { guard, positions });
   faultPoint('team-invite:after-join');
 };
 
 /** Registers the person, whose credentials are committed before the membership, then joins. */
-export const joinAsNew = async (deps: PeopleDeps, link: OpenTeamInviteLink, wanted: NewPerson): Promise<string> => {
+export const joinAsNew = async (
+  deps: PeopleDeps,
+  link: OpenTeamInviteLink,
+  wanted: NewPerson,
+  positions: Positions = new Map(),
+): Promise<string> => {
   const { state, inviteId } = link;
   if (state.status === 'accepted') throw new Rejection('not_found', 'There is no such invitation.');
   if (state.email !== null && normaliseEmail(state.email) !== normaliseEmail(wanted.email)) {
     throw new Rejection('validation_failed', 'This invitation is for another address.');
   }
   const personId = await registerPerson(deps, wanted, inviteId);
-  await joinAs(deps, link, personId);
+  await joinAs(deps, link, personId, positions);
   return personId;
 };

@@ -1,0 +1,52 @@
+import type { Context } from 'koa';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type Membership, workspacesOfPerson } from '#projections/workspaces.ts';
+import { scopes } from '#schemas/apikey.ts';
+import type { Mode } from '#schemas/common.ts';
+import type { Principal } from '#services/api/operation.ts';
+import { loadPerson } from '#services/auth/people/register.ts';
+import { findSession, type PersonSession } from '#services/auth/people/sessions.ts';
+import { readCookie } from './cookies.ts';
+import type { Console, MemberVisitor, Visitor } from './deps.ts';
+
+/**
+ * Who asks for a page. Each request reads the session and the memberships again, so that a session that was ended, and a
+ * member who was removed, see nothing at their next request.
+ */
+
+const principalOf = ({ id }: PersonSession, { workspaceId, memberId, role }: Membership, mode: Mode): Principal => ({
+  kind: 'session',
+  id,
+  memberId,
+  role,
+  scopes,
+  mode,
+  workspaceId: mode === 'live' ? workspaceId : testTwinIdOf(workspaceId),
+  liveWorkspaceId: workspaceId,
+  clientIds: null,
+  actor: { type: 'member', id: memberId },
+});
+
+export const visitorOf = async (it: Console, ctx: Context): Promise<Visitor | null> => {
+  const { deps } = it;
+  const secret = readCookie(it, ctx, 'session');
+  const session = secret === null ? null : await findSession(deps, secret);
+  if (session === null) return null;
+  const { personId } = session;
+  const [person, memberships] = await Promise.all([
+    loadPerson(deps, personId),
+    workspacesOfPerson(deps.pool, personId),
+  ]);
+  if (person === null) return null;
+  const chosen = memberships.find(({ workspaceId }) => workspaceId === session.workspaceId);
+  const membership = chosen ?? memberships[0] ?? null;
+  return { session, personId, name: person.name ?? '', email: person.email ?? '', memberships, membership };
+};
+
+/** Null: a member of no workspace. */
+export const memberOf = (visitor: Visitor): MemberVisitor | null => {
+  const { session, membership } = visitor;
+  if (membership === null) return null;
+  const principal = principalOf(session, membership, session.mode);
+  return { ...visitor, membership, principal, livePrincipal: principalOf(session, membership, 'live') };
+};
