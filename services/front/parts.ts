@@ -3,6 +3,7 @@ import { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Part } from '#services/api/parts.ts';
 import { oauthPart } from '#services/auth/oauth/part.ts';
+import { consolePart } from '#services/console/part.ts';
 
 /** Everything that the public server serves beside the api, in the order in which it is asked. */
 export const frontParts = ({ privateTargets }: Config, registry: Registry): readonly Part[] => [
@@ -14,4 +15,5 @@ export const frontParts = ({ privateTargets }: Config, registry: Registry): read
         ownHosts: () => [baseUrl(), authUrl(), mcpUrl(), consoleUrl()].map((url) => new URL(url).host),
       }),
   }),
+  consolePart(),
 ];
