@@ -82,9 +82,9 @@ const carryOut = async (
   );
 };
 
-/** As standalone names it where nobody else did. */
+/** As every machine knows standalone, where nobody named it. */
 const consoleBeside = ({ baseUrl, port }: Config): string =>
-  baseUrl === null ? `http://console.localhost:${port}` : new URL(baseUrl).origin;
+  baseUrl === null ? `http://localhost:${port}` : new URL(baseUrl).origin;
 
 const wordsFor = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);

@@ -15,18 +15,18 @@ const isKnown = async (name: string): Promise<boolean> => {
 };
 
 /**
- * What an operator named stays. An app opens the authorization server both in a browser and by itself, so its name must
- * be one that the machine knows.
+ * What an operator named stays. Apps open the authorization server, and programs links of the console, by themselves as
+ * well as in a browser: a name that the machine does not know would be of use to browsers alone.
  */
 export const addressesOf = async (
   { authUrl, consoleUrl, mcpUrl, baseUrl, host }: Config,
   { port, origin }: Pick<Door, 'port' | 'origin'>,
 ): Promise<Addresses> => {
   if (baseUrl !== null || !isLoopback(host)) return { authUrl, consoleUrl, mcpUrl };
-  const auth = (await isKnown('auth.localhost')) ? 'auth.localhost' : 'localhost';
+  const hostOf = async (name: string) => `http://${(await isKnown(name)) ? name : 'localhost'}:${port}`;
   return {
-    authUrl: authUrl ?? `http://${auth}:${port}`,
-    consoleUrl: consoleUrl ?? `http://console.localhost:${port}`,
+    authUrl: authUrl ?? (await hostOf('auth.localhost')),
+    consoleUrl: consoleUrl ?? (await hostOf('console.localhost')),
     mcpUrl: mcpUrl ?? `${origin}/mcp`,
   };
 };

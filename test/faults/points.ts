@@ -151,6 +151,19 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'recycle:after-copy': 'test/services/outcomes/recycles.test.ts',
   'recycle:after-record': 'test/services/outcomes/recycles.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',
+  'person:after-claim': 'test/services/auth/deaths.test.ts',
+  'person:after-events': 'test/services/auth/deaths.test.ts',
+  'person:after-row': 'test/services/auth/deaths.test.ts',
+  'team-invite:after-accept': 'test/services/auth/deaths.test.ts',
+  'team-invite:after-join': 'test/services/auth/deaths.test.ts',
+  'session:after-start': 'test/services/auth/deaths.test.ts',
+  'session:after-end': 'test/services/auth/deaths.test.ts',
+  'password:after-row': 'test/services/auth/deaths.test.ts',
+  'second-factor:after-row': 'test/services/auth/deaths.test.ts',
+  'oauth:after-given': 'test/services/auth/oauth/deaths.test.ts',
+  'oauth:after-consume': 'test/services/auth/oauth/deaths.test.ts',
+  'oauth:after-revoked': 'test/services/auth/oauth/deaths.test.ts',
+  'oauth:after-client-deleted': 'test/services/auth/oauth/deaths.test.ts',
 };
 
 const root = path.resolve(import.meta.dirname, '../..');

@@ -1,14 +1,34 @@
 import type { ClientNameEvent } from '#schemas/client.ts';
 import type { ExternalRefEvent } from '#schemas/externalref.ts';
+import type { GrantEvent } from '#schemas/grant.ts';
 import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
+import type { PersonEmailEvent, PersonEvent, SessionEvent } from '#schemas/person.ts';
 import type { QuotaEvent } from '#schemas/quota.ts';
 import type { RequestEvent } from '#schemas/request.ts';
+import type { TeamInviteEvent } from '#schemas/teaminvite.ts';
 import type { Unpublished } from './rule.ts';
 
 /** Stream kinds that publish nothing. */
 
 const ofNames = 'a step of claiming a name; events of the client show who has it';
 export const clientname: Unpublished<ClientNameEvent> = { NameClaimed: ofNames, NameReleased: ofNames };
+
+const ofGrants = 'a matter between a person and an app, which the page of connected apps shows';
+export const grant: Unpublished<GrantEvent> = { GrantGiven: ofGrants, GrantRevoked: ofGrants };
+
+const ofPeople = 'a matter of one person, who belongs to no workspace';
+export const person: Unpublished<PersonEvent> = {
+  ...{ PersonRegistered: ofPeople, PasswordSet: ofPeople, PasskeyAdded: ofPeople, PasskeyRemoved: ofPeople },
+  ...{ SecondFactorEnabled: ofPeople, SecondFactorDisabled: ofPeople, RecoveryCodesReplaced: ofPeople },
+  ...{ RecoveryCodeUsed: ofPeople, PersonErased: ofPeople },
+};
+export const personemail: Unpublished<PersonEmailEvent> = { EmailClaimed: ofPeople, EmailReleased: ofPeople };
+export const session: Unpublished<SessionEvent> = { SessionStarted: ofPeople, SessionRevoked: ofPeople };
+
+const ofInvites = 'an offer; team.member_added tells that a person took it';
+export const teaminvite: Unpublished<TeamInviteEvent> = {
+  ...{ TeamInviteCreated: ofInvites, TeamInviteAccepted: ofInvites, TeamInviteRevoked: ofInvites },
+};
 
 const ofRefs = 'a step of claiming a reference; events of the post that has it show it';
 export const externalref: Unpublished<ExternalRefEvent> = { ExternalRefClaimed: ofRefs, ExternalRefReleased: ofRefs };

@@ -14,7 +14,6 @@ import type { Pool } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { faultPoint } from '#runtime/process/fault-point.ts';
 import { maxPasskeyName } from '#schemas/person.ts';
 import { beginAttempt, ofAddress, takeBackAttempt } from './attempts.ts';
 import { type PeopleDeps, personContext } from './deps.ts';
@@ -141,7 +140,6 @@ export const addPasskey = async (
   const { credential } = verified.registrationInfo;
   const id = randomUUID();
   await execute(deps.store, person, personId, { type: 'AddPasskey', passkeyId: id }, personContext(deps, personId));
-  faultPoint('passkey:after-event');
   const { rows } = await deps.pool.query<{ created_at: Date }>(
     `insert into auth.passkeys (id, person_id, credential_id, public_key, counter, transports, name)
      values ($1, $2, $3, $4, $5, $6, $7) on conflict (credential_id) do nothing returning created_at`,

@@ -123,8 +123,8 @@ export const confirmSecondFactor = async (
   }
   await forgetAttempts(deps.pool, attempted);
   await people.confirmTotp(personId);
+  // If we die here, the factor is asked for; the event and the codes come when the person asks for new codes.
   faultPoint('second-factor:after-row');
-  await execute(deps.store, person, personId, { type: 'EnableSecondFactor' }, personContext(deps, personId));
   return replaceCodes(deps, personId);
 };
 
@@ -132,6 +132,7 @@ const replaceCodes = async (deps: PeopleDeps, personId: string): Promise<readonl
   const codes = newRecoveryCodes();
   const version = deps.secrets.current;
   const macs = codes.map((code) => recoveryMac(deps.secrets, personId, code, version));
+  await execute(deps.store, person, personId, { type: 'EnableSecondFactor' }, personContext(deps, personId));
   await new People(deps.pool, deps.secrets).setRecoveryCodes(personId, macs, version);
   await execute(deps.store, person, personId, { type: 'ReplaceRecoveryCodes' }, personContext(deps, personId));
   return codes;

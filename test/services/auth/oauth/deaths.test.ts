@@ -44,15 +44,15 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
     await world?.close();
   });
 
-  const mortal = async (fault: string): Promise<Mortal> => {
-    const child = spawn(process.execPath, [script, world.db.url, key, world.origin()], {
+  const child = async (fault: string): Promise<Mortal> => {
+    const spawned = spawn(process.execPath, [script, world.db.url, key, world.origin()], {
       env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    ends.push(() => child.kill('SIGKILL'));
-    const died = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)));
+    ends.push(() => spawned.kill('SIGKILL'));
+    const died = new Promise((resolve) => spawned.once('exit', (_code, signal) => resolve(signal)));
     const origin = await new Promise<string>((resolve) =>
-      child.stdout.once('data', (line) => resolve(String(line).trim())),
+      spawned.stdout.once('data', (line) => resolve(String(line).trim())),
     );
     return { origin, died };
   };
@@ -66,7 +66,7 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
     (await world.pool.query('select 1 from auth.oauth_artifacts where grant_id = $1', [grantId])).rows.length;
 
   t('between the consent and the code: the same answer completes it, with one grant', async () => {
-    const one = await mortal('oauth:after-given');
+    const one = await child('oauth:after-given');
     const browser = new Browser();
     const secret = pkce();
     const uid = await it.begin(browser, it.authorizeUrl(app, secret));
@@ -85,7 +85,7 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('between the consent and the code, and nobody comes back: the sweep ends the grant', async () => {
-    const one = await mortal('oauth:after-given');
+    const one = await child('oauth:after-given');
     const browser = new Browser();
     const uid = await it.begin(browser, it.authorizeUrl(app, pkce()));
     const before = await world.head();
@@ -101,7 +101,7 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('between spending a code or a refresh token and the answer: the next try ends the family', async () => {
-    const spender = await mortal('oauth:after-consume');
+    const spender = await child('oauth:after-consume');
     const secret = pkce();
     const code = await it.codeOf(app, secret);
     const form = {
@@ -112,7 +112,7 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
     };
     await unanswered(spender, postForm(`${spender.origin}/oauth/token`, { ...form, code_verifier: secret.verifier }));
     assert.equal((await it.exchange(app, code, secret)).json.error, 'invalid_grant');
-    const refresher = await mortal('oauth:after-consume');
+    const refresher = await child('oauth:after-consume');
     const { refresh_token, access_token } = await it.tokensOf(app);
     const again = { grant_type: 'refresh_token', client_id: app.client_id, refresh_token };
     await unanswered(refresher, postForm(`${refresher.origin}/oauth/token`, again));
@@ -122,7 +122,7 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('between the revocation and its rows: no token refreshes, and the sweep deletes the rows', async () => {
-    const one = await mortal('oauth:after-revoked');
+    const one = await child('oauth:after-revoked');
     const { refresh_token: token, access_token } = await it.tokensOf(app);
     const { gid } = claimsOf(access_token);
     await unanswered(one, postForm(`${one.origin}/oauth/revoke`, { token, client_id: app.client_id }));
@@ -135,7 +135,7 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('between deleting a client and what it had: it can do nothing, and the sweep ends the rest', async () => {
-    const one = await mortal('oauth:after-client-deleted');
+    const one = await child('oauth:after-client-deleted');
     const other = await it.register();
     const { refresh_token, access_token } = await it.tokensOf(other);
     const headers = { authorization: `Bearer ${other.registration_access_token}` };
