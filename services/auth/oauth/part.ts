@@ -3,6 +3,7 @@ import type Provider from 'oidc-provider';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import { callerAddress, noProxies } from '#runtime/identity/proxies.ts';
 import { Counter, type Registry } from '#runtime/process/metrics.ts';
+import { isHost } from '../own-host.ts';
 import { Clients } from './clients.ts';
 import type { OAuthDeps } from './deps.ts';
 import { type DocumentOptions, Documents } from './documents.ts';
@@ -40,16 +41,6 @@ const refuse = (ctx: Context, status: number, error: string, error_description: 
   if (after > 0) ctx.set('Retry-After', String(after));
   ctx.type = 'application/json';
   ctx.body = JSON.stringify({ error, error_description });
-};
-
-const hostOfUrl = (text: string): string | null => (URL.canParse(text) ? new URL(text).host : null);
-
-/** Compared as a whole: a name with another port, or with a dot at its end, is another host. */
-const isHost = (sent: string | undefined, url: string): boolean => {
-  const { protocol, host } = new URL(url);
-  return (
-    sent !== undefined && !/[/?#@\\]/.test(sent) && !sent.endsWith('.') && hostOfUrl(`${protocol}//${sent}`) === host
-  );
 };
 
 /** oidc-provider answers no preflight for registrations, which pages in browsers send too. */
