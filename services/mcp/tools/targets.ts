@@ -113,56 +113,45 @@ export const retry = tool({
     }),
 });
 
+/** A post or a draft as a whole. */
+const cancelAll = async (call: ToolCall, id: string) => {
+  const { data: post } = await call.invoke<Post>('deletePost', { params: { id } });
+  const { mode } = call;
+  const done = shownTargets(post.targets);
+  if (post.status === 'discarded') {
+    const nextStep = 'The draft is gone.';
+    const text = joined(`The draft ${id} is discarded (${mode}).`, nextStep);
+    return { text, data: { mode, postId: id, done, refused: [], left: 0, nextStep } };
+  }
+  const canceled = post.targets.filter(({ status }) => status === 'canceled').length;
+  const all = canceled === post.targets.length;
+  const nextStep = all ? 'Nothing more of it goes out.' : nextStepOf(post);
+  const text = joined(
+    `${canceled} of ${many(post.targets.length, 'target')} of the post ${id} canceled (${mode}).`,
+    ...done.map(targetLine),
+    post.targets.length > done.length ? `… and ${post.targets.length - done.length} more targets` : null,
+    nextStep,
+  );
+  return { text, data: { mode, postId: id, done, refused: [], left: 0, nextStep } };
+};
+
 export const cancel = tool({
   name: 'cancel',
   title: 'Cancel a post or discard a draft',
   description:
-    'Cancels what of a post is not out yet, all of it or single targets; a draft is discarded. What is canceled does not come back, so do it only when the person asked for it. It takes nothing back that is published.',
-  scopes: ['posts.compose'],
+    'Cancels what of a post is not out yet, all of it or single targets; a draft is discarded. What is canceled does not come back, so do it only when the person asked for it. It takes nothing back that is published: the answer says how each target stands.',
+  scopes: ['posts.read', 'posts.compose'],
   hints: { ...changes, destructiveHint: true },
   input: Args({ postId, targetIds, idempotencyKey: IdempotencyKey }),
-  output: Type.Object({
-    mode: Mode,
-    postId: Type.String(),
-    status: Type.String({ description: 'Of the post; discarded: it was a draft.' }),
-    targets: Type.Array(TargetOut),
-    refused: Type.Array(Type.Object({ targetId: Type.String(), code: Type.String(), message: Type.String() })),
-    nextStep: Next,
-  }),
-  run: async (call, { postId: id, targetIds: wanted }) => {
-    const { mode } = call;
-    if (wanted !== undefined) {
-      const body = { action: 'cancel', targetIds: wanted };
-      const { data } = await call.invoke<Bulk>('bulkPostTargets', { body, key: call.key('change') });
-      const targets = shownTargets(data.results.flatMap(({ target }) => (target === undefined ? [] : [target])));
-      const refused = data.results.flatMap(({ targetId, error }) =>
-        error === undefined ? [] : [{ targetId, code: error.code, message: error.detail ?? error.title }],
-      );
-      const nextStep = 'post_status has the whole post.';
-      const text = joined(
-        `${many(data.results.length - refused.length, 'target')} canceled (${mode}).`,
-        ...targets.map(targetLine),
-        ...firstOf(
-          refused.map((one) => `- not ${one.targetId}: ${one.message} (${one.code})`),
-          10,
-          'refused targets',
-        ),
-        nextStep,
-      );
-      return {
-        text,
-        data: { mode, postId: id, status: 'see post_status', targets, refused: refused.slice(0, 25), nextStep },
-      };
-    }
-    const { data: post } = await call.invoke<Post>('deletePost', { params: { id } });
-    const targets = shownTargets(post.targets);
-    const isDraft = post.status === 'discarded';
-    const nextStep = isDraft ? 'The draft is gone.' : nextStepOf(post);
-    const canceled = post.targets.filter(({ status }) => status === 'canceled').length;
-    const head = isDraft
-      ? `The draft ${id} is discarded (${mode}).`
-      : `The post ${id} is ${post.status} (${mode}): ${canceled} of ${many(post.targets.length, 'target')} canceled.`;
-    const text = joined(head, ...targets.map(targetLine), nextStep);
-    return { text, data: { mode, postId: id, status: post.status, targets, refused: [], nextStep } };
-  },
+  output: Done,
+  run: (call, { postId: id, targetIds: wanted }) =>
+    wanted === undefined
+      ? cancelAll(call, id)
+      : act(call, id, wanted, {
+          action: 'cancel',
+          among: new Set(),
+          none: 'target_not_pending',
+          words: 'canceled',
+          nextStep: 'post_status has the whole post.',
+        }),
 });
