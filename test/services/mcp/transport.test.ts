@@ -191,43 +191,56 @@ suite('mcp over HTTP', (t) => {
 
 suite('a caller of mcp who leaves', (t) => {
   let world: World;
+  let composed: Composer;
   let release: () => void = () => undefined;
-  let begun = 0;
-  // Holds the first operation of a tool, until the test lets it go on.
-  const held =
-    (part: Part): Part =>
-    (tools): Middleware => {
-      const invoke: typeof tools.invoke = async (invocation) => {
-        begun += 1;
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        return tools.invoke(invocation);
-      };
-      return part({ ...tools, invoke });
+  let hasLeft = false;
+  const begun: unknown[] = [];
+  /** Holds each operation of a tool until the test lets it go on. */
+  const held: Part = (tools): Middleware => {
+    const invoke = async (invocation: Parameters<typeof tools.invoke>[0]) => {
+      begun.push(invocation.operation);
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      return tools.invoke(invocation);
     };
+    return mcpPart()({ ...tools, invoke: invoke as typeof tools.invoke });
+  };
+  const watch: Middleware = async (ctx, next) => {
+    if (ctx.path === '/mcp') {
+      ctx.res.once('close', () => {
+        hasLeft = true;
+      });
+    }
+    await next();
+  };
   t.before(async () => {
-    world = await startWorld({ parts: [held(mcpPart())] });
+    world = await startWorld({ parts: [held], deps: { first: [watch] } });
+    composed = await composer(world, ['x']);
   });
   t.after(() => world?.close());
 
-  t('a tool begins no further operation', async () => {
+  t('a tool begins no further operation: nothing is posted', async () => {
+    const before = await world.head();
     const { port, hostname, host } = new URL(world.origin());
-    const message = JSON.stringify(
-      callMessage('compose_post', { clientId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001', content: 'x' }),
-    );
+    const args = { clientId: composed.clientId, content: 'x', action: 'publish_now' };
+    const message = JSON.stringify(callMessage('compose_post', args));
     const socket = openSocket(Number(port), hostname);
     await once(socket, 'connect');
-    socket.write(
-      `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${world.testKey.secret}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${message.length}\r\n\r\n${message}`,
-    );
-    await until('the tool runs', () => begun === 1);
+    const head = [
+      ...['POST /mcp HTTP/1.1', `Host: ${host}`, `Authorization: Bearer ${world.testKey.secret}`],
+      ...['Content-Type: application/json', 'Accept: application/json, text/event-stream'],
+      `Content-Length: ${message.length}`,
+    ];
+    socket.write(`${head.join('\r\n')}\r\n\r\n${message}`);
+    await until('the tool runs', () => begun.length === 1);
     socket.destroy();
-    await once(socket, 'close');
-    await until('the server has seen it', () => world.lines.some((line) => line.includes('"path":"/mcp"')));
+    await until('the server knows', () => hasLeft);
     release();
-    await until('the tool has ended', () => world.lines.some((line) => line.includes('tool called')));
-    assert.equal(begun, 1);
+    const ended = await until('the tool has ended', () => world.lines.find((line) => line.includes('tool called')));
+    assert.equal(JSON.parse(ended).outcome, 'left');
+    assert.deepEqual(begun, ['previewPost']);
+    assert.equal(await world.head(), before);
   });
 });
 
