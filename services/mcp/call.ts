@@ -1,5 +1,4 @@
 import type { Scope } from '#schemas/apikey.ts';
-import type { Page } from '#schemas/http/common.ts';
 import type { Invocation, Invoked } from '#services/api/invoke.ts';
 import type { Principal } from '#services/api/operation.ts';
 import type { PartTools } from '#services/api/parts.ts';
@@ -64,5 +63,3 @@ export class ToolCall {
     return this.#invoke<Data>({ operation, ...request, ...asked, paid });
   }
 }
-
-export type PageOf = Readonly<{ [K in keyof (typeof Page)['properties']]: unknown }>;

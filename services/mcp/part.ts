@@ -8,7 +8,7 @@ import type { Part, PartTools } from '#services/api/parts.ts';
 import { Refusal } from '#services/api/refusal.ts';
 import { stateOf } from '#services/api/state.ts';
 import { isHost } from '#services/auth/own-host.ts';
-import { metadataOf, metadataPathOf } from '#services/auth/protected-resource.ts';
+import { metadataOf, metadataPathOf, metadataUrlOf } from '#services/auth/protected-resource.ts';
 import type { ToolRequest } from './call.ts';
 import { isAllowedOrigin } from './origin.ts';
 import { refuse, refuseHost, refuseMethod, refuseOrigin } from './refuse.ts';
@@ -32,19 +32,32 @@ const bare = (path: string): string => (path.length > 1 && path.endsWith('/') ? 
 
 type Place = 'server' | 'document' | 'none' | 'wrong host';
 
-/** What a request is for. Its own host is pinned; what is for another host of ours is left to the next. */
-const placeOf = ({ deps }: PartTools, path: string, sentHost: string | undefined): Place => {
-  const mcp = deps.mcpUrl();
+/** The paths of the server and of the document about it. */
+const pathsOf = (mcp: string, others: readonly string[]) => {
   const { pathname, host } = new URL(mcp);
-  const others = [deps.baseUrl(), deps.authUrl(), deps.consoleUrl()];
-  const isServer = bare(path) === bare(pathname);
   // The root form names the one resource of a host: the api has its own.
   const isAlone = others.every((other) => new URL(other).host !== host);
-  const isDocument = path === metadataPathOf(mcp) || (isAlone && path === rootDocument);
-  if (!isServer && !isDocument) return 'none';
-  if (isHost(sentHost, mcp)) return isServer ? 'server' : 'document';
-  if (others.some((other) => isHost(sentHost, other))) return 'none';
-  return bare(pathname) === '/' ? 'none' : 'wrong host';
+  return {
+    server: bare(pathname),
+    documents: new Set([metadataPathOf(mcp), ...(isAlone ? [rootDocument] : [])]),
+  };
+};
+
+/** What a request is for. Its own host is pinned; what is for another host of ours is left to the next. */
+const placesOf = ({ deps }: PartTools) => {
+  const others = () => [deps.baseUrl(), deps.authUrl(), deps.consoleUrl()];
+  // Every request of the api passes here. The addresses are known once the server listens, and stay.
+  let known: { readonly mcp: string; readonly paths: ReturnType<typeof pathsOf> } | null = null;
+  return (path: string, sentHost: string | undefined): Place => {
+    const mcp = deps.mcpUrl();
+    if (known?.mcp !== mcp) known = { mcp, paths: pathsOf(mcp, others()) };
+    const { server, documents } = known.paths;
+    const isServer = bare(path) === server;
+    if (!isServer && !documents.has(path)) return 'none';
+    if (isHost(sentHost, mcp)) return isServer ? 'server' : 'document';
+    if (others().some((other) => isHost(sentHost, other))) return 'none';
+    return server === '/' ? 'none' : 'wrong host';
+  };
 };
 
 /** Pages may call it: a token counts, never a cookie. */
@@ -131,23 +144,28 @@ const serve = async (ctx: Context, part: PartTools, handler: () => Promise<Handl
   const request: ToolRequest = { principal, address, correlationId, told, signal: gone.signal };
   const { fetch } = await handler();
   const asked = new Request(part.deps.mcpUrl(), { method: 'POST', headers: headersOf(ctx), signal: gone.signal });
-  const answer = await fetch(asked, {
-    parsedBody: message,
-    authInfo: {
-      token: '',
-      clientId: principal.id,
-      scopes: [...principal.scopes],
-      resourceMetadataUrl: `${new URL(part.deps.mcpUrl()).origin}${metadataPathOf(part.deps.mcpUrl())}`,
-      extra: { request },
-    },
-  });
-  await copy(ctx, answer);
+  const resourceMetadataUrl = metadataUrlOf(part.deps.mcpUrl());
+  const authInfo = {
+    // Not the token: nothing behind this place needs it.
+    token: '',
+    clientId: principal.id,
+    scopes: [...principal.scopes],
+    resourceMetadataUrl,
+    extra: { request },
+  };
+  try {
+    await copy(ctx, await fetch(asked, { parsedBody: message, authInfo }));
+  } catch (error) {
+    // Nobody reads the answer any more; the tool has written its own line to the log.
+    if (!gone.signal.aborted) throw error;
+  }
 };
 
 export const mcpPart =
   ({ version = '1' }: McpOptions = {}): Part =>
   (part): Middleware => {
     const { deps } = part;
+    const placeOf = placesOf(part);
     let loading: Promise<Handler> | null = null;
     // The SDK and the schemas of all tools are loaded with the first call: a process that nobody asks saves their memory.
     const handler = (): Promise<Handler> => {
@@ -155,7 +173,7 @@ export const mcpPart =
       return loading;
     };
     return async (ctx, next) => {
-      const place = placeOf(part, ctx.path, ctx.req.headers.host);
+      const place = placeOf(ctx.path, ctx.req.headers.host);
       if (place === 'none') return next();
       const { correlationId } = stateOf(ctx);
       if (place === 'wrong host') return refuseHost(ctx, correlationId);

@@ -220,27 +220,40 @@ suite('a caller of mcp who leaves', (t) => {
   });
   t.after(() => world?.close());
 
-  t('a tool begins no further operation: nothing is posted', async () => {
+  const leave = async (message: { params: object }, headers: readonly string[] = []) => {
     const before = await world.head();
+    [hasLeft, begun.length, world.lines.length] = [false, 0, 0];
     const { port, hostname, host } = new URL(world.origin());
-    const args = { clientId: composed.clientId, content: 'x', action: 'publish_now' };
-    const message = JSON.stringify(callMessage('compose_post', args));
+    const text = JSON.stringify(message);
     const socket = openSocket(Number(port), hostname);
     await once(socket, 'connect');
     const head = [
       ...['POST /mcp HTTP/1.1', `Host: ${host}`, `Authorization: Bearer ${world.testKey.secret}`],
-      ...['Content-Type: application/json', 'Accept: application/json, text/event-stream'],
-      `Content-Length: ${message.length}`,
+      ...['Content-Type: application/json', 'Accept: application/json, text/event-stream', ...headers],
+      `Content-Length: ${text.length}`,
     ];
-    socket.write(`${head.join('\r\n')}\r\n\r\n${message}`);
+    socket.write(`${head.join('\r\n')}\r\n\r\n${text}`);
     await until('the tool runs', () => begun.length === 1);
     socket.destroy();
     await until('the server knows', () => hasLeft);
     release();
     const ended = await until('the tool has ended', () => world.lines.find((line) => line.includes('tool called')));
     assert.equal(JSON.parse(ended).outcome, 'left');
+    await until('the request has ended', () => world.lines.some((line) => line.includes('"path":"/mcp"')));
+    assert.ok(!world.lines.some((line) => line.includes('"failed"')), world.lines.join(''));
     assert.deepEqual(begun, ['previewPost']);
     assert.equal(await world.head(), before);
+  };
+
+  t('a tool begins no further operation: nothing is posted', async () => {
+    const message = callMessage('compose_post', { clientId: composed.clientId, content: 'x', action: 'publish_now' });
+    await leave(message);
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const modern = ['Mcp-Protocol-Version: 2026-07-28', 'Mcp-Method: tools/call', 'Mcp-Name: compose_post'];
+    await leave({ ...message, params: { ...message.params, _meta } }, modern);
   });
 });
 
