@@ -10,7 +10,7 @@ import { HeavyBodies } from './heavy-bodies.ts';
 import { invitePages } from './invite-page.ts';
 import { invokerOf } from './invoke.ts';
 import { answer } from './middleware/answer.ts';
-import { role, scope, token } from './middleware/auth.ts';
+import { authenticator, role, scope, token } from './middleware/auth.ts';
 import { openToLimited, withinClients } from './middleware/client-limits.ts';
 import { correlation } from './middleware/correlation.ts';
 import { idempotencyKey, input } from './middleware/input.ts';
@@ -37,6 +37,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   const tokens = new BearerTokens(deps);
   const allowances = new Allowances(deps.rate);
   const { heavyBodies = new HeavyBodies(), bodyBudget = new BodyBudget(), patience = callPatience } = deps;
+  const authenticate = authenticator(tokens, allowances, patience);
   const bodies = { heavyBodies, bodyBudget };
   const carryingOut = { deps, ownWrites: new OwnWrites(deps), warnings: new Warnings(deps.pool), patience };
   const router = new Router({ prefix: '/v1', exclusive: 'specificity', strict: true, sensitive: true });
@@ -48,7 +49,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
       [operation.method],
       [
         matched(operation, fixedPaths),
-        token(tokens, allowances, patience),
+        token(authenticate),
         scope,
         role,
         openToLimited,
@@ -67,7 +68,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   app.use(problems(deps));
   const identify: PartTools['identify'] = (sent, resource) => tokens.identify(sent, resource);
   const invoke = invokerOf({ ...carryingOut, ...bodies, allowances });
-  for (const part of parts) app.use(part({ deps, allowances, patience, identify, invoke }));
+  for (const part of parts) app.use(part({ deps, allowances, patience, identify, authenticate, invoke }));
   app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));

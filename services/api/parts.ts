@@ -2,6 +2,7 @@ import type { Middleware } from 'koa';
 import type { Resource } from './bearer-tokens.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import type { Invoke } from './invoke.ts';
+import type { Authenticate } from './middleware/auth.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
 import type { Principal } from './operation.ts';
 
@@ -17,6 +18,8 @@ export interface PartTools {
   readonly patience: CallPatience;
   /** The owner of a bearer token, as for a call of the api. @throws Refusal 401 */
   readonly identify: (token: string, resource: Resource) => Promise<Principal>;
+  /** `identify` for a request that comes from outside: a token that fails costs the address a guess. */
+  readonly authenticate: Authenticate;
   /** Runs an operation as a principal, with the checks and effects of a call of the api. */
   readonly invoke: Invoke;
 }

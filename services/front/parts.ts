@@ -4,6 +4,7 @@ import type { Config } from '#runtime/process/config.ts';
 import type { Part } from '#services/api/parts.ts';
 import { oauthPart } from '#services/auth/oauth/part.ts';
 import { consolePart } from '#services/console/part.ts';
+import { mcpPart } from '#services/mcp/part.ts';
 
 /** Everything that the public server serves beside the api, in the order in which it is asked. */
 export const frontParts = ({ privateTargets }: Config, registry: Registry): readonly Part[] => [
@@ -15,5 +16,6 @@ export const frontParts = ({ privateTargets }: Config, registry: Registry): read
         ownHosts: () => [baseUrl(), authUrl(), mcpUrl(), consoleUrl()].map((url) => new URL(url).host),
       }),
   }),
+  mcpPart(),
   consolePart(),
 ];

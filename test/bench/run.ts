@@ -24,6 +24,7 @@ const names = [
   'quota',
   'lists',
   'filters',
+  'mcp',
   'publisher',
   'publisher-shares',
   'memory',

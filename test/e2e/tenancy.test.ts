@@ -273,11 +273,12 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     for (const operation of withId) {
       const ask = operation.example.body === undefined ? {} : { body: operation.example.body };
       const own = tenants[0];
-      const unknown = await own?.http.request(operation.method, pathOf(operation, nowhere), ask);
+      const by = (tenant: Tenant | undefined) => (operation.firstParty === true ? tenant?.console : tenant?.http);
+      const unknown = await by(own)?.request(operation.method, pathOf(operation, nowhere), ask);
       assert.equal(unknown?.status, 404, `${operation.id}: ${unknown?.text}`);
       for (const { asking, other } of pairs()) {
         for (const [what, id] of Object.entries(other.ids)) {
-          const foreign = await asking.http.request(operation.method, pathOf(operation, id), ask);
+          const foreign = (await by(asking)?.request(operation.method, pathOf(operation, id), ask)) as Answered;
           const where = `${operation.id}: ${asking.name} asks for the ${what} of ${other.name}`;
           assert.equal(words(foreign, id), words(unknown as Answered, nowhere), where);
         }

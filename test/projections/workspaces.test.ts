@@ -28,12 +28,25 @@ suite('read models: workspaces', (t) => {
           timezone: 'Asia/Tokyo',
           mode: 'live',
           twin_of: null,
+          people: null,
           members: { [anna]: { name: 'Anna', role: 'owner' }, [ben]: { name: 'Ben', role: 'creator' } },
           posting_quota: null,
           posting_quota_revision: null,
           cadence: null,
         },
       ]);
+    const made = workspace('WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'live', twinOf: null });
+    const owner = workspace('MemberAdded', { memberId: anna, name: 'Member', role: 'owner' });
+    const known = workspace('MemberIdentified', { memberId: anna, personId: ben });
+    await given(made, owner, known)
+      .project(pool, workspaces)
+      .sees([{ id, people: [ben], members: { [anna]: { name: 'Member', role: 'owner', personId: ben } } }]);
+    await given(made, owner, known, workspace('MemberRoleChanged', { memberId: anna, role: 'viewer' }))
+      .project(pool, workspaces)
+      .sees([{ id, people: [ben], members: { [anna]: { name: 'Member', role: 'viewer', personId: ben } } }]);
+    await given(made, owner, known, workspace('MemberRemoved', { memberId: anna }))
+      .project(pool, workspaces)
+      .sees([{ id, people: [], members: {} }]);
     await given(
       workspace('WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'test', twinOf: ben }),
       workspace('MemberAdded', { memberId: anna, name: 'Anna', role: 'owner' }),

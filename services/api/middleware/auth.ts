@@ -1,37 +1,59 @@
 import type { Middleware } from 'koa';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { within } from '#runtime/process/within.ts';
-import type { BearerTokens } from '../bearer-tokens.ts';
+import type { BearerTokens, Resource } from '../bearer-tokens.ts';
 import type { CallPatience } from '../deps.ts';
+import type { Principal } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 import { requireRole, requireScope } from '../steps/access.ts';
-import type { Allowances } from './rate-limit.ts';
+import type { Allowances, ToldLimits } from './rate-limit.ts';
+
+/** A request that may carry a token. */
+export interface Authenticating {
+  /** Learns what is left of the guesses of the address. */
+  readonly told: ToldLimits;
+  /** The header; empty: none was sent. */
+  readonly authorization: string;
+  readonly address: string;
+  readonly resource: Resource;
+}
+
+/** @throws Refusal 401, or 429 where the address has no guesses left */
+export type Authenticate = (request: Authenticating) => Promise<Principal>;
 
 /**
- * Authenticates the caller. A token that fails costs its address a guess. For an address without guesses left, the api
- * looks up no token that is new to this process, so that a stranger's flood causes no queries. Known keys, and tokens
- * with a valid signature, still pass, so that a stranger at the same address cannot lock them out.
+ * Finds the owner of a bearer token. A token that fails costs its address a guess. For an address without guesses left,
+ * the server looks up no token that is new to this process, so that a stranger's flood causes no queries. Known keys, and
+ * tokens with a valid signature, still pass, so that a stranger at the same address cannot lock them out.
  */
+export const authenticator =
+  (tokens: BearerTokens, { guesses }: Allowances, { tokenMs }: CallPatience): Authenticate =>
+  async ({ told, authorization, address, resource }) => {
+    const sent = bearer(authorization);
+    const isCheap = sent !== null && tokens.isCheap(sent);
+    if (!isCheap && !(await guesses.hasLeft(address))) {
+      if (sent !== null) tokens.lookUpLater(sent, address);
+      await guesses.spend(told, address, 1);
+    }
+    try {
+      if (sent === null) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
+      return await within(tokenMs, tokens.identify(sent, resource), tooLate);
+    } catch (error) {
+      // While the database is unavailable, nobody knows whether the token is valid: the address loses no guess.
+      if (error instanceof Refusal) await guesses.spend(told, address, 1);
+      throw error;
+    }
+  };
+
+/** Authenticates the caller of an operation that needs a token. */
 export const token =
-  (tokens: BearerTokens, { guesses }: Allowances, { tokenMs }: CallPatience): Middleware =>
+  (authenticate: Authenticate): Middleware =>
   async (ctx, next) => {
     if (operationOf(ctx).scope !== null) {
-      const sent = bearer(ctx.get('Authorization'));
       const { address } = stateOf(ctx);
-      const isCheap = sent !== null && tokens.isCheap(sent);
-      if (!isCheap && !(await guesses.hasLeft(address))) {
-        if (sent !== null) tokens.lookUpLater(sent, address);
-        await guesses.spend(ctx, address, 1);
-      }
-      try {
-        if (sent === null) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
-        stateOf(ctx).principal = await within(tokenMs, tokens.identify(sent, 'api'), tooLate);
-      } catch (error) {
-        // While the database is unavailable, nobody knows whether the token is valid: the address loses no guess.
-        if (error instanceof Refusal) await guesses.spend(ctx, address, 1);
-        throw error;
-      }
+      const authorization = ctx.get('Authorization');
+      stateOf(ctx).principal = await authenticate({ told: ctx, authorization, address, resource: 'api' });
     }
     await next();
   };

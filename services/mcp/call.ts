@@ -1,0 +1,65 @@
+import type { Scope } from '#schemas/apikey.ts';
+import type { Invocation, Invoked } from '#services/api/invoke.ts';
+import type { Principal } from '#services/api/operation.ts';
+import type { PartTools } from '#services/api/parts.ts';
+import { type KeyParts, keyOfCall } from './keys.ts';
+
+/** One call of a tool, on its way through the operations that it needs. */
+
+/** The request that carries the call. */
+export interface ToolRequest {
+  readonly principal: Principal;
+  readonly address: string;
+  readonly correlationId: string;
+  /** Learns what is left of the allowance. */
+  readonly told: NonNullable<Invocation['told']>;
+  /** Aborted once the caller is gone. */
+  readonly signal: AbortSignal;
+}
+
+export type Asked = Pick<Invocation, 'params' | 'query' | 'body' | 'key' | 'ifMatch'>;
+
+export class ToolCall {
+  readonly #invoke: PartTools['invoke'];
+  readonly #request: ToolRequest;
+  readonly #parts: KeyParts;
+  readonly now: () => number;
+  /** The request itself was paid for when it came in. */
+  #paid = 1;
+
+  constructor({ invoke, deps }: Pick<PartTools, 'invoke' | 'deps'>, request: ToolRequest, parts: KeyParts) {
+    this.#invoke = invoke;
+    this.#request = request;
+    this.#parts = parts;
+    this.now = deps.clock;
+  }
+
+  /** Where it takes effect: nothing that is done in the sandbox reaches a network. */
+  get mode(): 'sandbox' | 'live' {
+    return this.#request.principal.mode === 'test' ? 'sandbox' : 'live';
+  }
+
+  /** Whether the credential has the scope. The role may still refuse what it is for. */
+  may(scope: Scope): boolean {
+    return this.#request.principal.scopes.includes(scope);
+  }
+
+  /** The clients to which the credential is limited; null: all. */
+  get clientIds(): readonly string[] | null {
+    return this.#request.principal.clientIds;
+  }
+
+  /** The idempotency key of this call; see `keyOfCall`. */
+  key(repeats: 'create' | 'change'): string {
+    return keyOfCall(this.#parts, repeats, this.now());
+  }
+
+  /** Runs an operation. Once the caller is gone, it begins no more of them. @throws Refusal, Rejection */
+  async invoke<Data>(operation: string, asked: Asked = {}): Promise<Invoked<Data>> {
+    const { signal, ...request } = this.#request;
+    signal.throwIfAborted();
+    const paid = this.#paid;
+    this.#paid = 0;
+    return this.#invoke<Data>({ operation, ...request, ...asked, paid });
+  }
+}

@@ -1,0 +1,110 @@
+import {
+  type CallToolResult,
+  createMcpHandler,
+  fromJsonSchema,
+  McpServer,
+  type McpServerFactory,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { logFailure, toProblem } from '#services/api/middleware/problems.ts';
+import type { Principal } from '#services/api/operation.ts';
+import type { PartTools } from '#services/api/parts.ts';
+import { ToolCall, type ToolRequest } from './call.ts';
+import { wordsOf } from './errors.ts';
+import { instructions } from './instructions.ts';
+import type { AnyTool } from './tool.ts';
+import { tools } from './tools/index.ts';
+
+/** The protocol, by the SDK: both eras, without sessions. A new server answers each request, as the SDK demands. */
+
+type JsonSchema = Parameters<typeof fromJsonSchema>[0];
+
+// NOTE: here, and never for a request: the validator keeps every schema that it has compiled.
+const compiled = tools.map((one: AnyTool) => {
+  const plain = (schema: unknown): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema;
+  return { ...one, inputSchema: fromJsonSchema(plain(one.input)), outputSchema: fromJsonSchema(plain(one.output)) };
+});
+
+type Compiled = (typeof compiled)[number];
+
+/** The scopes that the caller should ask for: what it has and what it lacks, so that it loses nothing. */
+const challengeOf = ({ scopes }: Compiled, principal: Principal) => {
+  if (scopes.every((one) => principal.scopes.includes(one))) return undefined;
+  const [first, ...rest] = new Set<string>([...principal.scopes, ...scopes]);
+  return {
+    scopes: [first ?? scopes[0], ...rest] as const,
+    errorDescription: `This tool needs ${scopes.join(' and ')}`,
+  };
+};
+
+const run = async (
+  part: PartTools,
+  one: Compiled,
+  request: ToolRequest,
+  args: unknown,
+  ctx: ServerContext,
+): Promise<CallToolResult> => {
+  const { principal, correlationId } = request;
+  const began = performance.now();
+  const log = (outcome: string): void =>
+    part.deps.logger.info(
+      { correlationId, tool: one.name, outcome, ms: Math.round(performance.now() - began), credential: principal.id },
+      'tool called',
+    );
+  const parts = { credentialId: principal.id, tool: one.name, requestId: ctx.mcpReq.id, args };
+  const signal = AbortSignal.any([request.signal, ctx.mcpReq.signal]);
+  try {
+    const { text, data } = await one.run(new ToolCall(part, { ...request, signal }, parts), args as never);
+    log('ok');
+    return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> };
+  } catch (error) {
+    if (signal.aborted) {
+      log('left');
+      return { isError: true, content: [{ type: 'text', text: 'The caller has left.' }] };
+    }
+    const problem = toProblem(error);
+    logFailure(part.deps, problem.code, { correlationId, operation: one.name }, error);
+    log(problem.code);
+    const text = wordsOf(problem, correlationId);
+    return { isError: true, content: [{ type: 'text', text }], _meta: { code: problem.code, correlationId } };
+  }
+};
+
+/** Every tool is listed to every caller: one that a caller may not use is refused with the scope that it needs. */
+const hour = 3_600_000;
+
+/** @param version of this service, which clients show */
+export const mcpHandler = (part: PartTools, version: string) => {
+  const { logger } = part.deps;
+  const factory: McpServerFactory = ({ authInfo }) => {
+    const request = authInfo?.extra?.request as ToolRequest;
+    const server = new McpServer(
+      { name: 'postline', title: 'Postline', version },
+      {
+        instructions,
+        capabilities: { tools: { listChanged: false } },
+        cacheHints: { 'tools/list': { ttlMs: hour, cacheScope: 'public' } },
+      },
+    );
+    for (const one of compiled) {
+      const { name, title, description, hints, inputSchema, outputSchema } = one;
+      server.registerTool(
+        name,
+        {
+          title,
+          description,
+          inputSchema,
+          outputSchema,
+          annotations: { title, ...hints },
+          scopeChallenge: () => challengeOf(one, request.principal),
+        },
+        (args: unknown, ctx: ServerContext) => run(part, one, request, args, ctx),
+      );
+    }
+    return server;
+  };
+  return createMcpHandler(factory, {
+    legacy: 'stateless',
+    onerror: (err) => logger.debug({ err }, 'a message of the protocol was refused'),
+  });
+};

@@ -1,0 +1,152 @@
+import { type Static, Type } from 'typebox';
+import type { Account as AccountSchema } from '#schemas/http/account.ts';
+import type { Client as ClientSchema } from '#schemas/http/client.ts';
+import { reads, tool } from '../tool.ts';
+import {
+  Args,
+  Id,
+  joined,
+  Maybe,
+  Mode,
+  many,
+  moreOf,
+  Next,
+  NextCursor,
+  Nullable,
+  Platforms,
+  pageOf,
+  paging,
+  quoted,
+  Text,
+} from '../words.ts';
+
+/** The clients of the workspace and their accounts: what every other tool needs the ids of. */
+
+type Client = Static<typeof ClientSchema>;
+type Account = Static<typeof AccountSchema>;
+
+export const findClients = tool({
+  name: 'find_clients',
+  title: 'Find clients',
+  description:
+    'Finds the clients (brands) of the workspace by part of their name, and answers their ids, time zone and whether their posts need approval. Start here when the person names a brand. Without search it lists all, newest first.',
+  scopes: ['clients.read'],
+  hints: reads,
+  input: Args({
+    search: Maybe(Text(200, 'Part of the name, ignoring case.')),
+    archived: Maybe(Type.Boolean({ description: 'True: only archived clients. Default: only clients in use.' })),
+    ...paging,
+  }),
+  output: Type.Object({
+    mode: Mode,
+    clients: Type.Array(
+      Type.Object({
+        clientId: Type.String(),
+        name: Type.String(),
+        type: Type.String(),
+        timezone: Nullable(Type.String(), 'Null: the zone of the workspace.'),
+        approvalRequired: Type.Boolean(),
+        accountCount: Type.Integer(),
+        archivedAt: Nullable(Type.String(), 'Null: in use.'),
+      }),
+    ),
+    nextCursor: NextCursor,
+    nextStep: Next,
+  }),
+  run: async (call, { search, archived, ...page }) => {
+    const { data, page: at } = await call.invoke<Client[]>('listClients', {
+      query: { search, archived, ...pageOf(page) },
+    });
+    const clients = data.map(({ id, name, type, timezone, approvalRequired, accountCount, archivedAt }) => ({
+      clientId: id,
+      ...{ name, type, timezone, approvalRequired, accountCount, archivedAt },
+    }));
+    const nextCursor = at?.nextCursor ?? null;
+    const nextStep =
+      clients.length === 0
+        ? 'No client fits. Try a shorter part of the name, or ask the person.'
+        : 'Use the clientId with find_accounts, compose_post or analytics_summary.';
+    const lines = clients.map(
+      ({ clientId, name, accountCount, approvalRequired }) =>
+        `- ${quoted(name)} (clientId ${clientId}): ${many(accountCount, 'account')}${approvalRequired ? ', posts need approval' : ''}`,
+    );
+    const text = joined(
+      `${many(clients.length, 'client')} in the ${call.mode} workspace.`,
+      ...lines,
+      moreOf(nextCursor),
+      nextStep,
+    );
+    return { text, data: { mode: call.mode, clients, nextCursor, nextStep } };
+  },
+});
+
+const stateWords: Readonly<Record<string, string>> = {
+  connected: 'ready',
+  reauth_required: 'a person must connect it again',
+  disconnected: 'disconnected: nothing goes to it',
+};
+
+export const findAccounts = tool({
+  name: 'find_accounts',
+  title: 'Find connected accounts',
+  description:
+    'Lists the social media accounts that are connected, of one client or of all: network, name, whether posts can go to it, and what the network takes. Use it before compose_post to know where a post can go, and to learn why an account does not work.',
+  scopes: ['accounts.read'],
+  hints: reads,
+  input: Args({
+    clientId: Maybe(Id('Only accounts of this client.')),
+    platforms: Maybe(Platforms('Only accounts on these networks.')),
+    ...paging,
+  }),
+  output: Type.Object({
+    mode: Mode,
+    accounts: Type.Array(
+      Type.Object({
+        accountId: Type.String(),
+        clientId: Type.String(),
+        platform: Type.String(),
+        username: Nullable(Type.String(), 'Null: it was erased.'),
+        displayName: Nullable(Type.String(), 'Null: none is known.'),
+        status: Type.String({ description: 'connected, reauth_required or disconnected.' }),
+        problem: Nullable(Type.String(), 'Why it does not work; null: it works.'),
+        timezone: Nullable(Type.String(), 'Null: that of its client.'),
+        takes: Type.Array(Type.String(), { description: 'What its network takes beside a post: thread, textOnly, …' }),
+      }),
+    ),
+    nextCursor: NextCursor,
+    nextStep: Next,
+  }),
+  run: async (call, { clientId, platforms, ...page }) => {
+    const { data, page: at } = await call.invoke<Account[]>('listAccounts', {
+      query: { clientId, platform: platforms, ...pageOf(page) },
+    });
+    const accounts = data.map(({ id, health, capabilities, ...account }) => ({
+      accountId: id,
+      clientId: account.clientId,
+      platform: account.platform,
+      username: account.username,
+      displayName: account.displayName,
+      status: account.status,
+      problem: health.reason,
+      timezone: account.timezone,
+      takes: Object.entries(capabilities).flatMap(([name, is]) => (is ? [name] : [])),
+    }));
+    const nextCursor = at?.nextCursor ?? null;
+    const ready = accounts.filter(({ status }) => status === 'connected').length;
+    const nextStep =
+      accounts.length === 0
+        ? 'No account is connected here. A person connects accounts in the console.'
+        : 'Use the accountIds, or the networks as platforms, with compose_post.';
+    const lines = accounts.map(
+      ({ accountId, platform, username, status }) =>
+        `- ${platform} ${quoted(username ?? 'erased')} (accountId ${accountId}): ${stateWords[status] ?? status}`,
+    );
+    const text = joined(
+      `${many(accounts.length, 'account')}, ${ready} of them ready (${call.mode}).`,
+      ...lines,
+      moreOf(nextCursor),
+      nextStep,
+    );
+    return { text, data: { mode: call.mode, accounts, nextCursor, nextStep } };
+  },
+});

@@ -1,0 +1,126 @@
+import { type Static, type TObject, Type } from 'typebox';
+import { maxContent } from '#schemas/post.ts';
+import { invalid } from '#services/api/refusal.ts';
+import { Args, Id, Instant, Maybe, PlatformName, Platforms, Text } from '../words.ts';
+
+/** What a post says, where it goes and when: the arguments of tools, and the body of the operations. */
+
+const MediaIds = (description: string) => Type.Array(Id('Id of an asset.'), { maxItems: 20, description });
+
+export const said = {
+  mediaIds: Maybe(MediaIds('Ids of images or videos, in order: from import_media or media_status.')),
+  variants: Maybe(
+    Type.Array(
+      Args({
+        platform: PlatformName('The network.'),
+        content: Maybe(Text(maxContent, 'The text on this network. Absent: the content of the post.')),
+        mediaIds: Maybe(MediaIds('The media on this network. Absent: those of the post.')),
+        settings: Maybe(
+          Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
+            description: 'Settings of the network, such as {"title": "…"} for youtube or {"firstComment": "…"}.',
+          }),
+        ),
+      }),
+      { maxItems: 10, description: 'What differs on single networks: one entry for each.' },
+    ),
+  ),
+  thread: Maybe(
+    Type.Array(Args({ content: Text(maxContent, 'The text of this part.'), mediaIds: Maybe(MediaIds('Its media.')) }), {
+      minItems: 2,
+      maxItems: 50,
+      description: 'A chain of replies on x and threads, in place of content there. Other networks ignore it.',
+    }),
+  ),
+  altTexts: Maybe(
+    Type.Record(Type.String({ maxLength: 100 }), Text(2000, 'What the picture shows.'), {
+      description: 'For people who do not see a picture: texts by id of the asset.',
+    }),
+  ),
+  aiDisclosure: Maybe(Type.Boolean({ description: 'True: the content was made with AI and is labelled so.' })),
+};
+
+export const where = {
+  accountIds: Maybe(
+    Type.Array(Id('Id of an account.'), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'Only these accounts of the client. Absent: all of its accounts, or those on `platforms`.',
+    }),
+  ),
+  platforms: Maybe(Platforms('Only the accounts of the client on these networks.')),
+};
+
+export const when = {
+  scheduledAt: Maybe(Instant('When it goes out, as an instant.')),
+  scheduledLocal: Maybe(
+    Type.String({
+      pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$',
+      description:
+        'When it goes out, as wall-clock time `2026-01-31T09:00` in the zone of each account, else of its client. Use this where the person says a time of day.',
+    }),
+  ),
+  spreadMinutes: Maybe(
+    Type.Integer({
+      minimum: 0,
+      maximum: 720,
+      description: 'Spreads the accounts over so many minutes after the time.',
+    }),
+  ),
+  timezone: Maybe(
+    Text(100, 'IANA zone for scheduledLocal, where neither the account nor its client has one: Europe/Berlin.'),
+  ),
+};
+
+type Members<P extends Parameters<typeof Type.Object>[0]> = Static<TObject<P>>;
+export type SaidArgs = Partial<Members<typeof said>> & { readonly content?: string };
+export type WhereArgs = Partial<Members<typeof where>>;
+export type WhenArgs = Partial<Members<typeof when>>;
+
+const defined = <T extends object>(value: T): Partial<T> =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<T>;
+
+/** Members of the body for those arguments that were given. */
+export const contentOf = ({ content, mediaIds, variants, thread, altTexts, aiDisclosure }: SaidArgs) =>
+  defined({
+    content,
+    mediaIds,
+    variants: variants?.map(({ platform, content: contentOverride, mediaIds: mediaIdsOverride, settings }) =>
+      defined({ platform, contentOverride, mediaIdsOverride, overrides: settings }),
+    ),
+    thread: thread === undefined ? undefined : { segments: thread },
+    mediaAltTexts: altTexts,
+    aiDisclosure,
+  });
+
+export const targetsOf = (clientId: string, { accountIds, platforms }: WhereArgs) => {
+  if (accountIds !== undefined && platforms !== undefined) {
+    throw invalid('/platforms', 'exclusive', 'must be left out where accountIds are named: they say where it goes');
+  }
+  return accountIds === undefined
+    ? { mode: 'group', clientId, ...defined({ platforms }) }
+    : { mode: 'selection', clientId, accountIds };
+};
+
+export const hasTime = ({ scheduledAt, scheduledLocal }: WhenArgs): boolean =>
+  scheduledAt !== undefined || scheduledLocal !== undefined;
+
+/** Without a time: now. */
+export const scheduleOf = ({ scheduledAt, scheduledLocal, spreadMinutes }: WhenArgs) => {
+  if (scheduledAt !== undefined && scheduledLocal !== undefined) {
+    throw invalid('/scheduledLocal', 'exclusive', 'must be left out where scheduledAt is given: only one time counts');
+  }
+  const time = defined({ scheduledAt, scheduledLocal });
+  return { type: hasTime({ ...time }) ? 'at' : 'now', ...time, ...defined({ spreadMinutes }) };
+};
+
+export const timezoneOf = ({ timezone }: WhenArgs) => defined({ timezone });
+
+/** A time has to be meant: a call that says `schedule` without one would publish at once. */
+export const requireTime = (args: WhenArgs): void => {
+  if (!hasTime(args)) throw invalid('/scheduledAt', 'required', 'is missing: send scheduledAt or scheduledLocal');
+};
+
+/** The reverse: a time beside `publish_now` shows that one of the two is a mistake, and a post cannot be taken back. */
+export const forbidTime = (args: WhenArgs): void => {
+  if (hasTime(args)) throw invalid('/scheduledAt', 'exclusive', 'must be left out to publish at once');
+};

@@ -1,0 +1,156 @@
+import { Type } from 'typebox';
+import { maxContent } from '#schemas/post.ts';
+import { Refusal } from '#services/api/refusal.ts';
+import { changes, publishes, tool } from '../tool.ts';
+import { Args, Id, IdempotencyKey, joined, Maybe, Mode, many, Next, Replayed, replayedWords, Text } from '../words.ts';
+import {
+  contentOf,
+  forbidTime,
+  hasTime,
+  requireTime,
+  said,
+  scheduleOf,
+  targetsOf,
+  timezoneOf,
+  when,
+  where,
+} from './composing.ts';
+import { nextStepOf, type Post, shownTargets, TargetOut, targetLine } from './post-words.ts';
+
+/** Changes of posts that exist, and the publication of a draft. */
+
+const content = Maybe(Text(maxContent, 'The new text. Absent: it stays.'));
+
+/** Members of a draft that a replacement has to repeat, because an absent one returns to its default. */
+const kept = [
+  ...([
+    'content',
+    'mediaIds',
+    'variants',
+    'schedule',
+    'scheduleMode',
+    'timezone',
+    'aiDisclosure',
+    'requestApproval',
+  ] as const),
+  ...(['campaignId', 'externalRef', 'thread', 'mediaAltTexts', 'coverMediaId', 'coverFrameMs'] as const),
+] as const;
+
+const bodyOf = (post: Post): Record<string, unknown> => ({
+  ...Object.fromEntries(kept.flatMap((name) => (post[name] === null ? [] : [[name, post[name]]]))),
+  targets: post.targetSelection,
+});
+
+const Changed = Type.Object({
+  mode: Mode,
+  postId: Type.String(),
+  status: Type.String(),
+  targets: Type.Array(TargetOut),
+  targetsInAll: Type.Integer(),
+  nextStep: Next,
+});
+
+const shown = (mode: 'sandbox' | 'live', post: Post) => ({
+  mode,
+  postId: post.id,
+  status: post.status,
+  targets: shownTargets(post.targets),
+  targetsInAll: post.targets.length,
+  nextStep: nextStepOf(post),
+});
+
+export const updateDraft = tool({
+  name: 'update_draft',
+  title: 'Change a draft',
+  description:
+    'Changes a draft: only the arguments that you send change, and each replaces the whole of what it names. It stays a draft. For a post that is scheduled already, use revise_post.',
+  scopes: ['posts.read', 'posts.compose'],
+  hints: changes,
+  input: Args({ postId: Id('The draft.'), content, ...said, ...where, ...when }),
+  output: Changed,
+  run: async (call, { postId, ...args }) => {
+    const { data: draft, revision } = await call.invoke<Post>('getPost', { params: { id: postId } });
+    if (draft.status !== 'draft') throw new Refusal('post_not_draft', `The post is ${draft.status}.`);
+    const selects = args.accountIds !== undefined || args.platforms !== undefined;
+    const body = {
+      ...bodyOf(draft),
+      ...contentOf(args),
+      ...(selects ? { targets: targetsOf(draft.clientId, args) } : {}),
+      ...(hasTime(args) ? { schedule: scheduleOf(args) } : {}),
+      ...timezoneOf(args),
+    };
+    // The members that were not sent are those of this revision, and of no other.
+    const ifMatch = `"${revision ?? draft.revision}"`;
+    const { data } = await call.invoke<Post>('updatePost', { params: { id: postId }, body, ifMatch });
+    const answer = shown(call.mode, data);
+    return { text: joined(`The draft ${postId} is changed (${call.mode}).`, answer.nextStep), data: answer };
+  },
+});
+
+export const revisePost = tool({
+  name: 'revise_post',
+  title: 'Change a scheduled post',
+  description:
+    'Changes the text or media of a post that is scheduled, waits for approval or failed; a failed target is tried again with the new content. Only what you send changes. What is published already stays as it is; the answer says which targets that concerns. A changed post may need another approval.',
+  scopes: ['posts.compose'],
+  hints: publishes,
+  input: Args({ postId: Id('The post.'), content, ...said, idempotencyKey: IdempotencyKey }),
+  output: Type.Object({
+    ...Changed.properties,
+    replayed: Replayed,
+    changed: Type.Integer({ description: 'Targets that go out as revised.' }),
+    skipped: Type.Array(Type.Object({ targetId: Type.String(), reason: Type.String() })),
+  }),
+  run: async (call, { postId, idempotencyKey: _key, ...args }) => {
+    interface Revised extends Post {
+      readonly revise: { readonly changed: string[]; readonly skipped: { targetId: string; reason: string }[] };
+    }
+    const asked = { params: { id: postId }, body: contentOf(args), key: call.key('change') };
+    const { data, replayed } = await call.invoke<Revised>('revisePost', asked);
+    const { changed, skipped } = data.revise;
+    const answer = shown(call.mode, data);
+    const text = joined(
+      `${many(changed.length, 'target')} of ${postId} changed, ${skipped.length} stay as they are (${call.mode}).`,
+      replayedWords(replayed),
+      ...answer.targets.map(targetLine),
+      answer.nextStep,
+    );
+    return { text, data: { ...answer, replayed, changed: changed.length, skipped: skipped.slice(0, 25) } };
+  },
+});
+
+export const publishDraft = tool({
+  name: 'publish_draft',
+  title: 'Publish or schedule a draft',
+  description:
+    'Sends a draft out: at a time (action schedule with scheduledAt or scheduledLocal) or at once (action publish_now). Do it only when the person has asked for exactly that. Every check runs now, and the call is refused as a whole if one account would refuse the post.',
+  scopes: ['posts.compose'],
+  hints: publishes,
+  input: Args({
+    postId: Id('The draft.'),
+    action: Type.Enum(['schedule', 'publish_now'], {
+      description: 'schedule: at the time that you send; publish_now: at once.',
+    }),
+    scheduledAt: when.scheduledAt,
+    scheduledLocal: when.scheduledLocal,
+    spreadMinutes: when.spreadMinutes,
+    idempotencyKey: IdempotencyKey,
+  }),
+  output: Type.Object({ ...Changed.properties, replayed: Replayed }),
+  run: async (call, { postId, action, idempotencyKey: _key, ...args }) => {
+    if (action === 'schedule') requireTime(args);
+    else forbidTime(args);
+    const asked = { params: { id: postId }, body: { schedule: scheduleOf(args) }, key: call.key('change') };
+    const { data, replayed } = await call.invoke<Post>('publishPost', asked);
+    const answer = shown(call.mode, data);
+    const where = call.mode === 'sandbox' ? 'in the sandbox: no real network sees it' : 'live';
+    const what = data.status === 'pending_approval' ? 'is held until a person approves it' : 'goes out';
+    const text = joined(
+      `The post ${postId} ${what}, ${where}: ${many(data.targets.length, 'target')}.`,
+      replayedWords(replayed),
+      ...answer.targets.map(targetLine),
+      answer.nextStep,
+    );
+    return { text, data: { ...answer, replayed } };
+  },
+});

@@ -1,0 +1,21 @@
+import type { AnyTool } from '../tool.ts';
+import { analyticsSummary, postPerformance } from './analytics.ts';
+import { decideApproval, pendingApprovals } from './approvals.ts';
+import { bestTimes } from './best-times.ts';
+import { findAccounts, findClients } from './clients.ts';
+import { composePost, previewPost } from './compose.ts';
+import { publishDraft, revisePost, updateDraft } from './drafts.ts';
+import { importMedia, mediaStatus } from './media.ts';
+import { findPosts, postStatus } from './posts.ts';
+import { listReports } from './reports.ts';
+import { cancel, reschedule, retry } from './targets.ts';
+
+/** All tools, in the order in which a model reads them: as a post comes to be. */
+export const tools: readonly AnyTool[] = [
+  ...[findClients, findAccounts, bestTimes],
+  ...[importMedia, mediaStatus],
+  ...[previewPost, composePost, updateDraft, revisePost, publishDraft],
+  ...[findPosts, postStatus, reschedule, retry, cancel],
+  ...[pendingApprovals, decideApproval],
+  ...[analyticsSummary, postPerformance, listReports],
+];

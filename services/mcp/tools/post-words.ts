@@ -1,0 +1,137 @@
+import { type Static, Type } from 'typebox';
+import { Rejection } from '#domain/decider.ts';
+import type { Account as AccountSchema } from '#schemas/http/account.ts';
+import type { Post as PostSchema } from '#schemas/http/post.ts';
+import type { PostTarget as TargetSchema } from '#schemas/http/post-target.ts';
+import type { Failure as FailureSchema } from '#schemas/target.ts';
+import type { ToolCall } from '../call.ts';
+import { Nullable, shorten } from '../words.ts';
+
+/** A post and its targets as a model is told of them. */
+
+export type Post = Static<typeof PostSchema>;
+export type PostTarget = Static<typeof TargetSchema>;
+type Failure = Static<typeof FailureSchema>;
+type Account = Static<typeof AccountSchema>;
+
+/** The most targets that one answer lists; the rest is counted. */
+export const maxTargetsTold = 25;
+
+export const TargetOut = Type.Object({
+  targetId: Type.String(),
+  accountId: Type.String(),
+  account: Nullable(Type.String(), 'Name of the account on its network; null: not known to this credential.'),
+  platform: Type.String(),
+  status: Type.String(),
+  scheduledAt: Type.String({ description: 'When it is due.' }),
+  localTime: Type.String({ description: 'The same in the zone of the target, with the zone.' }),
+  publishedAt: Nullable(Type.String(), 'Null: not published.'),
+  permalink: Nullable(Type.String(), 'Address of the published post; null: not known.'),
+  problem: Nullable(
+    Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      whatToDo: Type.String(),
+      retryAt: Nullable(Type.String(), 'When it is tried again by itself; null: it is not.'),
+    }),
+    'Why it is not out; null: nothing is wrong.',
+  ),
+});
+export type TargetOut = Static<typeof TargetOut>;
+
+export const localTime = (instant: string, timezone: string): string => {
+  const time = new Date(instant).toLocaleString('sv-SE', {
+    timeZone: timezone,
+    dateStyle: 'short',
+    timeStyle: 'short',
+  });
+  return `${time} ${timezone}`;
+};
+
+const remedies: Readonly<Record<string, string>> = {
+  reauth_required: 'A person must connect the account again in the console. Then call retry.',
+  rate_limited: 'Nothing: it is tried again by itself.',
+  invalid_content: 'Change what the network refuses with revise_post: that tries it again.',
+  permission: 'A person must give the account this right on the network, or connect it again. Then call retry.',
+  media: 'Use another file with revise_post: that tries it again.',
+  transient: 'Call retry.',
+  platform_down: 'The network is failing. Wait, then call retry.',
+  duplicate: 'The network has the same post already. Change the text with revise_post, or leave it.',
+};
+
+const remedyOf = ({ category, retryable }: Failure, status: string): string => {
+  if (status === 'outcome_unknown') {
+    return 'Nothing: the network is being asked whether the post is out. Do not post it again.';
+  }
+  return remedies[category] ?? (retryable ? 'Call retry.' : 'Tell the person the message: it needs a change.');
+};
+
+const problemOf = ({ failure, status, retryAt }: PostTarget): TargetOut['problem'] => {
+  if (failure === null) return null;
+  const { code, message, platformMessage } = failure;
+  const words = platformMessage === null ? message : `${message} The network says: ${shorten(platformMessage, 300)}`;
+  return { code, message: words, whatToDo: remedyOf(failure, status), retryAt };
+};
+
+/** Those that need somebody first, since an answer may not list all. */
+const urgency = ['failed', 'outcome_unknown', 'rate_limited', 'awaiting_approval'];
+const rank = ({ status }: PostTarget): number => (urgency.indexOf(status) + urgency.length + 1) % (urgency.length + 1);
+
+export const shownTargets = (
+  targets: readonly PostTarget[],
+  names: ReadonlyMap<string, string> = new Map(),
+): TargetOut[] =>
+  [...targets]
+    .sort((a, b) => rank(a) - rank(b))
+    .slice(0, maxTargetsTold)
+    .map((target) => ({
+      targetId: target.id,
+      accountId: target.accountId,
+      account: names.get(target.accountId) ?? null,
+      platform: target.platform,
+      status: target.status,
+      scheduledAt: target.scheduledAt,
+      localTime: localTime(target.scheduledAt, target.timezone),
+      publishedAt: target.publishedAt,
+      permalink: target.permalink,
+      problem: problemOf(target),
+    }));
+
+export const targetLine = ({ platform, account, status, localTime: time, targetId, permalink, problem }: TargetOut) => {
+  const name = account === null ? '' : ` ${JSON.stringify(account)}`;
+  const out = permalink === null ? '' : `, ${permalink}`;
+  const wrong = problem === null ? '' : `: ${problem.message} What to do: ${problem.whatToDo}`;
+  return `- ${platform}${name} (targetId ${targetId}): ${status}, ${time}${out}${wrong}`;
+};
+
+/** Names of the accounts of a client; none where the credential may not read accounts. */
+export const accountNames = async (call: ToolCall, clientId: string): Promise<ReadonlyMap<string, string>> => {
+  if (!call.may('accounts.read')) return new Map();
+  try {
+    const { data } = await call.invoke<Account[]>('listAccounts', { query: { clientId, limit: 100 } });
+    return new Map(data.flatMap(({ id, username }) => (username === null ? [] : [[id, username] as const])));
+  } catch (error) {
+    // The role, or the allowance: the names are a convenience, and the post stands without them.
+    if (error instanceof Rejection) return new Map();
+    throw error;
+  }
+};
+
+const waiting = new Set(['pending', 'handed_to_platform', 'publishing', 'rate_limited', 'outcome_unknown']);
+
+/** What a caller should do about a post. */
+export const nextStepOf = ({ status, targets }: Pick<Post, 'status' | 'targets'>): string => {
+  if (status === 'draft')
+    return 'It is a draft, which nobody sees. publish_draft sends it out once the person wants that.';
+  if (targets.some((one) => one.status === 'failed')) {
+    return 'Some targets failed: each says what to do. retry sends them again, cancel gives them up.';
+  }
+  if (status === 'pending_approval' || targets.some((one) => one.status === 'awaiting_approval')) {
+    return 'It waits for an approval: a person decides, in the console or with decide_approval.';
+  }
+  if (targets.some((one) => waiting.has(one.status))) {
+    return 'Ask post_status after its time to learn how it went. reschedule and cancel work until then.';
+  }
+  if (status === 'canceled') return 'It is canceled: nothing more of it goes out.';
+  return 'It is settled. post_performance has its figures, once the networks report them.';
+};

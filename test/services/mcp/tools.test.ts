@@ -1,0 +1,395 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type ReportCommand, report } from '#domain/report.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { counters } from '#schemas/insights.ts';
+import type { ReportDefinition } from '#schemas/report.ts';
+import { tools } from '#services/mcp/tools/index.ts';
+import { contextOf } from '#services/workflows/provision.ts';
+import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { type Composer, composer, tomorrow } from '#test/support/composing.ts';
+import type { World } from '#test/support/http.ts';
+import { type Called, connect, lines, type Mcp, mcpWorld, worked } from '#test/support/mcp.ts';
+import { failure } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** Each tool does in the sandbox what it promises, and its answer is valid against its own schema. */
+
+interface ShownTarget {
+  readonly targetId: string;
+  readonly account: string | null;
+  readonly status: string;
+  readonly scheduledAt: string;
+  readonly problem: { readonly code: string; readonly whatToDo: string } | null;
+}
+
+suite('mcp tools', (t) => {
+  let world: World;
+  let house: TestClickHouse;
+  let composed: Composer;
+  let mcp: Mcp;
+  const called = new Set<string>();
+  let validators: ReadonlyMap<string, (data: unknown) => boolean> = new Map();
+  t.before(async () => {
+    house = await testClickHouse();
+    for (const query of createStatements(1)) await house.client.command({ query });
+    world = await mcpWorld({ deps: { analytics: house.client } });
+    composed = await composer(world, ['x', 'bluesky'], { name: 'Acme', timezone: 'Europe/Berlin' });
+    mcp = await connect(world, world.testKey.secret);
+    const ajv = new Ajv2020({ strict: true, allErrors: true, formats: { date: true, 'date-time': true } });
+    const listed = await mcp.list();
+    validators = new Map(listed.map(({ name, outputSchema = {} }) => [name, ajv.compile(outputSchema)]));
+  });
+  t.after(async () => {
+    await mcp?.close();
+    await world?.close();
+  });
+
+  const valid = (name: string, answer: Called): Called['data'] => {
+    called.add(name);
+    const data = worked(answer);
+    assert.equal(validators.get(name)?.(data), true, `${name}: ${JSON.stringify(data)}`);
+    assert.equal(data.mode, 'sandbox');
+    assert.ok(typeof data.nextStep === 'string' && answer.text.includes(data.nextStep), answer.text);
+    assert.ok(answer.text.length < 4_000, `${name} answers ${answer.text.length} characters`);
+    return data;
+  };
+  const use = async (name: string, args: Readonly<Record<string, unknown>> = {}) =>
+    valid(name, await mcp.call(name, args));
+  const compose = async (more: Readonly<Record<string, unknown>> = {}) =>
+    use('compose_post', { clientId: composed.clientId, content: 'A word from us.', ...more });
+  const scheduled = async () => {
+    const made = await compose({ action: 'schedule', scheduledAt: tomorrow(), content: `Word ${randomUUID()}` });
+    return { postId: String(made.postId), targets: made.targets as ShownTarget[] };
+  };
+  const context = () => contextOf(world.operator, testTwinIdOf(world.workspaceId));
+  const tell = async (postId: string, targetId: string, ...commands: readonly TargetCommand[]) => {
+    for (const command of commands) {
+      await execute(world.store, target, targetId, command, context(), { partitionKey: postId });
+    }
+    await world.settled();
+  };
+  const tellReport = async (id: string, command: ReportCommand) => {
+    await execute(world.store, report, id, command, context());
+    await world.settled();
+  };
+  const failed = [
+    { type: 'Start', now: '2099-01-01T00:00:00.000Z' },
+    { type: 'RecordFailed', attempt: 1, takeover: 0, failure },
+  ] as const;
+
+  t('are listed alike by clients of both protocol lines, with schemas, hints and words', async () => {
+    const names = [];
+    for (const line of lines) {
+      const client = await connect(world, world.testKey.secret, line);
+      const listed = await client.list();
+      names.push(listed.map(({ name }) => name));
+      for (const { name, title, description = '', annotations, inputSchema, outputSchema } of listed) {
+        assert.ok(title !== undefined && description.length > 80 && description.length < 700, name);
+        assert.equal(inputSchema.additionalProperties, false, name);
+        assert.equal(outputSchema?.type, 'object', name);
+        const { title: _title, ...hints } = annotations ?? {};
+        assert.deepEqual(Object.keys(hints).sort(), [
+          ...['destructiveHint', 'idempotentHint', 'openWorldHint', 'readOnlyHint'],
+        ]);
+        assert.ok(!(hints.readOnlyHint === true && hints.destructiveHint === true), name);
+      }
+      const found = worked(await client.call('find_clients', { search: 'acme' }));
+      assert.equal((found.clients as { clientId: string }[])[0]?.clientId, composed.clientId, line);
+      await client.close();
+    }
+    assert.equal(names[0]?.length, 20);
+    assert.deepEqual(names[1], names[0]);
+    assert.deepEqual(names[2], names[0]);
+  });
+
+  t('read-only tools need scopes that read, the others one that changes', () => {
+    for (const { name, scopes, hints } of tools) {
+      const onlyReads = scopes.every((scope) => scope.endsWith('.read'));
+      assert.equal(hints.readOnlyHint, onlyReads || name === 'preview_post', name);
+    }
+  });
+
+  t('find_clients and find_accounts answer ids, and say how to get more rows', async () => {
+    const { clients } = (await use('find_clients', { search: 'acme' })) as { clients: { name: string }[] };
+    assert.deepEqual(
+      clients.map(({ name }) => name),
+      ['Acme'],
+    );
+    const first = await use('find_accounts', { clientId: composed.clientId, limit: 1 });
+    assert.equal(typeof first.nextCursor, 'string');
+    const next = await use('find_accounts', { clientId: composed.clientId, limit: 1, cursor: first.nextCursor });
+    const ids = [first, next].flatMap(({ accounts }) =>
+      (accounts as { accountId: string }[]).map((one) => one.accountId),
+    );
+    assert.deepEqual(ids.sort(), Object.values(composed.accounts).sort());
+    const none = await mcp.call('find_clients', { search: 'nobody' });
+    assert.match(none.text, /No client fits/);
+  });
+
+  t('best_times says the zone, and which hours are estimates', async () => {
+    const { slots, timezone } = await use('best_times', { clientId: composed.clientId, count: 3 });
+    assert.equal(timezone, 'Europe/Berlin');
+    assert.deepEqual(
+      (slots as { basis: string }[]).map(({ basis }) => basis),
+      ['prior', 'prior', 'prior'],
+    );
+  });
+
+  t('preview_post tells every problem and writes nothing', async () => {
+    const before = await world.head();
+    const fine = await use('preview_post', { clientId: composed.clientId, content: 'Short' });
+    assert.deepEqual([fine.valid, fine.targetsInAll], [true, 2]);
+    const long = await use('preview_post', { clientId: composed.clientId, content: 'long '.repeat(100) });
+    assert.equal(long.valid, false);
+    const codes = (long.problems as { code: string; platform: string }[]).map(({ code, platform }) => [platform, code]);
+    assert.deepEqual(codes.sort(), [
+      ['bluesky', 'text_too_long'],
+      ['x', 'text_too_long'],
+    ]);
+    assert.equal(await world.head(), before);
+  });
+
+  t('compose_post saves a draft unless it is told otherwise; the draft is changed, then published', async () => {
+    const draft = await compose({ content: 'First', variants: [{ platform: 'x', content: 'On X' }] });
+    assert.deepEqual([draft.status, draft.targets, draft.targetsInAll], ['draft', [], 2]);
+    const would = draft.wouldGoTo as { platform: string; text: string; account: string }[];
+    assert.deepEqual(would.map(({ platform, text, account }) => [platform, text, account]).sort(), [
+      ['bluesky', 'First', 'acme'],
+      ['x', 'On X', 'acme'],
+    ]);
+    const { postId } = draft;
+    await use('update_draft', { postId, content: 'Second', platforms: ['x'] });
+    const shown = (await world.tester.get(`/posts/${postId}`)).data as Record<string, unknown>;
+    assert.equal(shown.content, 'Second');
+    assert.equal((shown.variants as { contentOverride: string }[])[0]?.contentOverride, 'On X');
+    assert.deepEqual((shown.targetSelection as { platforms: string[] }).platforms, ['x']);
+    const out = await use('publish_draft', { postId, action: 'schedule', scheduledLocal: '2027-01-05T09:00' });
+    const [only, ...others] = out.targets as ShownTarget[];
+    assert.deepEqual([out.status, only?.scheduledAt, others.length], ['scheduled', '2027-01-05T08:00:00.000Z', 0]);
+  });
+
+  t('compose_post schedules or publishes when told, and says what goes out where and when', async () => {
+    const at = tomorrow();
+    const answer = await mcp.call('compose_post', {
+      clientId: composed.clientId,
+      content: 'Tomorrow',
+      action: 'schedule',
+      scheduledAt: at,
+    });
+    const { targets, status } = valid('compose_post', answer);
+    assert.equal(status, 'scheduled');
+    assert.deepEqual(
+      (targets as ShownTarget[]).map(({ scheduledAt, account }) => [scheduledAt, account]),
+      [
+        [at, 'acme'],
+        [at, 'acme'],
+      ],
+    );
+    assert.match(answer.text, /^Scheduled in the sandbox: no real network sees it\. postId [\w-]{36}, 2 targets\./);
+    assert.match(answer.text, /x "acme" \(targetId .* Europe\/Berlin/);
+    const now = await compose({ action: 'publish_now', content: 'Now' });
+    assert.notEqual(now.status, 'draft');
+    const again = await mcp.call('compose_post', {
+      clientId: composed.clientId,
+      content: 'Now',
+      action: 'publish_now',
+    });
+    assert.match(again.text, /duplicate_text/);
+  });
+
+  t('a time that is missing or contradicts the action is refused, since a post cannot be taken back', async () => {
+    for (const more of [
+      { action: 'schedule' },
+      { action: 'publish_now', scheduledAt: tomorrow() },
+      { scheduledAt: tomorrow(), scheduledLocal: '2027-01-05T09:00' },
+      { platforms: ['x'], accountIds: [composed.accounts.x] },
+    ]) {
+      const answer = await mcp.call('compose_post', { clientId: composed.clientId, content: 'x', ...more });
+      assert.deepEqual([answer.isError, answer.code], [true, 'validation_failed'], answer.text);
+    }
+  });
+
+  t('revise_post changes what is scheduled; find_posts and post_status show it', async () => {
+    const { postId } = await scheduled();
+    const content = `Revised ${randomUUID()}`;
+    const revised = await use('revise_post', { postId, content });
+    assert.deepEqual([revised.changed, revised.skipped], [2, []]);
+    await world.settled();
+    const { posts } = await use('find_posts', {
+      search: content,
+      statuses: ['scheduled'],
+      clientId: composed.clientId,
+    });
+    assert.deepEqual(
+      (posts as { postId: string }[]).map((one) => one.postId),
+      [postId],
+    );
+    const status = await use('post_status', { postId });
+    assert.deepEqual([status.content, status.targetsInAll], [content, 2]);
+  });
+
+  t('post_status says what failed and what to do, and retry sends it again', async () => {
+    const { postId, targets } = await scheduled();
+    const [broken] = targets;
+    await tell(postId, broken?.targetId ?? '', ...failed);
+    const { targets: seen } = (await use('post_status', { postId })) as { targets: ShownTarget[] };
+    const [first] = seen;
+    assert.deepEqual([first?.targetId, first?.status], [broken?.targetId, 'failed'], 'what failed comes first');
+    assert.deepEqual([first?.problem?.code, first?.problem?.whatToDo], ['network_down', 'Call retry.']);
+    const { done } = (await use('retry', { postId })) as { done: ShownTarget[] };
+    assert.deepEqual(
+      done.map(({ targetId, status }) => [targetId, status]),
+      [[broken?.targetId, 'pending']],
+    );
+  });
+
+  t('reschedule moves all or some targets, cancel ends all or some, and discards a draft', async () => {
+    const { postId, targets } = await scheduled();
+    const scheduledAt = '2027-02-02T10:00:00.000Z';
+    const moved = (await use('reschedule', { postId, scheduledAt })) as { done: ShownTarget[] };
+    assert.deepEqual(
+      moved.done.map((one) => one.scheduledAt),
+      [scheduledAt, scheduledAt],
+    );
+    const one = targets[0]?.targetId;
+    const some = (await use('cancel', { postId, targetIds: [one] })) as { done: ShownTarget[] };
+    assert.deepEqual(
+      some.done.map(({ targetId, status }) => [targetId, status]),
+      [[one, 'canceled']],
+    );
+    const rest = (await use('cancel', { postId })) as { done: ShownTarget[] };
+    assert.deepEqual(
+      rest.done.map(({ status }) => status),
+      ['canceled', 'canceled'],
+    );
+    const other = await scheduled();
+    const foreign = await mcp.call('cancel', { postId, targetIds: [other.targets[0]?.targetId] });
+    assert.deepEqual([foreign.isError, foreign.code], [true, 'not_found'], 'a target of another post');
+    const draft = await compose();
+    await use('cancel', { postId: draft.postId });
+    await world.settled();
+    assert.equal((await world.tester.get(`/posts/${draft.postId}`)).status, 404);
+  });
+
+  t('import_media and media_status tell how far a file is', async () => {
+    const { asset } = (await use('import_media', { url: 'https://cdn.example/winter.png', altText: 'Snow' })) as {
+      asset: { mediaId: string; publishable: boolean };
+    };
+    assert.equal(asset.publishable, false);
+    await world.settled();
+    const { assets } = (await use('media_status', { mediaId: asset.mediaId })) as { assets: { status: string }[] };
+    assert.equal(assets[0]?.status, 'transcoding');
+    const found = (await use('media_status', { search: 'winter' })) as { assets: { mediaId: string }[] };
+    assert.equal(found.assets[0]?.mediaId, asset.mediaId);
+  });
+
+  t('pending_approvals shows the text, and decide_approval decides', async () => {
+    const strict = await composer(world, ['x'], { name: 'Strict' });
+    await world.tester.patch(`/clients/${strict.clientId}`, { approvalRequired: true });
+    await world.settled();
+    const decided = async (decision: string, comment?: string) => {
+      const args = {
+        clientId: strict.clientId,
+        content: `For ${decision}`,
+        action: 'schedule',
+        scheduledAt: tomorrow(),
+      };
+      const made = await use('compose_post', args);
+      assert.equal(made.status, 'pending_approval');
+      await world.settled();
+      const { approvals } = (await use('pending_approvals', { postId: made.postId })) as {
+        approvals: { approvalId: string; content: string }[];
+      };
+      assert.deepEqual(
+        approvals.map(({ approvalId, content }) => [approvalId, content]),
+        [[made.approvalId, `For ${decision}`]],
+      );
+      const done = await use('decide_approval', {
+        approvalId: made.approvalId,
+        decision,
+        ...(comment ? { comment } : {}),
+      });
+      return done.status;
+    };
+    assert.equal(await decided('approve'), 'approved');
+    assert.equal(await decided('request_changes', 'Please shorten it.'), 'changes_requested');
+    assert.equal(await decided('reject', 'Off brand.'), 'rejected');
+  });
+
+  t('analytics_summary says the window, its zone and its age back; unknown is a word, never 0', async () => {
+    const write = (table: TableName, row: object) =>
+      house.client.insert({ table: tableOf(table, 1), values: [row], format: 'JSONEachRow' });
+    const bits = ['likes', 'saves', 'shares'].reduce((sum, name) => sum + 2 ** counters.indexOf(name as never), 0);
+    const row = {
+      ...{ workspace_id: testTwinIdOf(world.workspaceId), client_id: composed.clientId, platform: 'x' },
+      ...{ day: '2026-05-02', observed_at: '2026-05-02 03:00:00.500', version: 1, targets: 1, fetched: bits },
+      ...{ likes: 30, shares: 0 },
+    };
+    for (const table of ['workspace_days', 'client_days'] as const) await write(table, row);
+    const days = { from: '2026-05-01', to: '2026-05-07' };
+    for (const args of [days, { ...days, clientId: composed.clientId, compare: 'previous' }]) {
+      const answer = await mcp.call('analytics_summary', args);
+      const data = valid('analytics_summary', answer);
+      assert.deepEqual(data.window, { ...days, timezone: 'Europe/Berlin', asOf: '2026-05-02T03:00:00.500Z' });
+      const { likes, shares, saves, clicks } = data.totals as Record<string, unknown>;
+      assert.deepEqual([likes, shares, saves, clicks], [30, 0, 'not reported', 'not fetched yet']);
+      assert.match(answer.text, /^From 2026-05-01 to 2026-05-07 in Europe\/Berlin \(sandbox\)\. As of 2026-05-02T03/);
+    }
+    const quiet = await use('analytics_summary', { accountId: composed.accounts.bluesky, ...days });
+    assert.deepEqual((quiet.totals as Record<string, unknown>).likes, 'not fetched yet');
+    assert.equal((quiet.window as { asOf: unknown }).asOf, null);
+  });
+
+  t('post_performance answers one post, or the posts of a window', async () => {
+    const { postId, targets } = await scheduled();
+    const publishedAt = '2026-11-01T10:00:00.000Z';
+    await tell(postId, targets[0]?.targetId ?? '', { type: 'Start', now: '2099-01-01T00:00:00.000Z' }, {
+      type: 'RecordPublished',
+      attempt: 1,
+      takeover: 0,
+      externalId: 'x-1',
+      permalink: null,
+      publishedAt,
+    } as never);
+    const one = (await use('post_performance', { postId })) as { posts: { figures: Record<string, unknown> }[] };
+    assert.equal(one.posts[0]?.figures.likes, 'not fetched yet');
+    const list = await use('post_performance', { clientId: composed.clientId, sort: 'likes', limit: 5 });
+    assert.ok(Array.isArray(list.posts));
+  });
+
+  t('list_reports lists them, and gives the address of the newest file', async () => {
+    const id = randomUUID();
+    const definition: ReportDefinition = {
+      ...({ name: 'Monthly', kind: 'workspace', window: 'last_30_days' } as const),
+      ...{ formats: ['csv'], schedule: null },
+      filters: { clientId: null, socialAccountId: null, platform: null },
+    };
+    await tellReport(id, { type: 'Define', definition });
+    const all = (await use('list_reports')) as { reports: { reportId: string }[] };
+    assert.deepEqual(
+      all.reports.map(({ reportId }) => reportId),
+      [id],
+    );
+    const runId = randomUUID();
+    const at = '2026-03-03T12:00:00.000Z';
+    await tellReport(id, { type: 'RequestRun', runId, at, timezone: 'UTC', by: 'request', formats: null });
+    const bytes = Buffer.from('a,b\r\n');
+    const key = `${testTwinIdOf(world.workspaceId)}/reports/${runId}/report-1.csv`;
+    const contentType = 'text/csv; charset=utf-8';
+    await world.deps.blobs.put(key, bytes, { contentType, bytes: bytes.length });
+    const file = { format: 'csv', contentType, bytes: bytes.length, sha256: 'b'.repeat(64), key } as const;
+    const completeness = { complete: true, provisionalDays: [] };
+    await tellReport(id, { type: 'Complete', runId, asOf: at, exports: [file], completeness });
+    const { download } = (await use('list_reports', { reportId: id })) as { download: { url: string } };
+    assert.equal(await (await fetch(download.url)).text(), 'a,b\r\n');
+  });
+
+  t('every tool was called, and none answered what its schema does not say', () => {
+    assert.deepEqual([...called].sort(), tools.map(({ name }) => name).sort());
+  });
+});
