@@ -5,6 +5,12 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 export type SettingReader<T> = (text: string) => T;
 
 export const text: SettingReader<string> = (value) => value;
+/** `ann@example.com`, or `Ann <ann@example.com>`. */
+export const mailAddress: SettingReader<string> = (value) => {
+  if (!/^(?:[^<>@\p{Cc}]{1,100}<[^<>@\s]{1,64}@[^<>@\s]{1,200}>|[^<>@\s]{1,64}@[^<>@\s]{1,200})$/u.test(value))
+    throw new Error('must be an address like ann@example.com or Ann <ann@example.com>');
+  return value;
+};
 export const integer =
   (min: number, max: number): SettingReader<number> =>
   (value) => {

@@ -1,4 +1,4 @@
-import { optional, text, url } from '../config-values.ts';
+import { mailAddress, optional, url } from '../config-values.ts';
 import { variable } from './variable.ts';
 
 /** Mails to persons. */
@@ -9,5 +9,10 @@ export const peopleSettings = {
     null as string | null,
     'server for mails to persons, like smtps://user:password@mail.example.com; none = an operator delivers the links',
   ),
-  mailFrom: variable('MAIL_FROM', text, 'Postline <postline@localhost>', 'the address that mails to persons come from'),
+  mailFrom: variable(
+    'MAIL_FROM',
+    mailAddress,
+    'Postline <postline@localhost>',
+    'the address that mails to persons come from',
+  ),
 } as const;
