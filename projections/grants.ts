@@ -133,7 +133,7 @@ export interface ListedGrant extends Omit<FoundGrant, 'role'> {
 /** The most grants that a list shows; the newest are shown. */
 const maxListed = 500;
 
-const list = async (pool: Pool, by: 'workspace_id' | 'person_id' | 'member_id', id: string) => {
+const list = async (pool: Pool, by: 'workspace_id' | 'person_id' | 'member_id' | 'id', id: string) => {
   const { rows } = await pool.query<Raw & { readonly revoked_by: GrantEnder | null }>(
     `select ${columns}, g.revoked_by from read.grants g where g.${by} = $1 order by g.created_at desc, g.id limit $2`,
     [id, maxListed],
@@ -152,6 +152,10 @@ export const listGrants = (
 
 export const grantsOfMember = (pool: Pool, memberId: string): Promise<readonly ListedGrant[]> =>
   list(pool, 'member_id', memberId);
+
+/** Null where there is none of this id, in any workspace. */
+export const grantById = async (pool: Pool, id: string): Promise<ListedGrant | null> =>
+  (await list(pool, 'id', id))[0] ?? null;
 
 /** A grant that nothing has revoked yet, and what could be a reason to do so. */
 export interface OpenGrant {

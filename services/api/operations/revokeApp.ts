@@ -1,5 +1,5 @@
 import { isAtLeast } from '#domain/roles.ts';
-import { grantsOfMember, listGrants } from '#projections/grants.ts';
+import { grantById } from '#projections/grants.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { AppShown } from '#schemas/http/console.ts';
 import { revokeGrant } from '#services/auth/grants.ts';
@@ -27,11 +27,10 @@ export const revokeApp = operation({
   handle: async (call) => {
     const { deps, principal, params, now } = call;
     const { liveWorkspaceId: workspaceId, actor } = principal;
-    const grants = isAtLeast(principal.role, 'manager')
-      ? await listGrants(deps.pool, { workspaceId })
-      : await grantsOfMember(deps.pool, principal.memberId);
-    const found = grants.find(({ grantId }) => grantId === params.id);
-    if (found === undefined) throw notFound('connected app');
+    await call.behind(['workspace']);
+    const found = await grantById(deps.pool, params.id);
+    const mayEnd = isAtLeast(principal.role, 'manager') || found?.memberId === principal.memberId;
+    if (found === null || found.workspaceId !== workspaceId || !mayEnd) throw notFound('connected app');
     await revokeGrant(deps, params.id, 'person', { actor, workspaceId });
     return { data: showApp({ ...found, revokedAt: found.revokedAt ?? now }, null) };
   },

@@ -7,8 +7,9 @@ import { type Mode, type Role, roles } from '#schemas/common.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
 import { findSession, startSession } from '#services/auth/people/sessions.ts';
 import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import type { Caller, World } from '#test/support/http.ts';
-import { oauthOf, oauthWorld } from '#test/support/oauth.ts';
+import { claimsOf, oauthOf, oauthWorld } from '#test/support/oauth.ts';
 import { goodPassword, peopleDepsOf, personOf } from '#test/support/people.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -241,6 +242,24 @@ suite('first-party operations', (t) => {
       async () => (await world.callerWith(token).get('/agency')).body.code === 'token_revoked',
     );
     assert.equal((await oauthOf(world).refresh(app, refresh_token)).json.error, 'invalid_grant');
+  });
+
+  t('an app beyond the newest that a list shows can be ended too', async () => {
+    const app = await oauthOf(world).register();
+    const result = { scopes: ['agency.read'] };
+    const { access_token } = await oauthOf(world).tokensOf(app, { query: { scope: 'agency.read' }, result });
+    const grantId = String(claimsOf(access_token).gid);
+    const [given] = await world.store.readStream(`grant-${grantId}`);
+    const further = Array.from({ length: 500 }, () => randomUUID());
+    const events = [{ type: 'GrantGiven', data: given?.data }];
+    const context = contextOf(world.operator, world.workspaceId);
+    await Promise.all(further.map((id) => world.store.append(`grant-${id}`, -1, events, context, `grant-${id}`)));
+    await world.settled();
+    const { rows } = await owner.get('/apps');
+    assert.ok(rows.length === 500 && rows.every(({ id }) => id !== grantId));
+    const ended = await owner.delete(`/apps/${grantId}`);
+    assert.equal(ended.status, 200, ended.text);
+    assert.notEqual(ended.data.revokedAt, null);
   });
 
   t('sessions are those of the person: listed, ended, and nobody else’s', async () => {
