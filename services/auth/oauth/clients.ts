@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Secrets } from '#runtime/identity/secrets.ts';
-import { box, unbox } from './box.ts';
+import { box, unbox } from '../box.ts';
 
 /** Registered clients. A client may read its own registration (RFC 7592), so the secret is encrypted and not hashed. */
 

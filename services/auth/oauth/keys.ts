@@ -3,7 +3,7 @@ import { calculateJwkThumbprint, type JWK } from 'jose';
 import type { Pool, PoolClient } from 'pg';
 import { withTableLock } from '#contracts/ports/migration.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
-import { box, unbox } from './box.ts';
+import { box, unbox } from '../box.ts';
 import { accessTokenSeconds } from './times.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import { box, unbox } from '../box.ts';
 import { emailMac } from './emails.ts';
 
 /** The row of a person: what signs the person in. */
@@ -18,28 +18,7 @@ export interface PersonCredentials {
   readonly recoveryVersion: string | null;
 }
 
-const place = (personId: string, version: string): Buffer => Buffer.from(`second factor\n${personId}\n${version}`);
-
-/** iv, tag, ciphertext; person and version are authenticated. */
-const seal = (
-  secrets: Secrets,
-  personId: string,
-  secret: Buffer,
-): { readonly version: string; readonly sealed: Buffer } => {
-  const version = secrets.current;
-  const iv = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', secrets.subKey('second-factors', version), iv);
-  cipher.setAAD(place(personId, version));
-  const text = Buffer.concat([cipher.update(secret), cipher.final()]);
-  return { version, sealed: Buffer.concat([iv, cipher.getAuthTag(), text]) };
-};
-
-const open = (secrets: Secrets, personId: string, version: string, sealed: Buffer): Buffer => {
-  const decipher = createDecipheriv('aes-256-gcm', secrets.subKey('second-factors', version), sealed.subarray(0, 12));
-  decipher.setAAD(place(personId, version));
-  decipher.setAuthTag(sealed.subarray(12, 28));
-  return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()]);
-};
+const placeOf = (personId: string): string => `second factor\n${personId}`;
 
 interface Row {
   readonly person_id: string;
@@ -71,7 +50,10 @@ export class People {
     return {
       personId,
       passwordHash: row.password_hash,
-      totpSecret: sealed === null || version === null ? null : open(this.#secrets, personId, version, sealed),
+      totpSecret:
+        sealed === null || version === null
+          ? null
+          : Buffer.from(unbox(this.#secrets, 'second-factors', placeOf(personId), { version, sealed }), 'base64'),
       totpConfirmed: row.totp_confirmed,
       totpStep: Number(row.totp_step ?? -1),
       recoveryMacs: row.recovery_macs,
@@ -107,7 +89,7 @@ export class People {
 
   /** A secret that is not confirmed yet asks for no code at sign-in. */
   async offerTotp(personId: string, secret: Buffer): Promise<void> {
-    const { version, sealed } = seal(this.#secrets, personId, secret);
+    const { version, sealed } = box(this.#secrets, 'second-factors', placeOf(personId), secret.toString('base64'));
     await this.#pool.query(
       `update auth.people set totp_secret = $2, totp_version = $3, totp_step = null, totp_confirmed = false
        where person_id = $1 and not totp_confirmed`,

@@ -25,6 +25,6 @@ export const unbox = (secrets: Secrets, purpose: Purpose, place: string, { versi
     decipher.setAuthTag(sealed.subarray(12, 28));
     return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()]).toString('utf8');
   } catch (cause) {
-    throw new MissingKey(`SECRET_KEY ${version} does not open a value of the authorization server`, { cause });
+    throw new MissingKey(`SECRET_KEY ${version} does not open a value that signs people or apps in`, { cause });
   }
 };
