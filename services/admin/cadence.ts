@@ -1,4 +1,4 @@
-import { testTwinIdOf } from '#domain/ids.ts';
+import { tenantIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { maxIntervalMinutes, maxPerDay } from '#schemas/cadence.ts';
@@ -33,7 +33,7 @@ export const setCadence = async (admin: Admin, { flag }: Given): Promise<Command
   };
   const mode = modeOf(flag('mode') ?? 'live');
   const { id: liveId } = await workspaceOf(admin, flag('workspace'));
-  const workspaceId = mode === 'test' ? testTwinIdOf(liveId) : liveId;
+  const workspaceId = tenantIdOf(liveId, mode);
   const { store, operator } = admin;
   const { positions } = operator;
   const context = contextOf(operator, workspaceId);

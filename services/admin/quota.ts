@@ -1,4 +1,4 @@
-import { testTwinIdOf } from '#domain/ids.ts';
+import { tenantIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { monthBegin, monthOf } from '#domain/zones.ts';
 import { countedTargets } from '#projections/quota-targets.ts';
@@ -30,7 +30,7 @@ export const setQuota = async (admin: Admin, { at, flag }: Given): Promise<Comma
   const mode = modeOf(flag('mode') ?? 'live');
   const { id: liveId, timezone } = await workspaceOf(admin, flag('workspace'));
   const { store, pool, operator, signal } = admin;
-  const workspaceId = mode === 'test' ? testTwinIdOf(liveId) : liveId;
+  const workspaceId = tenantIdOf(liveId, mode);
   const context = contextOf(operator, workspaceId);
   const { positions } = operator;
   await execute(store, workspace, workspaceId, { type: 'SetPostingQuota', limit }, context, { positions });

@@ -1,7 +1,7 @@
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
-import { testTwinIdOf } from '#domain/ids.ts';
+import { tenantIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { workspace } from '#domain/workspace.ts';
 import { newestReports } from '#projections/reports.ts';
@@ -63,7 +63,7 @@ const scheduleOf = (flag: Given['flag']): ReportDefinition['schedule'] => {
 /** The live workspace or its twin. */
 const tenantOf = async (admin: Admin, flag: Given['flag']): Promise<string> => {
   const { id } = await workspaceOf(admin, flag('workspace'));
-  return modeOf(flag('mode') ?? 'live') === 'live' ? id : testTwinIdOf(id);
+  return tenantIdOf(id, modeOf(flag('mode') ?? 'live'));
 };
 
 /**

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { testTwinIdOf } from '#domain/ids.ts';
+import { tenantIdOf } from '#domain/ids.ts';
 import { type FoundGrant, findGrants } from '#projections/grants.ts';
 import { AccessTokenError, type AccessTokens } from '#services/auth/access-tokens.ts';
 import type { Principal } from './operation.ts';
@@ -40,7 +40,7 @@ const principalOf = (
   role,
   scopes: scopes.filter((scope) => found.scopes.some((one) => one === scope)),
   mode: found.mode,
-  workspaceId: found.mode === 'test' ? testTwinIdOf(found.workspaceId) : found.workspaceId,
+  workspaceId: tenantIdOf(found.workspaceId, found.mode),
   liveWorkspaceId: found.workspaceId,
   clientIds: null,
   actor: { type: 'member', id: found.memberId },

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
-import { testTwinIdOf } from '#domain/ids.ts';
+import { tenantIdOf } from '#domain/ids.ts';
 import { type FoundKey, findKeys } from '#projections/apikeys.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
@@ -37,7 +37,7 @@ const knownOf = (found: FoundKey): Known => ({
           role: found.role,
           scopes: found.scopes,
           mode: found.mode,
-          workspaceId: found.mode === 'test' ? testTwinIdOf(found.workspaceId) : found.workspaceId,
+          workspaceId: tenantIdOf(found.workspaceId, found.mode),
           liveWorkspaceId: found.workspaceId,
           clientIds: found.clientIds,
           actor: { type: 'apikey', id: found.keyId },

@@ -1,10 +1,22 @@
-import { testTwinIdOf } from '#domain/ids.ts';
+import { tenantIdOf } from '#domain/ids.ts';
 import { roleOfMember } from '#projections/workspaces.ts';
 import { openSession } from '#runtime/identity/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
 import type { Deps } from './deps.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
+
+/** The member in a session: every scope that the role carries. */
+export const sessionPrincipal = (
+  about: Pick<Principal, 'id' | 'memberId' | 'role' | 'mode' | 'liveWorkspaceId'>,
+): Principal => ({
+  ...about,
+  kind: 'session',
+  scopes,
+  workspaceId: tenantIdOf(about.liveWorkspaceId, about.mode),
+  clientIds: null,
+  actor: { type: 'member', id: about.memberId },
+});
 
 /**
  * Finds the member of a first-party session. The member may do what the role allows at the time of the call: sessions
@@ -28,17 +40,6 @@ export class Sessions {
     }
     const role = await roleOfMember(pool, workspaceId, memberId);
     if (role === null) throw new Refusal('token_revoked', 'The member of this session has left the workspace.');
-    return {
-      kind: 'session',
-      id,
-      memberId,
-      role,
-      scopes,
-      mode,
-      workspaceId: mode === 'live' ? workspaceId : testTwinIdOf(workspaceId),
-      liveWorkspaceId: workspaceId,
-      clientIds: null,
-      actor: { type: 'member', id: memberId },
-    };
+    return sessionPrincipal({ id, memberId, role, mode, liveWorkspaceId: workspaceId });
   }
 }

@@ -1,9 +1,8 @@
 import type { Context } from 'koa';
-import { testTwinIdOf } from '#domain/ids.ts';
 import { type Membership, workspacesOfPerson } from '#projections/workspaces.ts';
-import { scopes } from '#schemas/apikey.ts';
 import type { Mode } from '#schemas/common.ts';
 import type { Principal } from '#services/api/operation.ts';
+import { sessionPrincipal } from '#services/api/sessions.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import { findSession, type PersonSession } from '#services/auth/people/sessions.ts';
 import { readCookie } from './cookies.ts';
@@ -14,18 +13,8 @@ import type { Console, MemberVisitor, Visitor } from './deps.ts';
  * member who was removed, see nothing at their next request.
  */
 
-const principalOf = ({ id }: PersonSession, { workspaceId, memberId, role }: Membership, mode: Mode): Principal => ({
-  kind: 'session',
-  id,
-  memberId,
-  role,
-  scopes,
-  mode,
-  workspaceId: mode === 'live' ? workspaceId : testTwinIdOf(workspaceId),
-  liveWorkspaceId: workspaceId,
-  clientIds: null,
-  actor: { type: 'member', id: memberId },
-});
+const principalOf = ({ id }: PersonSession, { workspaceId, memberId, role }: Membership, mode: Mode): Principal =>
+  sessionPrincipal({ id, memberId, role, mode, liveWorkspaceId: workspaceId });
 
 export const visitorOf = async (it: Console, ctx: Context): Promise<Visitor | null> => {
   const { deps } = it;

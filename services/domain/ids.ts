@@ -40,6 +40,9 @@ export const externalRefIdOf = (workspaceId: string, clientId: string, externalR
 /** Of the places of a month. @param month `2026-11`, in the zone of the workspace */
 export const quotaIdOf = (workspaceId: string, month: string): string => uuidv5(workspaceId, joined('quota', month));
 export const testTwinIdOf = (workspaceId: string): string => uuidv5(workspaceId, 'test');
+/** The tenant in which a credential acts: the live workspace, or its sandbox twin. */
+export const tenantIdOf = (liveWorkspaceId: string, mode: 'live' | 'test'): string =>
+  mode === 'test' ? testTwinIdOf(liveWorkspaceId) : liveWorkspaceId;
 /** Id of an event that follows from another one alone. */
 export const causedIdOf = (causeEventId: string, stream: string): string => uuidv5(causeEventId, stream);
 /** Receivers deduplicate on it: the same for an event and type through retries, resends and replays. */

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { apikey } from '#domain/apikey.ts';
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
-import { testTwinIdOf } from '#domain/ids.ts';
+import { tenantIdOf, testTwinIdOf } from '#domain/ids.ts';
 import { type WorkspaceState, workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { type CommandContext, type DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
@@ -108,7 +108,7 @@ const requireOwnClients = async (
   { store }: Operator,
   { workspaceId, mode, clientIds }: Pick<NewKey, 'workspaceId' | 'mode' | 'clientIds'>,
 ): Promise<void> => {
-  const owner = mode === 'test' ? testTwinIdOf(workspaceId) : workspaceId;
+  const owner = tenantIdOf(workspaceId, mode);
   for (const clientId of clientIds ?? []) {
     const { state, events } = await store.load(client, clientId);
     if (state.status === 'none' || events[0]?.metadata.workspaceId !== owner) {
