@@ -12,7 +12,7 @@ import { teamInviteKeyVersions } from '#projections/team-invites.ts';
 import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Failure } from '#schemas/target.ts';
-import { personKeyUses } from '#services/auth/people/key-versions.ts';
+import { signInKeyUses } from '#services/auth/key-uses.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
@@ -26,7 +26,7 @@ export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promis
   const invites = await inviteKeyVersions(pool, now);
   const signing = await webhookKeyVersions(pool, now);
   const team = await teamInviteKeyVersions(pool, now);
-  const people = await personKeyUses(pool);
+  const people = await signInKeyUses(pool);
   const known = await pool.query<{ version: string }>('select version from ops.secret_keys');
   const checked = new Set(known.rows.map((row) => row.version));
   const versions = new Set([

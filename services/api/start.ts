@@ -16,8 +16,8 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness, SelfReport } from '#runtime/process/telemetry.ts';
+import { signInKeyUses } from '#services/auth/key-uses.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
-import { personKeyUses } from '#services/auth/people/key-versions.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
 import { startUpkeep } from '#services/auth/upkeep.ts';
 import type { CallPatience, Deps, SandboxProfile } from './deps.ts';
@@ -80,7 +80,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   secrets.demand((await inviteKeyVersions(patient, now)).keys());
   secrets.demand((await webhookKeyVersions(patient, now)).keys());
   secrets.demand((await teamInviteKeyVersions(patient, now)).keys());
-  secrets.demand((await personKeyUses(patient)).keys());
+  secrets.demand((await signInKeyUses(patient)).keys());
   const reading = { url: databaseUrl, connections: config.poolSize, logger };
   // The pool for queries of calls replaces a silent connection long before callers give up.
   const pool = adapters.openPool(silenceMs);

@@ -17,6 +17,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { maxPasskeyName } from '#schemas/person.ts';
 import { beginAttempt, ofAddress, takeBackAttempt } from './attempts.ts';
 import { type PeopleDeps, personContext } from './deps.ts';
+import { openStep, sealStep } from './sealed-forms.ts';
 
 /**
  * Passkeys: WebAuthn credentials that find their person by themselves and verify who holds the device, so that one signs
@@ -29,31 +30,28 @@ export interface RelyingParty {
   readonly origin: string;
 }
 
-const ceremonyMs = 5 * 60_000;
-
 interface Challenge {
   readonly challenge: string;
   /** Null: for a sign-in. */
   readonly personId: string | null;
-  readonly until: string;
 }
 
+const purpose = 'passkey';
+
 /** The challenge goes with the form, sealed; it is spent when it comes back. */
-const sealChallenge = ({ secrets, clock }: PeopleDeps, challenge: string, personId: string | null): string => {
-  const sealed: Challenge = { challenge, personId, until: new Date(clock() + ceremonyMs).toISOString() };
-  return secrets.seal('forms', `passkey\n${JSON.stringify(sealed)}`);
+const sealChallenge = (deps: PeopleDeps, challenge: string, personId: string | null): string => {
+  const value: Challenge = { challenge, personId };
+  return sealStep(deps, purpose, value);
 };
 
 const openChallenge = async (deps: PeopleDeps, sealed: string, personId: string | null): Promise<string | null> => {
-  const [purpose, text] = deps.secrets.open('forms', sealed.slice(0, 2_000))?.split('\n') ?? [];
-  if (purpose !== 'passkey' || text === undefined) return null;
-  const challenge = JSON.parse(text) as Challenge;
-  if (challenge.personId !== personId || challenge.until <= new Date(deps.clock()).toISOString()) return null;
+  const opened = openStep<Challenge>(deps, purpose, sealed);
+  if (opened === null || opened.value.personId !== personId) return null;
   const { rowCount } = await deps.pool.query(
     'insert into auth.spent (hash, expires_at) values ($1, $2) on conflict do nothing',
-    [hash('sha256', sealed, 'buffer'), challenge.until],
+    [hash('sha256', sealed, 'buffer'), opened.until],
   );
-  return rowCount === 1 ? challenge.challenge : null;
+  return rowCount === 1 ? opened.value.challenge : null;
 };
 
 export interface Passkey {

@@ -7,6 +7,7 @@ import { type PeopleDeps, personContext } from './deps.ts';
 import { emailMac, normaliseEmail } from './emails.ts';
 import { isPassword, maxPassword } from './passwords.ts';
 import { isRecoveryCode, recoveryMac } from './recovery-codes.ts';
+import { openStep, sealStep } from './sealed-forms.ts';
 import { totpStepOf } from './totp.ts';
 
 /**
@@ -27,13 +28,6 @@ export interface PasswordSignIn {
   readonly address: string;
   /** What a browser that signed this person in before still has; null: none. */
   readonly knownDevice: string | null;
-}
-
-const pendingMs = 5 * 60_000;
-
-interface Pending {
-  readonly personId: string;
-  readonly until: string;
 }
 
 /**
@@ -69,15 +63,7 @@ export const signInByPassword = async (
   await forgetAttempts(deps.pool, account);
   const { personId, totpConfirmed } = credentials;
   if (!totpConfirmed) return { outcome: 'signed_in', personId, by: 'password' };
-  const pending: Pending = { personId, until: new Date(deps.clock() + pendingMs).toISOString() };
-  return { outcome: 'second_factor', pending: deps.secrets.seal('forms', `second factor\n${JSON.stringify(pending)}`) };
-};
-
-const openPending = ({ secrets, clock }: PeopleDeps, sealed: string): string | null => {
-  const [purpose, text] = secrets.open('forms', sealed.slice(0, 1_000))?.split('\n') ?? [];
-  if (purpose !== 'second factor' || text === undefined) return null;
-  const { personId, until } = JSON.parse(text) as Pending;
-  return until > new Date(clock()).toISOString() ? personId : null;
+  return { outcome: 'second_factor', pending: sealStep(deps, 'second factor', personId) };
 };
 
 /** The second step: a code of the authenticator app, or a recovery code. @throws TooManyAttempts */
@@ -85,8 +71,8 @@ export const signInByCode = async (
   deps: PeopleDeps,
   { pending, code, address }: { readonly pending: string; readonly code: string; readonly address: string },
 ): Promise<SignedIn | { readonly outcome: 'expired' }> => {
-  const personId = openPending(deps, pending);
-  if (personId === null) return { outcome: 'expired' };
+  const personId = openStep<string>(deps, 'second factor', pending)?.value;
+  if (personId === undefined) return { outcome: 'expired' };
   const people = new People(deps.pool, deps.secrets);
   const credentials = await people.byId(personId);
   if (credentials === null) return { outcome: 'expired' };
