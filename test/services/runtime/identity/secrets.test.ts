@@ -68,13 +68,14 @@ suite('secrets', (t) => {
     const sealed = secrets.seal('cursors', 'page 2');
     const [version = '', body = '', mac = ''] = sealed.split('.');
     for (let at = 0; at < sealed.length; at += 1) {
-      // The lowest bits of a text's last character may mean nothing: another spelling of the same bytes is no other text.
-      if (at === sealed.length - 1) continue;
       const other = sealed[at] === 'A' ? 'B' : 'A';
       equal(secrets.open('cursors', sealed.slice(0, at) + other + sealed.slice(at + 1)), null, `character ${at}`);
     }
     const page3 = Buffer.from('page 3').toString('base64url');
     for (const text of [
+      // Other spellings of the same bytes.
+      ...['=', '!', ' ', '\n'].map((more) => `${sealed}${more}`),
+      `${version}.${body}.!${mac}`,
       '',
       '.',
       '..',
