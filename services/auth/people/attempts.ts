@@ -41,7 +41,7 @@ export class TooManyAttempts extends Rejection {
 }
 
 /** Counts an attempt that may fail. @throws TooManyAttempts before its time, without counting it */
-export const beginAttempt = async (pool: Pool, attempted: Attempted): Promise<void> => {
+export const beginAttempt = async (pool: Pool, attempted: Attempted, rounds = 5): Promise<void> => {
   const key = keyOf(attempted);
   const { rows } = await pool.query<{ failures: number; wait: number | null }>(
     `with counted as (
@@ -49,7 +49,8 @@ export const beginAttempt = async (pool: Pool, attempted: Attempted): Promise<vo
        on conflict (key) do update set
          failures = case when a.last_at < now() - interval '${forgotten}' then 1 else a.failures + 1 end,
          last_at = now()
-       where a.last_at + ${waitSql('a.failures', '$2::int')} <= now()
+       -- Free attempts at once do not wait for each other: the row may be newer than this statement.
+       where a.failures < $2::int or a.last_at + ${waitSql('a.failures', '$2::int')} <= now()
        returning failures
      )
      select failures, null::float8 as wait from counted
@@ -60,7 +61,10 @@ export const beginAttempt = async (pool: Pool, attempted: Attempted): Promise<vo
   );
   const [row] = rows;
   // Another attempt made the row after this statement began: the statement refused, and sees no row yet.
-  if (row === undefined) return beginAttempt(pool, attempted);
+  if (row === undefined) {
+    if (rounds <= 1) throw new TooManyAttempts(1);
+    return beginAttempt(pool, attempted, rounds - 1);
+  }
   if (row.wait === null) return;
   throw new TooManyAttempts(Math.max(1, Math.ceil(row.wait)));
 };
