@@ -136,6 +136,10 @@ export class EventStoreError extends Error {
   }
 }
 
+/** Whether another writer appended to the stream first. */
+export const isConflict = (error: unknown): boolean =>
+  error instanceof EventStoreError && error.code === 'wrong_expected_revision';
+
 const workspaceMember = '"workspaceId":"';
 const quotedUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"$/;
 

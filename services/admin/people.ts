@@ -1,6 +1,6 @@
 import { Rejection } from '#domain/decider.ts';
 import { person } from '#domain/person.ts';
-import { type Role, roles } from '#schemas/common.ts';
+import type { Role } from '#schemas/common.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { nowOf, type PeopleDeps } from '#services/auth/people/deps.ts';
 import { normaliseEmail } from '#services/auth/people/emails.ts';
@@ -10,6 +10,7 @@ import { createTeamInvite } from '#services/auth/people/team-invites.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
 import { idOf, workspaceOf, workspaceOfMember } from './find.ts';
+import { roleOf } from './workspaces.ts';
 
 /** Links that an operator delivers to people. */
 
@@ -18,12 +19,6 @@ const dayMs = 86_400_000;
 const peopleOf = ({ store, pool, secrets, operator, logger }: Admin): PeopleDeps => ({
   ...{ store, pool, secrets, logger, clock: operator.clock },
 });
-
-const roleOf = (text: string): Role => {
-  const role = roles.find((one) => one === text);
-  if (role === undefined) throw new UsageError(`${JSON.stringify(text)} is no role: ${roles.join(', ')}.`);
-  return role;
-};
 
 const invite = async (
   admin: Admin,

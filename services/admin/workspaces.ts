@@ -28,7 +28,7 @@ const nameOf = (text: string): string => {
   return name;
 };
 
-const roleOf = (text: string): Role => {
+export const roleOf = (text: string): Role => {
   const role = roles.find((one) => one === text);
   if (role === undefined) throw new UsageError(`${JSON.stringify(text)} is no role: ${roles.join(', ')}.`);
   return role;

@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import type { Decider } from '#domain/decider.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, foldEvents, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
@@ -68,8 +68,7 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
           const options = { positions, loaded, optional, redecide: false, ...ordered };
           return await execute(store, decider, id, action.command(decided, by), by, options);
         } catch (error) {
-          const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
-          if (!conflict || round >= maxRounds) throw error;
+          if (!isConflict(error) || round >= maxRounds) throw error;
         }
       }
     };

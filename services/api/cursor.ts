@@ -81,3 +81,9 @@ export const newestFirst = (row: { readonly created_at: string; readonly id: str
   createdAt: row.created_at,
   id: row.id,
 });
+
+/** A list that has all its rows in one page: it is bounded by what it lists. */
+export const wholeList = <Row>(data: readonly Row[]): Many<Row> => ({
+  data,
+  page: { hasMore: false, cursor: null, nextCursor: null },
+});

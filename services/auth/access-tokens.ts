@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose';
 import type { Pool } from 'pg';
+import { uuidPattern } from '#schemas/common.ts';
 import { keysKeptSeconds, publicKeys } from './oauth/keys.ts';
 import { withoutSlash } from './oauth/resources.ts';
 
@@ -39,7 +40,7 @@ const maxRemembered = 10_000;
 /** Milliseconds between two readings of the keys for tokens of an unknown key. */
 const unknownKeyMs = 1_000;
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+const uuid = new RegExp(uuidPattern);
 /** Three parts of base64url: an API key or a session has another form, and costs no work here. */
 const form = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/;
 

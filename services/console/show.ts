@@ -65,6 +65,19 @@ const frameOf = (visitor: Visitor | null, path: string, formToken: string) => ({
   places: placesFor(visitor).map((one) => ({ ...one, isHere: path === one.href || path.startsWith(`${one.href}/`) })),
 });
 
+/**
+ * What the form before this page did, by `?done=` in its address: one of the notices of the page, since anybody can write
+ * an address. Null where a form was just refused.
+ */
+export const noticeOf = (
+  { ctx }: Pick<Visit, 'ctx'>,
+  notices: Readonly<Record<string, string>>,
+  refused: object | null,
+): string | null => {
+  const done = String(ctx.query.done ?? '');
+  return refused === null && Object.hasOwn(notices, done) ? (notices[done] ?? null) : null;
+};
+
 /** A page for nobody in particular, such as one that tells of an error. */
 export const showPlain = (ctx: Context, shown: Shown): void => write(ctx, shown, frameOf(null, ctx.path, ''));
 

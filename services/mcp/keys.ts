@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '#runtime/eventing/canonical.ts';
 
 /**
  * The idempotency key of a call that changes something.
@@ -24,14 +25,6 @@ export interface KeyParts {
 
 const changeWindowMs = 15 * 60_000;
 
-/** JSON in which the order of members does not count. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_name, one: unknown) =>
-    typeof one === 'object' && one !== null && !Array.isArray(one)
-      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : one,
-  );
-
 export const keyOfCall = (
   { credentialId, tool, requestId, args }: KeyParts,
   repeats: 'create' | 'change',
@@ -41,6 +34,6 @@ export const keyOfCall = (
   // As it is: a REST call under the same key is the same call.
   if (typeof own === 'string') return own;
   const window = repeats === 'create' ? null : Math.floor(now / changeWindowMs);
-  const text = canonical([credentialId, tool, requestId, args, window]);
+  const text = canonicalJson([credentialId, tool, requestId, args, window]);
   return `mcp_${createHash('sha256').update(text).digest('base64url')}`;
 };

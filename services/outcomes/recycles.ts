@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostCommand, type PostState, post, statusOf } from '#domain/post.ts';
@@ -70,9 +70,6 @@ const send = async (recycling: RecyclingStore, origin: Origin, command: PostComm
     if (!isConflict(error)) throw error;
   }
 };
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof EventStoreError && error.code === 'wrong_expected_revision';
 
 /** Whether each of the last attempts failed: the copy was refused, or none of its targets went out. */
 const failuresOf = ({ store }: RecyclingStore, { id, recycle }: Origin): Promise<readonly boolean[]> =>

@@ -1,6 +1,7 @@
 import { recentApiKeys } from '#projections/apikeys.ts';
 import { ApiKeyShown } from '#schemas/http/console.ts';
 import { exampleApiKey, showKey } from '../console/keys.ts';
+import { wholeList } from '../cursor.ts';
 import { lastUsesOf } from '../last-uses.ts';
 import { operation } from '../operation.ts';
 
@@ -31,9 +32,6 @@ export const listApiKeys = operation({
       deps.pool,
       keys.map(({ keyId }) => keyId),
     );
-    return {
-      data: keys.map((key) => showKey(key, uses.get(key.keyId) ?? null)),
-      page: { hasMore: false, cursor: null, nextCursor: null },
-    };
+    return wholeList(keys.map((key) => showKey(key, uses.get(key.keyId) ?? null)));
   },
 });

@@ -2,6 +2,7 @@ import { isAtLeast } from '#domain/roles.ts';
 import { grantsOfMember, listGrants } from '#projections/grants.ts';
 import { AppShown } from '#schemas/http/console.ts';
 import { exampleApp, showApp } from '../console/apps.ts';
+import { wholeList } from '../cursor.ts';
 import { lastUsesOf } from '../last-uses.ts';
 import { operation } from '../operation.ts';
 
@@ -33,9 +34,6 @@ export const listApps = operation({
       deps.pool,
       grants.map(({ grantId }) => grantId),
     );
-    return {
-      data: grants.map((grant) => showApp(grant, uses.get(grant.grantId) ?? null)),
-      page: { hasMore: false, cursor: null, nextCursor: null },
-    };
+    return wholeList(grants.map((grant) => showApp(grant, uses.get(grant.grantId) ?? null)));
   },
 });

@@ -1,4 +1,5 @@
 import { ErrorDoc } from '#schemas/http/error.ts';
+import { wholeList } from '../cursor.ts';
 import { exampleError, showError } from '../error-page.ts';
 import { errorPages } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -17,8 +18,5 @@ export const listErrors = operation({
   list: true,
   codes: [],
   example: { data: exampleError },
-  handle: async ({ deps }) => ({
-    data: errorPages.map((page) => showError(page, deps.baseUrl())),
-    page: { hasMore: false, cursor: null, nextCursor: null },
-  }),
+  handle: async ({ deps }) => wholeList(errorPages.map((page) => showError(page, deps.baseUrl()))),
 });

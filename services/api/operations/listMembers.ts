@@ -1,5 +1,6 @@
 import { MemberShown } from '#schemas/http/console.ts';
 import { exampleMember, membersOf, showMember } from '../console/team.ts';
+import { wholeList } from '../cursor.ts';
 import { inParallel } from '../in-parallel.ts';
 import { operation } from '../operation.ts';
 
@@ -23,6 +24,6 @@ export const listMembers = operation({
     const members = Object.entries(await membersOf(call));
     const shown = new Map<string, Awaited<ReturnType<typeof showMember>>>();
     await inParallel(members, 8, async ([id, member]) => void shown.set(id, await showMember(call, id, member)));
-    return { data: members.map(([id]) => shown.get(id)), page: { hasMore: false, cursor: null, nextCursor: null } };
+    return wholeList(members.map(([id]) => shown.get(id)));
   },
 });

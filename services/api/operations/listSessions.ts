@@ -1,6 +1,7 @@
 import { SessionShown } from '#schemas/http/console.ts';
 import { listSessions as sessionsOf } from '#services/auth/people/sessions.ts';
 import { exampleSession, personOfCall, showSession } from '../console/sessions.ts';
+import { wholeList } from '../cursor.ts';
 import { operation } from '../operation.ts';
 
 export const listSessions = operation({
@@ -22,9 +23,6 @@ export const listSessions = operation({
   handle: async (call) => {
     const personId = await personOfCall(call);
     const sessions = personId === null ? [] : await sessionsOf(call.deps, personId);
-    return {
-      data: sessions.map((one) => showSession(one, call.principal.id)),
-      page: { hasMore: false, cursor: null, nextCursor: null },
-    };
+    return wholeList(sessions.map((one) => showSession(one, call.principal.id)));
   },
 });

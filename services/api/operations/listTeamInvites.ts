@@ -2,6 +2,7 @@ import { teaminvite } from '#domain/teaminvite.ts';
 import { openTeamInvites } from '#projections/team-invites.ts';
 import { TeamInviteShown } from '#schemas/http/console.ts';
 import { exampleTeamInvite } from '../console/team.ts';
+import { wholeList } from '../cursor.ts';
 import { inParallel } from '../in-parallel.ts';
 import { operation } from '../operation.ts';
 
@@ -35,6 +36,6 @@ export const listTeamInvites = operation({
       object: 'team_invite' as const,
       ...{ memberId, email: emails.get(id) ?? null, role, createdAt, expiresAt },
     }));
-    return { data, page: { hasMore: false, cursor: null, nextCursor: null } };
+    return wholeList(data);
   },
 });

@@ -4,6 +4,7 @@ import { IdParams } from '#schemas/http/common.ts';
 import { AppShown } from '#schemas/http/console.ts';
 import { revokeGrant } from '#services/auth/grants.ts';
 import { exampleApp, showApp } from '../console/apps.ts';
+import { lastUsesOf } from '../last-uses.ts';
 import { operation } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 
@@ -32,6 +33,7 @@ export const revokeApp = operation({
     const mayEnd = isAtLeast(principal.role, 'manager') || found?.memberId === principal.memberId;
     if (found === null || found.workspaceId !== workspaceId || !mayEnd) throw notFound('connected app');
     await revokeGrant(deps, params.id, 'person', { actor, workspaceId });
-    return { data: showApp({ ...found, revokedAt: found.revokedAt ?? now }, null) };
+    const uses = await lastUsesOf(deps.pool, [params.id]);
+    return { data: showApp({ ...found, revokedAt: found.revokedAt ?? now }, uses.get(params.id) ?? null) };
   },
 });

@@ -1,3 +1,4 @@
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type PostState, post } from '#domain/post.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -13,7 +14,7 @@ import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
 import { planForCaller } from './checks.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
-import { isOvertaken, reservePlan } from './quota.ts';
+import { reservePlan } from './quota.ts';
 
 type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
 
@@ -112,7 +113,7 @@ const append = async (
     try {
       return await execute(deps.store, post, params.id, command, context, { positions, loaded, redecide: false });
     } catch (error) {
-      if (!isOvertaken(error) || round >= maxRounds) throw error;
+      if (!isConflict(error) || round >= maxRounds) throw error;
       loaded = await loadPost(call, params.id);
     }
   }

@@ -1,4 +1,3 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
 import type { PostCommand } from '#domain/post.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import { postingRulesOf } from '#projections/posting-rules.ts';
@@ -71,6 +70,3 @@ export const giveBackOrLeave = async (
     deps.logger.warn({ err: error, postId, correlationId }, 'the places of these targets are left to the outcomes');
   }
 };
-
-export const isOvertaken = (error: unknown): boolean =>
-  error instanceof EventStoreError && error.code === 'wrong_expected_revision';

@@ -68,13 +68,22 @@ export const hashPassword = async (password: string): Promise<string> => {
 
 const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{1,88})\$([A-Za-z0-9+/]{1,88})$/;
 
-/** A hash to compare with where there is none, so that the time tells nothing. */
-const nobodys = hashPassword(randomBytes(16).toString('hex'));
-nobodys.catch(() => undefined);
+let nobodys: Promise<string> | null = null;
+
+/** A hash to compare with where there is none, so that the time tells nothing. Made once, by the first who signs in. */
+const nobodysHash = (): Promise<string> => {
+  nobodys ??= hashPassword(randomBytes(16).toString('hex')).catch((error: unknown) => {
+    nobodys = null;
+    throw error;
+  });
+  return nobodys;
+};
 
 /** Takes as long for a person without a password, or for no person at all. */
 export const isPassword = async (password: string, hash: string | null): Promise<boolean> => {
-  const [, memory, passes, parallelism, salt = '', tag = ''] = form.exec(hash ?? (await nobodys)) ?? [];
+  // Made for everybody, or the first to sign in would tell by the time whether the account exists.
+  const other = await nobodysHash();
+  const [, memory, passes, parallelism, salt = '', tag = ''] = form.exec(hash ?? other) ?? [];
   if (password.length > maxPassword) return false;
   const expected = Buffer.from(tag, 'base64');
   const given = await derive(password, Buffer.from(salt, 'base64'), {

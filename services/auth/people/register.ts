@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type PersonState, person } from '#domain/person.ts';
 import { personemail } from '#domain/personemail.ts';
@@ -22,9 +22,6 @@ export interface NewPerson {
 
 /** A step of registration lost against another caller: everything is read again. */
 const maxRounds = 20;
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof EventStoreError && error.code === 'wrong_expected_revision';
 
 const checked = ({ email: typed, name: typedName, password }: NewPerson): NewPerson => {
   const email = normaliseEmail(typed);

@@ -47,6 +47,8 @@ export interface OpenTeamInviteLink {
   readonly inviteId: string;
   readonly workspaceId: string;
   readonly workspaceName: string;
+  /** Of the invitation as it was created, also after its acceptance. */
+  readonly role: Role;
   readonly state: Exclude<TeamInviteState, { status: 'none' }>;
 }
 
@@ -67,7 +69,7 @@ export const findTeamInvite = async (deps: PeopleDeps, token: string): Promise<O
   const { workspaceId } = created.metadata;
   const { state: home } = await deps.store.load(workspace, workspaceId);
   if (home.status === 'none') return null;
-  return { inviteId, workspaceId, workspaceName: home.name, state };
+  return { inviteId, workspaceId, workspaceName: home.name, role: created.data.role as Role, state };
 };
 
 /** An invitation makes a member once: whoever was removed does not come back through the old link. */
@@ -88,7 +90,7 @@ export const joinAs = async (
   personId: string,
   positions: Positions = new Map(),
 ): Promise<void> => {
-  const { inviteId, workspaceId, state } = link;
+  const { inviteId, workspaceId, role, state } = link;
   const registered = await loadPerson(deps, personId);
   if (registered === null) throw new Rejection('not_found', 'There is no such person.');
   if (state.status !== 'accepted' && state.email !== null && normaliseEmail(state.email) !== registered.email) {
@@ -101,9 +103,6 @@ export const joinAs = async (
     workspaceId,
     actor: { type: 'member', id: memberId },
   };
-  // The role is that of the invitation as it was created, also for a repeat after the acceptance.
-  const { events } = await deps.store.load(teaminvite, inviteId);
-  const role = events[0]?.data.role as Role;
   // The name of a person is sealed in the person's own stream: here it could not be erased.
   const join = { type: 'Join', memberId, personId, name: 'Member', role } as const;
   const home = await deps.store.load(workspace, workspaceId);

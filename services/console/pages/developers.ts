@@ -4,7 +4,7 @@ import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
-import { goTo, showPage } from '../show.ts';
+import { goTo, noticeOf, showPage } from '../show.ts';
 import { modeName, scopeShown, scopesForRole } from '../words.ts';
 
 /** Developer settings: API keys. */
@@ -64,16 +64,15 @@ const clientsOf = (visit: Visit<MemberVisitor>): Promise<readonly ClientRow[]> =
   call(visit, 'listClients', { query: { limit: maxClients } }, visit.visitor.principal);
 
 const show = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null, typed: Typed | null): Promise<void> => {
-  const { it, ctx, visitor } = visit;
+  const { it, visitor } = visit;
   const { session, membership } = visitor;
   const [keys, clients] = await Promise.all([call<readonly KeyRow[]>(visit, 'listApiKeys'), clientsOf(visit)]);
   const offered = scopesForRole(membership.role);
   const ticked = typed?.scopes ?? offered.map(({ name }) => name).filter((name) => name.endsWith('.read'));
   const now = new Date(it.deps.clock()).toISOString();
-  const done = String(ctx.query.done ?? '');
   showPage(visit, {
     ...{ view: 'developers', title: 'Developers', ...refused },
-    notice: refused === null && Object.hasOwn(notices, done) ? (notices[done] ?? null) : null,
+    notice: noticeOf(visit, notices, refused),
     data: {
       keys: keys.map((one) => ({
         ...one,

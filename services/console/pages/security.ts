@@ -1,4 +1,5 @@
 import type { RegistrationResponseJSON } from '@simplewebauthn/server';
+import { uuidPattern } from '#schemas/common.ts';
 import { notFound } from '#services/api/refusal.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { addPasskey, listPasskeys, offerPasskey, removePasskey } from '#services/auth/people/passkeys.ts';
@@ -10,7 +11,7 @@ import { type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
-import { goTo, showPage } from '../show.ts';
+import { goTo, noticeOf, showPage } from '../show.ts';
 import { memberOf } from '../visitors.ts';
 import { tellOfPassword } from './links.ts';
 import { readCredential } from './sign-in.ts';
@@ -32,7 +33,7 @@ export const showSecurity = async (
   visit: Visit<Visitor>,
   refused: (FormRefusal & { readonly section: Section }) | null,
 ): Promise<void> => {
-  const { it, ctx, visitor } = visit;
+  const { it, visitor } = visit;
   const { deps } = it;
   const { personId, email, name } = visitor;
   const [credentials, passkeys, sessions, asked] = await Promise.all([
@@ -42,10 +43,9 @@ export const showSecurity = async (
     offerPasskey(deps, { origin: deps.consoleUrl() }, { personId, email, name }),
   ]);
   const { section = null, ...told } = refused ?? {};
-  const done = String(ctx.query.done ?? '');
   showPage(visit, {
     ...{ view: 'security', title: 'Security', script: true, ...told },
-    notice: refused === null && Object.hasOwn(notices, done) ? (notices[done] ?? null) : null,
+    notice: noticeOf(visit, notices, refused),
     data: {
       ...{ email, minPassword, passkeys, sessions, section },
       hasSecondFactor: credentials?.totpConfirmed === true,
@@ -73,7 +73,7 @@ const sessionsOf = async (visit: Visit<Visitor>): Promise<readonly SessionRow[]>
   return sessions.map((one) => ({ ...one, current: one.id === visitor.session.id }));
 };
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+const uuid = new RegExp(uuidPattern);
 
 const idOf = ({ params }: Visit<Visitor>, noun: string): string => {
   const { id = '' } = params;

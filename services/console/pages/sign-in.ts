@@ -11,7 +11,7 @@ import { attempt, type FormRefusal } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { nextOf, signInFor } from '../paths.ts';
 import type { Route } from '../routes.ts';
-import { goTo, showPage } from '../show.ts';
+import { goTo, noticeOf, showPage } from '../show.ts';
 import { deviceOf } from '../words.ts';
 
 /** Sign-in: a password and, where the person has one, a second factor; or a passkey. And sign-out. */
@@ -39,12 +39,11 @@ const wrong: FormRefusal = { status: 422, alert: 'The e-mail address or the pass
 const late: FormRefusal = { status: 422, alert: 'This took too long. Sign in again.' };
 
 const showSignIn = async (visit: Visit, next: string, refused: FormRefusal | null, email = ''): Promise<void> => {
-  const { it, ctx } = visit;
+  const { it } = visit;
   const { options, sealed } = await askForPasskey(it.deps, { origin: it.deps.consoleUrl() });
-  const done = String(ctx.query.done ?? '');
   showPage(visit, {
     ...{ view: 'sign-in', title: 'Sign in', script: true, ...refused },
-    notice: refused === null && Object.hasOwn(notices, done) ? (notices[done] ?? null) : null,
+    notice: noticeOf(visit, notices, refused),
     data: { next, email, passkey: { options: JSON.stringify(options), sealed } },
   });
 };

@@ -5,7 +5,7 @@ import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
-import { goTo, showPage } from '../show.ts';
+import { goTo, noticeOf, showPage } from '../show.ts';
 import { roleShown } from '../words.ts';
 
 /** The team: members and their roles, and invitations. */
@@ -46,17 +46,16 @@ const show = async (
   refused: FormRefusal | null,
   typed: { readonly email: string; readonly role: string } = { email: '', role: 'creator' },
 ): Promise<void> => {
-  const { ctx, visitor } = visit;
+  const { visitor } = visit;
   const { role: own, memberId } = visitor.membership;
   const given = roles.filter((role) => mayManage(own, role)).map(roleShown);
   const [members, invites] = await Promise.all([
     call<readonly MemberRow[]>(visit, 'listMembers'),
     given.length === 0 ? [] : call<readonly InviteRow[]>(visit, 'listTeamInvites'),
   ]);
-  const done = String(ctx.query.done ?? '');
   showPage(visit, {
     ...{ view: 'team', title: 'Team', ...refused },
-    notice: refused === null && Object.hasOwn(notices, done) ? (notices[done] ?? null) : null,
+    notice: noticeOf(visit, notices, refused),
     data: {
       ...{ given, typed, lives },
       members: members.map((one) => ({

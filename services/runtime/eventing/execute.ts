@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import type { Decider } from '#domain/decider.ts';
 import type { DecodedEvent } from './codec.ts';
 import {
@@ -67,8 +67,7 @@ export const execute = async <State, Command, Event extends { readonly type: str
       for (const { event, fact } of asFacts<Event>(appended)) state = decider.evolve(state, event, fact);
       return { state, revision: loaded.revision + appended.length, events: [...loaded.events, ...appended], appended };
     } catch (error) {
-      const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
-      if (!conflict || options.redecide === false || round >= maxRounds) throw error;
+      if (!isConflict(error) || options.redecide === false || round >= maxRounds) throw error;
       loaded = await store.load(decider, id);
     }
   }

@@ -1,3 +1,4 @@
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { type ClientCommand, type ClientState, client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
 import { normaliseName } from '#domain/ids.ts';
@@ -6,7 +7,7 @@ import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { ClientFields } from '#schemas/client.ts';
-import { appendToClient, type Claimant, claimName, holderOf, isConflict, loadName, pollMs, release } from './names.ts';
+import { appendToClient, type Claimant, claimName, holderOf, loadName, pollMs, release } from './names.ts';
 
 /** Refuses, by throwing, a client that the caller may not change or did not expect in this state. */
 export type Guard = (loaded: Loaded<ClientState>) => void;

@@ -1,3 +1,4 @@
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { bearsName, type ClientState, client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
@@ -10,7 +11,6 @@ import {
   type Claimant,
   claimName,
   holderOf,
-  isConflict,
   loadName,
   type NameClaim,
   pollMs,

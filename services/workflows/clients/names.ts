@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { bearsName, type ClientCommand, type ClientState, client } from '#domain/client.ts';
 import { type ClientNameCommand, type ClientNameState, clientname } from '#domain/clientname.ts';
 import type { Decider } from '#domain/decider.ts';
@@ -32,9 +32,6 @@ export interface Claimant {
   /** Resolves after so many milliseconds. */
   readonly wait: (ms: number) => Promise<void>;
 }
-
-export const isConflict = (error: unknown): boolean =>
-  error instanceof EventStoreError && error.code === 'wrong_expected_revision';
 
 /** Decides and appends at exactly the revision that was read. @throws EventStoreError on a conflict. */
 export const appendAt = async <State, Command, Event extends { readonly type: string; readonly data: unknown }>(
