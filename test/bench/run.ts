@@ -25,6 +25,8 @@ const names = [
   'lists',
   'filters',
   'mcp',
+  'tokens',
+  'console',
   'publisher',
   'publisher-shares',
   'memory',
