@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer';
+import type { Transporter } from 'nodemailer';
 import type { PeopleDeps } from './deps.ts';
 
 /** Mails to persons: short, in plain text. Without SMTP_URL an operator delivers the links. */
@@ -23,17 +23,24 @@ const attempts = 3;
  * @param from the address that the mails come from
  */
 export const openMailer = (smtpUrl: string, from: string, logger: PeopleDeps['logger']): Mailer => {
-  const transport = createTransport({
-    url: smtpUrl,
-    ...patience,
-    pool: true,
-    maxConnections: 2,
-    // A mail is never fetched from an address or read from a file that a caller names.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
+  const open = async (): Promise<Transporter> => {
+    const { createTransport } = await import('nodemailer');
+    return createTransport({
+      url: smtpUrl,
+      ...patience,
+      pool: true,
+      maxConnections: 2,
+      // A mail is never fetched from an address or read from a file that a caller names.
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  };
+  // With the first mail: most processes send none.
+  let opened: Promise<Transporter> | null = null;
   return {
     send: async ({ to, subject, text }) => {
+      opened ??= open();
+      const transport = await opened;
       for (let attempt = 1; ; attempt += 1) {
         try {
           // An address object is not parsed: a comma in it makes no second recipient.
@@ -49,7 +56,7 @@ export const openMailer = (smtpUrl: string, from: string, logger: PeopleDeps['lo
         }
       }
     },
-    close: () => transport.close(),
+    close: () => void opened?.then((transport) => transport.close()),
   };
 };
 

@@ -1,14 +1,10 @@
 import { hash, randomUUID } from 'node:crypto';
-import {
-  type AuthenticationResponseJSON,
-  type AuthenticatorTransport,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  AuthenticatorTransport,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import type { Pool } from 'pg';
 import { Rejection } from '#domain/decider.ts';
@@ -37,6 +33,9 @@ interface Challenge {
 }
 
 const purpose = 'passkey';
+
+/** Loaded with the first passkey: a process that nobody shows one saves its memory. */
+const webauthn = () => import('@simplewebauthn/server');
 
 /** The challenge goes with the form, sealed; it is spent when it comes back. */
 const sealChallenge = (deps: PeopleDeps, challenge: string, personId: string | null): string => {
@@ -85,6 +84,7 @@ export const offerPasskey = async (
     'select credential_id, transports from auth.passkeys where person_id = $1',
     [personId],
   );
+  const { generateRegistrationOptions } = await webauthn();
   const options = await generateRegistrationOptions({
     rpName: 'Postline',
     rpID: rpIdOf(party),
@@ -127,6 +127,7 @@ export const addPasskey = async (
   }
   const challenge = await openChallenge(deps, sealed, personId);
   if (challenge === null) return refuse('This took too long: try again.');
+  const { verifyRegistrationResponse } = await webauthn();
   const verified = await verifyRegistrationResponse({
     response,
     expectedChallenge: challenge,
@@ -167,6 +168,7 @@ export const askForPasskey = async (
   deps: PeopleDeps,
   party: RelyingParty,
 ): Promise<{ readonly options: PublicKeyCredentialRequestOptionsJSON; readonly sealed: string }> => {
+  const { generateAuthenticationOptions } = await webauthn();
   const options = await generateAuthenticationOptions({ rpID: rpIdOf(party), userVerification: 'required' });
   return { options, sealed: sealChallenge(deps, options.challenge, null) };
 };
@@ -186,6 +188,7 @@ export const signInByPasskey = async (
   );
   const [row] = rows;
   if (row === undefined) return null;
+  const { verifyAuthenticationResponse } = await webauthn();
   const verified = await verifyAuthenticationResponse({
     response,
     expectedChallenge: challenge,
