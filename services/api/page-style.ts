@@ -18,7 +18,7 @@ h1{font-size:1.75rem;line-height:1.25;margin:0 0 1rem}h2{font-size:1.15rem;line-
 p{margin:.5rem 0}a{color:var(--accent)}small,.soft{color:var(--soft);font-size:.9rem}code{background:var(--inset);padding:.1rem .3rem;border-radius:4px}
 .over{margin:0 0 .25rem;color:var(--soft);font-size:.9rem;font-weight:600}
 .card,fieldset{background:var(--card);border:1px solid var(--line);border-radius:14px;margin:1.25rem 0;padding:1.25rem;min-width:0}
-legend{float:left;width:100%;margin-bottom:.75rem;padding:0;font-size:1.15rem;font-weight:700}legend+*{clear:both}
+legend{float:left;width:100%;margin-bottom:.75rem;padding:0;font-size:1.15rem;font-weight:700}legend~*{clear:both}
 .banner,.alert{border-radius:10px;padding:.8rem 1rem;margin:1rem 0;border-left:5px solid var(--accent);background:var(--calm)}
 .banner strong{display:block}.banner p,.alert p{margin:.2rem 0 0}
 .approved{border-color:var(--good);background:var(--done)}.changes_requested{border-color:var(--amber);background:var(--wait)}

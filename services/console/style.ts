@@ -16,7 +16,7 @@ const parts = `.tag{display:inline-block;font-size:.8rem;font-weight:600;border:
 .tag.live{border-color:var(--good);color:var(--good)}.tag.over{border-color:var(--red);color:var(--red);margin:0}
 .notice{border-radius:10px;padding:.8rem 1rem;margin:1rem 0;border-left:5px solid var(--good);background:var(--done)}
 [type=checkbox],[type=radio]{width:1.35rem;height:1.35rem;flex:none;margin:.1rem 0 0;accent-color:var(--accent)}
-.tick{display:flex;gap:.7rem;align-items:flex-start;font-weight:400;margin:0;padding:.45rem 0}.tick small{display:block}
+.tick{display:flex;gap:.7rem;align-items:flex-start;font-weight:400;margin:0;padding:.45rem 0}.tick span{color:var(--ink)}.tick small{display:block}
 select{font:inherit;color:inherit;background:var(--card);width:100%;min-height:2.75rem;padding:.5rem .7rem;border:1px solid var(--edge);border-radius:8px}
 summary{display:inline-block;cursor:pointer;min-height:2.75rem;padding:.55rem 0;color:var(--accent);font-weight:600;border-radius:8px}
 details[open]>summary{margin-bottom:.25rem}details form{background:var(--inset);border-radius:10px;padding:.8rem 1rem;margin-bottom:.5rem}
@@ -27,7 +27,7 @@ pre{background:var(--inset);padding:.8rem 1rem;border-radius:10px;white-space:pr
 .rows h3{color:var(--ink);font-size:1rem}.rows p{margin:.15rem 0}.wide{max-width:48rem}.links{display:flex;flex-wrap:wrap;gap:.25rem 1.5rem}.links a,.links p a{display:inline-block;padding:.4rem 0}
 .facts{margin:.5rem 0}.facts dt{color:var(--soft);font-size:.9rem}.facts dd{margin:0 0 .6rem;font-weight:600}
 .caution{border-radius:10px;padding:.8rem 1rem;margin:1rem 0;border-left:5px solid var(--amber);background:var(--wait)}
-[hidden]{display:none}@media (max-width:30rem){.codes{columns:1}}`;
+[hidden]{display:none}@media (max-width:30rem){.codes{columns:1}.bar nav{margin:0 -.3rem}.bar ul{gap:0}.bar nav a{padding:.6rem .3rem;font-size:.95rem}}`;
 
 export const style = [pageStyle, bar, parts].join('\n');
 

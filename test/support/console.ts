@@ -100,7 +100,7 @@ export class ConsoleBrowser {
 /** A person of the world's workspace, signed in. */
 export const signedIn = async (world: World, ask: Parameters<typeof personOf>[1] = {}) => {
   const person = await personOf(world, ask);
-  const browser = new ConsoleBrowser(world.origin);
+  const browser = new ConsoleBrowser(() => world.deps.consoleUrl());
   const home = await browser.signIn(person.email, person.password);
   assert.equal(home.status, 200, home.text);
   return { ...person, browser };
