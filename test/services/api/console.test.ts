@@ -154,6 +154,22 @@ suite('first-party operations', (t) => {
     assert.equal((await owner.post(`/api-keys/${made.data.id}/rotate`)).status, 422);
   });
 
+  t('a rotation shows a key to its member and to Owners alone: it gives nobody the power of another', async () => {
+    const made = await owner.post('/api-keys', keyBody());
+    const manager = await memberOf('manager');
+    await world.settled();
+    const taken = await manager.session.post(`/api-keys/${made.data.id}/rotate`);
+    assert.deepEqual([taken.status, taken.body.code, taken.data?.secret], [403, 'role_required', undefined]);
+    const own = await manager.session.post('/api-keys', keyBody());
+    await world.settled();
+    const colleague = await memberOf('manager');
+    assert.equal((await colleague.session.post(`/api-keys/${own.data.id}/rotate`)).body.code, 'role_required');
+    assert.equal((await manager.session.post(`/api-keys/${own.data.id}/rotate`)).status, 200);
+    assert.equal((await owner.post(`/api-keys/${own.data.id}/rotate`)).status, 200);
+    // To end a key gives no power: whoever sees a leak stops it.
+    assert.equal((await colleague.session.delete(`/api-keys/${made.data.id}`)).status, 200);
+  });
+
   t('Owners give every role, Managers those of creators and viewers, and the last Owner stays', async () => {
     const manager = (await memberOf('manager')).session;
     const ask = async (by: Caller, from: Role, to: Role): Promise<number> => {
