@@ -16,6 +16,7 @@ import {
   oauthOf,
   oauthWorld,
   pkce,
+  postForm,
 } from '#test/support/oauth.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -155,6 +156,29 @@ suite('authorization server: clients by metadata document', (t) => {
       assert.ok(!dialled.includes('10.0.0.7'));
     },
   );
+
+  t('keys that an app does not serve are not asked for again at once', async () => {
+    const client_id = serve('/keyless.json', {
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks_uri: idOf('/no-keys.json'),
+    });
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const audience = { aud: world.origin(), exp: Math.floor(Date.now() / 1_000) + 60 };
+    const claims = { iss: client_id, sub: client_id, jti: 'one', ...audience };
+    const assertion = `${part({ alg: 'ES256', kid: 'one' })}.${part(claims)}.${part({})}`;
+    const spend = () =>
+      postForm(`${world.origin()}/oauth/token`, {
+        ...{ grant_type: 'authorization_code', code: 'x', redirect_uri: callback, code_verifier: 'x'.repeat(43) },
+        client_id,
+        client_assertion: assertion,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      });
+    for (let at = 0; at < 4; at += 1) assert.equal((await spend()).status, 401);
+    assert.deepEqual(
+      asked.filter((path) => path === '/no-keys.json'),
+      ['/no-keys.json'],
+    );
+  });
 
   t('its metadata name the feature', async () => {
     const found = await fetch(`${world.origin()}/.well-known/oauth-authorization-server`);
