@@ -170,6 +170,22 @@ suite('first-party operations', (t) => {
     assert.equal((await colleague.session.delete(`/api-keys/${made.data.id}`)).status, 200);
   });
 
+  t('one mailbox gets few invitations by mail, however often they are made and revoked', async () => {
+    const email = `bombed.${randomUUID()}@example.com`;
+    const mailed: unknown[] = [];
+    for (let at = 0; at < 6; at += 1) {
+      const made = await owner.post('/team-invites', { email, role: 'viewer' });
+      assert.equal(made.status, 200, made.text);
+      mailed.push(made.data.mailed);
+      await world.settled();
+      assert.equal((await owner.delete(`/team-invites/${made.data.id}`)).status, 200);
+    }
+    assert.deepEqual([mailed[0], mailed.at(-1)], [true, false], 'the link is still in the answer');
+    const other = await owner.post('/team-invites', { email: `free.${randomUUID()}@example.com`, role: 'viewer' });
+    assert.equal(other.data.mailed, true);
+    await owner.delete(`/team-invites/${other.data.id}`);
+  });
+
   t('Owners give every role, Managers those of creators and viewers, and the last Owner stays', async () => {
     const manager = (await memberOf('manager')).session;
     const ask = async (by: Caller, from: Role, to: Role): Promise<number> => {
