@@ -6,7 +6,7 @@ import { type CommandContext, type Loaded, type Positions, uuidv7 } from '#runti
 import { execute } from '#runtime/eventing/execute.ts';
 import { claimedIds, isGenuine, linkToken } from '#runtime/identity/link-token.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { Actor, Role } from '#schemas/common.ts';
+import type { Role } from '#schemas/common.ts';
 import { beginAttempt, takeBackAttempt } from './attempts.ts';
 import { nowOf, type PeopleDeps, personContext } from './deps.ts';
 import { normaliseEmail } from './emails.ts';
@@ -51,7 +51,7 @@ export interface OpenTeamInviteLink {
   readonly workspaceName: string;
   /** Of the invitation as it was created, also after its acceptance. */
   readonly role: Role;
-  readonly invitedBy: Actor;
+  readonly invitedBy: CommandContext['actor'];
   readonly state: Exclude<TeamInviteState, { status: 'none' }>;
 }
 
