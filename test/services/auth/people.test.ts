@@ -233,6 +233,18 @@ suite('sign-in', (t) => {
     assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 5);
   });
 
+  t('forgets old attempts as fast as a flood makes them', async () => {
+    await world.pool.query(
+      `insert into auth.attempts (key, failures, last_at)
+       select sha256(n::text::bytea), 1, now() - interval '2 days' from generate_series(1, 2500) n`,
+    );
+    await expirePeopleRows(people);
+    const { rows } = await world.pool.query(
+      `select count(*)::int as n from auth.attempts where last_at < now() - interval '1 day'`,
+    );
+    assert.equal(rows[0].n, 0);
+  });
+
   t('makes an address wait that tries many accounts, twice as long each time', async () => {
     const address = anAddress();
     for (let at = 0; at < 20; at += 1) await signIn(`user${at}@example.com`, 'wrong', address);
