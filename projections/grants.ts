@@ -187,3 +187,17 @@ export const openGrants = async (pool: Pool, after: string, limit: number): Prom
     isMember: row.member,
   }));
 };
+
+/** The grants of a person that nothing has revoked yet, in every workspace. */
+export const openGrantsOfPerson = async (
+  pool: Pool,
+  personId: string,
+  limit: number,
+): Promise<readonly { readonly grantId: string; readonly memberId: string }[]> => {
+  const { rows } = await pool.query<Pick<Raw, 'id' | 'member_id'>>(
+    `select id::text, member_id::text from read.grants
+     where person_id = $1 and revoked_at is null order by created_at, id limit $2`,
+    [personId, limit],
+  );
+  return rows.map((row) => ({ grantId: row.id, memberId: row.member_id }));
+};

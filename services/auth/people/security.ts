@@ -3,6 +3,7 @@ import { person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PasswordCause } from '#schemas/person.ts';
+import { revokeGrantsOfPerson } from '../grants.ts';
 import { beginAttempt, forgetAttempts } from './attempts.ts';
 import { People, type PersonCredentials } from './credentials.ts';
 import { nowOf, type PeopleDeps, personContext } from './deps.ts';
@@ -73,12 +74,18 @@ export const changePassword = async (
   await setPassword(deps, personId, await hashOfGood(deps, personId, next), { by: 'changed', keep });
 };
 
-/** Takes the link only with a password that is good enough. Ends every session. @returns null for a link that ended */
+/**
+ * Takes the link only with a password that is good enough. Ends every session, and what apps were given: a stranger who
+ * had the former password may have connected some. Keys stay, because programs of the workspace work with them.
+ * @returns null for a link that ended
+ */
 export const resetPassword = async (deps: PeopleDeps, token: string, next: string): Promise<string | null> => {
   const named = await findPersonLink(deps, token, 'reset');
   if (named === null || (await loadPerson(deps, named)) === null) return null;
   // Before the link is taken: a person who is told to come again has it still.
   const passwordHash = await hashOfGood(deps, named, next);
+  // Before the link is taken: if we die here, the person opens it again.
+  await revokeGrantsOfPerson(deps, named);
   const personId = await takePersonLink(deps, token, 'reset');
   if (personId === null) return null;
   await setPassword(deps, personId, passwordHash, { by: 'reset', keep: null });
