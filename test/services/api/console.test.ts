@@ -294,6 +294,45 @@ suite('first-party operations', (t) => {
     assert.notEqual(ended.data.revokedAt, null);
   });
 
+  t('what has power is listed, however much that came after it has ended', async () => {
+    const alone = await sessionOf(other.workspaceId, other.memberId);
+    const key = (await alone.post('/api-keys', keyBody())).data;
+    const owned = { memberId: other.memberId, workspaceId: other.workspaceId };
+    const app = await oauthOf(world).register();
+    const { gid } = claimsOf((await oauthOf(world).tokensOf(app, { result: owned })).access_token);
+    const context = contextOf(world.operator, other.workspaceId);
+    const [made] = await world.store.readStream(`apikey-${key.id}`);
+    const [given] = await world.store.readStream(`grant-${gid}`);
+    await Promise.all(
+      Array.from({ length: 500 }, async () => {
+        const [keyId, grantId] = [randomUUID(), randomUUID()];
+        const hash = keyId.replaceAll('-', '').padEnd(64, '0');
+        const keys = [
+          { type: 'ApiKeyCreated', data: { ...made?.data, hash } },
+          { type: 'ApiKeyRevoked', data: {} },
+        ];
+        const grants = [
+          { type: 'GrantGiven', data: given?.data },
+          { type: 'GrantRevoked', data: { by: 'person' } },
+        ];
+        await world.store.append(`apikey-${keyId}`, -1, keys, context, `apikey-${keyId}`);
+        await world.store.append(`grant-${grantId}`, -1, grants, context, `grant-${grantId}`);
+      }),
+    );
+    await world.settled();
+    for (const [path, id] of [
+      ['/api-keys', key.id],
+      ['/apps', gid],
+    ] as const) {
+      const { rows } = await alone.get(path);
+      assert.equal(rows.length, 500, path);
+      assert.ok(
+        rows.some((one) => one.id === id),
+        path,
+      );
+    }
+  });
+
   t('sessions are those of the person: listed, ended, and nobody else’s', async () => {
     const ann = await personOf(world, { role: 'creator' });
     const eve = await personOf(world, { role: 'owner' });
