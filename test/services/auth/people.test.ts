@@ -423,6 +423,15 @@ suite('a second factor', (t) => {
     await letTimePass();
   });
 
+  t('takes no step that a former password began', async () => {
+    const { personId, email, text } = await withFactor();
+    const pending = await pendingOf(email);
+    const { token } = await mintPersonLink(people, personId, 'reset');
+    await resetPassword(people, token, 'a brand new password');
+    const code = codeOf(text, 30_000);
+    assert.equal((await signInByCode(people, { pending, code, address: anAddress() })).outcome, 'expired');
+  });
+
   t('takes no step that expired, was altered, or is of another form', async () => {
     const { email, text, personId } = await withFactor();
     const pending = await pendingOf(email);
