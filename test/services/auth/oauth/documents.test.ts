@@ -19,6 +19,7 @@ import {
   postForm,
 } from '#test/support/oauth.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const certificate = certificateFor(['app.example.com', 'private.example.com']);
 trust(certificate);
@@ -35,6 +36,12 @@ suite('authorization server: clients by metadata document', (t) => {
   const dialled: string[] = [];
   const server = createServer(certificate, (request, response) => {
     asked.push(request.url ?? '');
+    if (request.url === '/drip.json') {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const drip = setInterval(() => response.write(' '), 50);
+      response.once('close', () => clearInterval(drip));
+      return;
+    }
     const { status = 200, body, headers = {} } = documents.get(request.url ?? '') ?? { status: 404, body: '' };
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
   });
@@ -156,6 +163,21 @@ suite('authorization server: clients by metadata document', (t) => {
       assert.ok(!dialled.includes('10.0.0.7'));
     },
   );
+
+  t('a document that drips is given up, and its connection is closed', async () => {
+    const began = performance.now();
+    await refused(idOf('/drip.json'));
+    const took = performance.now() - began;
+    assert.ok(took < 8_000, `${took} ms`);
+    assert.deepEqual(
+      asked.filter((path) => path === '/drip.json'),
+      ['/drip.json'],
+    );
+    await until('it is closed', async () => {
+      const open = await new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+      return open === 0;
+    });
+  });
 
   t('keys that an app does not serve are not asked for again at once', async () => {
     const client_id = serve('/keyless.json', {
