@@ -55,7 +55,7 @@ export const createTeamInvite = operation({
   handle: async (call) => {
     const { deps, principal, body, now, positions } = call;
     const { role, name = null, expiresInHours = defaultHours } = body;
-    requireMayManage(call, role);
+    requireMayManage(principal.role, role);
     const email = body.email === undefined ? null : normaliseEmail(body.email);
     if (email !== null && !isEmail(email)) throw invalid('/email', 'not_allowed', 'must be an e-mail address');
     const workspaceId = principal.liveWorkspaceId;

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { SMTPServer } from 'smtp-server';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { type Mode, type Role, roles } from '#schemas/common.ts';
+import { manageMember } from '#services/api/console/team.ts';
+import { sessionPrincipal } from '#services/api/sessions.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
 import { findSession, startSession } from '#services/auth/people/sessions.ts';
 import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts';
@@ -168,6 +170,20 @@ suite('first-party operations', (t) => {
     assert.equal((await owner.post(`/api-keys/${own.data.id}/rotate`)).status, 200);
     // To end a key gives no power: whoever sees a leak stops it.
     assert.equal((await colleague.session.delete(`/api-keys/${made.data.id}`)).status, 200);
+  });
+
+  t('who has just lost a role cannot take it back while the read models are behind', async () => {
+    const { memberId } = await memberOf('owner');
+    const { workspaceId, operator, deps } = world;
+    const before = { id: randomUUID(), memberId, role: 'owner', mode: 'live', liveWorkspaceId: workspaceId } as const;
+    const context = { ...contextOf(operator, workspaceId), giveUpAt: performance.now() + 5_000 };
+    const call = { deps, principal: sessionPrincipal(before), context, positions: new Map() };
+    await owner.request('PUT', `/members/${memberId}/role`, { body: { role: 'viewer' } });
+    const again = manageMember(call, memberId, { type: 'ChangeRole', role: 'owner' });
+    await assert.rejects(again, { code: 'role_required' });
+    await owner.delete(`/members/${memberId}`);
+    const other = (await memberOf('viewer')).memberId;
+    await assert.rejects(manageMember(call, other, { type: 'RemoveMember' }), { code: 'role_required' });
   });
 
   t('one mailbox gets few invitations by mail, however often they are made and revoked', async () => {
