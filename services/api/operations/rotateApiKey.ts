@@ -2,6 +2,7 @@ import { IdParams } from '#schemas/http/common.ts';
 import { ApiKeyShown } from '#schemas/http/console.ts';
 import { rotateApiKey as rotate } from '#services/workflows/provision.ts';
 import { exampleApiKey, operatorOf, ownKey, showKey } from '../console/keys.ts';
+import { membersOf } from '../console/team.ts';
 import { operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 
@@ -25,8 +26,10 @@ export const rotateApiKey = operation({
   handle: async (call) => {
     const { principal, params } = call;
     const { key, lastUsedAt } = await ownKey(call, params.id);
-    // The new key acts for the member of the former one, with the role that this member has or will have.
-    if (principal.role !== 'owner' && key.memberId !== principal.memberId) {
+    // The new key acts for the member of the former one, with the role that this member has or will have. The stream
+    // knows who is an Owner now; the read models may be behind.
+    const isOwn = key.memberId === principal.memberId;
+    if (!isOwn && (await membersOf(call))[principal.memberId]?.role !== 'owner') {
       throw new Refusal('role_required', 'Only an owner may rotate the key of another member.');
     }
     const { prefix, previousUntil, secret } = await rotate(operatorOf(call), principal.liveWorkspaceId, params.id);
