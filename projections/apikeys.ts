@@ -190,9 +190,12 @@ export const recentApiKeys = async (
   endedAfter: string,
 ): Promise<readonly ListedKey[]> => {
   const { rows } = await pool.query<KeyRow>(
-    `select ${listed} from read.api_keys
-     where workspace_id = $1 and expires_at > $2 and (revoked_at is null or revoked_at > $2)
-     order by created_at desc, id desc limit $3`,
+    // Those with power first: no number of keys that were made and revoked hides one.
+    `select ${listed} from (
+       select * from read.api_keys
+       where workspace_id = $1 and expires_at > $2 and (revoked_at is null or revoked_at > $2)
+       order by revoked_at is not null or expires_at <= now(), created_at desc, id desc limit $3
+     ) api_keys order by api_keys.created_at desc, api_keys.id desc`,
     [workspaceId, endedAfter, maxShownKeys],
   );
   return rows.map(listedOf);

@@ -130,12 +130,16 @@ export interface ListedGrant extends Omit<FoundGrant, 'role'> {
   readonly revokedBy: GrantEnder | null;
 }
 
-/** The most grants that a list shows; the newest are shown. */
+/** The most grants that a list shows: the newest of those that have not ended, then the newest of the others. */
 const maxListed = 500;
 
 const list = async (pool: Pool, by: 'workspace_id' | 'person_id' | 'member_id' | 'id', id: string) => {
   const { rows } = await pool.query<Raw & { readonly revoked_by: GrantEnder | null }>(
-    `select ${columns}, g.revoked_by from read.grants g where g.${by} = $1 order by g.created_at desc, g.id limit $2`,
+    // Those with power first: no number of grants that have ended hides one.
+    `select ${columns}, g.revoked_by from (
+       select * from read.grants where ${by} = $1
+       order by revoked_at is not null or expires_at <= now(), created_at desc, id limit $2
+     ) g order by g.created_at desc, g.id`,
     [id, maxListed],
   );
   return rows.map(
@@ -186,4 +190,18 @@ export const openGrants = async (pool: Pool, after: string, limit: number): Prom
     expiresAt: toIso(row.expires_at) ?? '',
     isMember: row.member,
   }));
+};
+
+/** The grants of a person that nothing has revoked yet, in every workspace. */
+export const openGrantsOfPerson = async (
+  pool: Pool,
+  personId: string,
+  limit: number,
+): Promise<readonly { readonly grantId: string; readonly memberId: string }[]> => {
+  const { rows } = await pool.query<Pick<Raw, 'id' | 'member_id'>>(
+    `select id::text, member_id::text from read.grants
+     where person_id = $1 and revoked_at is null order by created_at, id limit $2`,
+    [personId, limit],
+  );
+  return rows.map((row) => ({ grantId: row.id, memberId: row.member_id }));
 };

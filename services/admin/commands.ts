@@ -13,6 +13,7 @@ import {
   addMember,
   changeRole,
   createWorkspace,
+  endSessions,
   listMembers,
   listWorkspaces,
   removeMember,
@@ -96,6 +97,11 @@ export const commands: readonly Command[] = [
     run: rotateKey,
   },
   { usage: 'key revoke <key>', about: 'ends a key within a second', run: revokeKey },
+  {
+    usage: 'session end <member>',
+    about: 'ends at once the session tokens of a member that the command session made; their browsers stay signed in',
+    run: endSessions,
+  },
   {
     usage: 'session <member> [--mode MODE]',
     about: 'makes a first-party session token for 15 minutes and shows it once; MODE: live (the default) or test',

@@ -3,8 +3,9 @@ import { type WorkspaceCommand, workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { mintSession } from '#runtime/identity/sessions.ts';
+import { mintSession, sealedSessionMs } from '#runtime/identity/sessions.ts';
 import { type Role, roles } from '#schemas/common.ts';
+import { endSealedSessions } from '#services/auth/sealed-sessions.ts';
 import { contextOf, createWorkspace as create } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
 import { idOf, liveWorkspaces, modeOf, workspaceOf, workspaceOfMember } from './find.ts';
@@ -107,4 +108,12 @@ export const session = async (admin: Admin, { at, flag }: Given): Promise<Comman
   const ids = { workspaceId, memberId, mode };
   const { token, expiresAt } = await mintSession({ store, secrets, clock: operator.clock }, ids);
   return { ...ids, expiresAt, secret: token };
+};
+
+export const endSessions = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
+  const memberId = idOf(at(0), 'member');
+  const { id: workspaceId } = await workspaceOfMember(admin, memberId);
+  const now = admin.operator.clock();
+  await endSealedSessions(admin.pool, memberId, new Date(now + sealedSessionMs).toISOString());
+  return { workspaceId, memberId, ended: true };
 };

@@ -2,6 +2,7 @@ import { tenantIdOf } from '#domain/ids.ts';
 import { roleOfMember } from '#projections/workspaces.ts';
 import { openSession } from '#runtime/identity/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
+import { isSealedSessionEnded } from '#services/auth/sealed-sessions.ts';
 import type { Deps } from './deps.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
@@ -38,7 +39,11 @@ export class Sessions {
     if (expiresAt <= new Date(clock()).toISOString()) {
       throw new Refusal('token_expired', `This session ended at ${expiresAt}.`);
     }
-    const role = await roleOfMember(pool, workspaceId, memberId);
+    const [role, isEnded] = await Promise.all([
+      roleOfMember(pool, workspaceId, memberId),
+      isSealedSessionEnded(pool, memberId, expiresAt),
+    ]);
+    if (isEnded) throw new Refusal('token_revoked', 'This session was ended.');
     if (role === null) throw new Refusal('token_revoked', 'The member of this session has left the workspace.');
     return sessionPrincipal({ id, memberId, role, mode, liveWorkspaceId: workspaceId });
   }

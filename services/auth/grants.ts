@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { grant } from '#domain/grant.ts';
+import { openGrantsOfPerson } from '#projections/grants.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -43,4 +44,14 @@ export const revokeGrant = async (
   faultPoint('oauth:after-revoked');
   await pool.query('delete from auth.oauth_artifacts where grant_id = $1', [grantId]);
   return appended.length > 0;
+};
+
+/** More than any person has connected. */
+const maxGrantsOfPerson = 1_000;
+
+/** Ends every grant of a person, in every workspace, in the name of the member who gave it. */
+export const revokeGrantsOfPerson = async (deps: RevokeDeps, personId: string): Promise<void> => {
+  for (const { grantId, memberId } of await openGrantsOfPerson(deps.pool, personId, maxGrantsOfPerson)) {
+    await revokeGrant(deps, grantId, 'person', { actor: { type: 'member', id: memberId } });
+  }
 };

@@ -28,15 +28,17 @@ export const membersOf = async ({ deps, principal }: Pick<Call, 'deps' | 'princi
   return state.status === 'none' ? {} : state.members;
 };
 
-/** @throws Refusal 403 */
-export const requireMayManage = ({ principal }: Pick<Call, 'principal'>, ...touched: readonly Role[]): void => {
-  const above = touched.find((role) => !mayManage(principal.role, role));
+/** @param by the role of the member who asks; null: none any more @throws Refusal 403 */
+export const requireMayManage = (by: Role | null, ...touched: readonly Role[]): void => {
+  const above = touched.find((role) => by === null || !mayManage(by, role));
   if (above === undefined) return;
   throw new Refusal('role_required', `Only an owner may give or take the role ${above}.`);
 };
 
 /**
- * A command about one member. Whoever changes roles meanwhile is seen: the check runs at the revision of the append.
+ * A command about one member. Whoever changes roles meanwhile is seen: the check runs at the revision of the append, with
+ * the role that the caller has there. The role of the call is that of the read models: who has just lost one could take
+ * it back.
  * @throws Refusal 404, 403
  */
 export const manageMember = async (
@@ -53,7 +55,8 @@ export const manageMember = async (
   let before: Member | undefined;
   const guard = (loaded: Loaded<WorkspaceState>): void => {
     before = memberOf(loaded);
-    requireMayManage(call, before.role, ...(command.type === 'ChangeRole' ? [command.role] : []));
+    const by = loaded.state.status === 'none' ? null : (loaded.state.members[principal.memberId]?.role ?? null);
+    requireMayManage(by, before.role, ...(command.type === 'ChangeRole' ? [command.role] : []));
   };
   const live = { ...context, workspaceId: principal.liveWorkspaceId };
   const ofMember = { ...command, memberId };

@@ -2,7 +2,9 @@ import { IdParams } from '#schemas/http/common.ts';
 import { ApiKeyShown } from '#schemas/http/console.ts';
 import { rotateApiKey as rotate } from '#services/workflows/provision.ts';
 import { exampleApiKey, operatorOf, ownKey, showKey } from '../console/keys.ts';
+import { membersOf } from '../console/team.ts';
 import { operation } from '../operation.ts';
+import { Refusal } from '../refusal.ts';
 
 export const rotateApiKey = operation({
   id: 'rotateApiKey',
@@ -11,7 +13,7 @@ export const rotateApiKey = operation({
   tag: 'console',
   summary: 'Rotate an API key',
   description:
-    'Makes a new key with the same powers and shows it once. The former one works for another 24 hours, at most until it expires. A repeat of the call rotates again.',
+    'Makes a new key with the same powers and shows it once. The former one works for another 24 hours, at most until it expires. Owners rotate every key, Managers their own: whoever sees the new key has the power of its member. A repeat of the call rotates again.',
   scope: 'agency.read',
   role: 'manager',
   firstParty: true,
@@ -24,6 +26,12 @@ export const rotateApiKey = operation({
   handle: async (call) => {
     const { principal, params } = call;
     const { key, lastUsedAt } = await ownKey(call, params.id);
+    // The new key acts for the member of the former one, with the role that this member has or will have. The stream
+    // knows who is an Owner now; the read models may be behind.
+    const isOwn = key.memberId === principal.memberId;
+    if (!isOwn && (await membersOf(call))[principal.memberId]?.role !== 'owner') {
+      throw new Refusal('role_required', 'Only an owner may rotate the key of another member.');
+    }
     const { prefix, previousUntil, secret } = await rotate(operatorOf(call), principal.liveWorkspaceId, params.id);
     return { data: { ...showKey(key, lastUsedAt), prefix, previousUntil, secret } };
   },

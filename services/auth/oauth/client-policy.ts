@@ -21,9 +21,22 @@ export const isLoopback = (hostname: string): boolean => loopbacks.includes(host
 const forbiddenSchemes: ReadonlySet<string> = new Set([
   ...['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:', 'resource:'],
   ...['ws:', 'wss:', 'ftp:', 'sftp:', 'ssh:', 'smb:', 'ldap:', 'ldaps:', 'git:', 'jar:', 'gopher:', 'telnet:'],
-  ...['mailto:', 'tel:', 'sms:', 'facetime:', 'intent:', 'android-app:', 'ms-settings:', 'search-ms:', 'urn:'],
+  ...['mailto:', 'tel:', 'sms:', 'facetime:', 'intent:', 'android-app:', 'search-ms:', 'urn:'],
+  ...['shell:', 'applescript:', 'help:', 'steam:'],
   ...['chrome:', 'edge:', 'opera:', 'vnc:', 'rdp:', 'news:', 'nntp:', 'irc:', 'magnet:', 'market:'],
 ]);
+
+/** Parts of systems, each with a scheme of its own: `ms-word:`, `ms-msdt:`, `x-apple.systempreferences:`. */
+const ofSystems = /^(?:ms-|x-apple)/;
+
+/**
+ * Printable ASCII without backslash, with both slashes of a web address: a URL parser would read another address than
+ * the text shows, and a browser would follow it to a path of ours.
+ */
+const isPlainUrl = (text: string): boolean =>
+  /^[\x21-\x5b\x5d-\x7e]+$/.test(text) &&
+  URL.canParse(text) &&
+  (!/^https?:/i.test(text) || /^https?:\/\/[^/]/i.test(text));
 
 type UriKind = 'web' | 'native';
 
@@ -33,8 +46,7 @@ const kindOfRedirect = (uri: unknown): UriKind => {
   if (typeof uri !== 'string' || uri.length > maxUri) {
     throw refuse(`must hold texts of at most ${maxUri} characters`);
   }
-  // Printable ASCII without backslash: a URL parser would read another address than the text shows.
-  if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(uri) || !URL.canParse(uri)) throw refuse('must be absolute urls');
+  if (!isPlainUrl(uri)) throw refuse('must be absolute urls');
   const { protocol, hostname, username, password } = new URL(uri);
   if (uri.includes('#')) throw refuse('must not have a fragment');
   if (uri.includes('*')) throw refuse('must not have a wildcard');
@@ -47,7 +59,7 @@ const kindOfRedirect = (uri: unknown): UriKind => {
     if (isLoopback(hostname)) return 'native';
     throw refuse('must use https, except on localhost, 127.0.0.1 and [::1]');
   }
-  if (forbiddenSchemes.has(protocol)) throw refuse(`must not use the scheme ${protocol}`);
+  if (forbiddenSchemes.has(protocol) || ofSystems.test(protocol)) throw refuse(`must not use the scheme ${protocol}`);
   return 'native';
 };
 
@@ -77,7 +89,7 @@ const dropped = [
 const webUris = ['client_uri', 'logo_uri', 'policy_uri', 'tos_uri'];
 
 const isHttps = (value: unknown): boolean =>
-  typeof value === 'string' && value.length <= maxUri && URL.canParse(value) && new URL(value).protocol === 'https:';
+  typeof value === 'string' && value.length <= maxUri && isPlainUrl(value) && new URL(value).protocol === 'https:';
 
 /** A text that a page can show on one line, without characters that turn or hide what stands beside it. */
 const plainText = (value: unknown): string | undefined => {

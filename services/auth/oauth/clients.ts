@@ -27,6 +27,8 @@ export class Clients {
 
   /** @throws MissingKey */
   async find(id: string): Promise<Record<string, unknown> | undefined> {
+    // No row has it, and the database takes no such text.
+    if (id.includes('\0')) return undefined;
     const { rows } = await this.#pool.query<{ metadata: Metadata; version: string | null; sealed: Buffer | null }>({
       name: 'oauth-client',
       text: 'select metadata, key_version as version, sealed from auth.oauth_clients where client_id = $1',

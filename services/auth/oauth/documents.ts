@@ -42,9 +42,7 @@ export class Documents {
 
   /** Whether a document may be fetched for this caller now. */
   mayFetch(url: string, caller: string): boolean {
-    if (url.length > maxUrl || this.#atOnce >= maxAtOnce) return false;
-    const until = this.#failed.get(url);
-    if (until !== undefined && until > performance.now()) return false;
+    if (url.length > maxUrl || this.#isBusyOrFailed(url)) return false;
     try {
       const checked = this.#guard.checkUrl(url);
       const isNamed = isIP(hostOf(checked)) === 0 || this.#guard.isPrivateTarget(checked);
@@ -56,8 +54,16 @@ export class Documents {
     }
   }
 
-  /** As `fetch`, without redirects. @throws where the guard refuses, or the server does not answer in time */
+  #isBusyOrFailed(url: string): boolean {
+    return this.#atOnce >= maxAtOnce || (this.#failed.get(url) ?? Number.NEGATIVE_INFINITY) > performance.now();
+  }
+
+  /**
+   * As `fetch`, without redirects. Keys of apps come here without being asked for by `mayFetch`.
+   * @throws where the guard refuses, the server does not answer in time, or has failed just now
+   */
   async fetch(address: string): Promise<Response> {
+    if (this.#isBusyOrFailed(address)) throw new Error('the address is left alone for now');
     this.#atOnce += 1;
     try {
       const response = await this.#get(address);

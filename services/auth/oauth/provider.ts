@@ -110,6 +110,10 @@ export const makeProvider = (keys: KeySet, parts: ProviderParts): Provider => {
 
   provider.use(async (ctx, next) => {
     if (ctx.path === authorizePath) {
+      // No row can keep it, and no app needs it.
+      if (ctx.querystring.includes('%00')) {
+        return showError(ctx, 400, 'invalid_request', 'The app sent a request that cannot be answered.');
+      }
       ignoreParameters(ctx.query as Record<string, unknown>);
       const { response_mode: mode } = ctx.query;
       if (mode !== undefined && mode !== 'query') {

@@ -17,7 +17,10 @@ export interface Swept {
 const batch = 1_000;
 const maxBatches = 20;
 const page = 500;
-/** A grant without a code by then never gets one, and read models that lag by then show its member. */
+/**
+ * A grant without a code by then never gets one, an access token without a refresh token has expired, and read models
+ * that lag by then show its member.
+ */
 const settledMs = 3_600_000;
 const zero = '00000000-0000-0000-0000-000000000000';
 
@@ -63,14 +66,18 @@ const deleteIdleClients = async (pool: Pool): Promise<number> => {
 
 interface Held {
   readonly grant_id: string;
-  readonly has_grant: boolean;
+  /** A code or refresh token that has not expired. Of a spent one another may be on its way. */
+  readonly has_token: boolean;
   readonly has_client: boolean;
 }
 
 const heldBy = async (pool: Pool, open: readonly OpenGrant[]): Promise<ReadonlyMap<string, Held>> => {
   const { rows } = await pool.query<Held>(
     `select g.id::text as grant_id,
-       exists (select 1 from auth.oauth_artifacts a where a.grant_id = g.id and a.model = 'Grant') as has_grant,
+       exists (
+         select 1 from auth.oauth_artifacts a
+         where a.grant_id = g.id and a.model in ('AuthorizationCode', 'RefreshToken') and a.expires_at > now()
+       ) as has_token,
        exists (select 1 from auth.oauth_clients c where c.client_id = g.client_id) as has_client
      from unnest($1::uuid[], $2::text[]) as g (id, client_id)`,
     [open.map(({ grantId }) => grantId), open.map(({ clientId }) => clientId)],
@@ -117,7 +124,7 @@ export class OAuthSweep {
     if (held?.has_client === false && !isDocumentId(clientId)) return 'client';
     if (Date.parse(givenAt) + settledMs > now) return null;
     if (!isMember) return 'member_removed';
-    return held?.has_grant === false ? 'expired' : null;
+    return held?.has_token === false ? 'expired' : null;
   }
 
   /** Rows of grants that were revoked by a process that died before it deleted them. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import type { SessionEnd } from '#schemas/person.ts';
 import { box, unbox } from '../box.ts';
 import { emailMac } from './emails.ts';
 
@@ -83,8 +84,25 @@ export class People {
     );
   }
 
-  async setPassword(personId: string, passwordHash: string): Promise<void> {
-    await this.#pool.query('update auth.people set password_hash = $2 where person_id = $1', [personId, passwordHash]);
+  /**
+   * Ends every session but one and every link with it, in one statement: whoever came in by the former password is out
+   * once the new one holds, also if we die then.
+   * @param keep id of the session that stays
+   * @returns ids of the sessions that ended; no event tells of their ends yet
+   */
+  async setPassword(
+    personId: string,
+    passwordHash: string,
+    { keep, now, reason }: { readonly keep: string | null; readonly now: string; readonly reason: SessionEnd },
+  ): Promise<readonly string[]> {
+    const { rows } = await this.#pool.query<{ id: string }>(
+      `with password as (update auth.people set password_hash = $2 where person_id = $1),
+         links as (delete from auth.person_links where person_id = $1)
+       update auth.sessions set ended_at = $3, end_reason = $4
+       where person_id = $1 and ended_at is null and id is distinct from $5::uuid returning id::text`,
+      [personId, passwordHash, now, reason, keep],
+    );
+    return rows.map(({ id }) => id);
   }
 
   /** A secret that is not confirmed yet asks for no code at sign-in. */

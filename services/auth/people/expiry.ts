@@ -4,6 +4,8 @@ import { recordEnds } from './sessions.ts';
 /** Rows that are of no use any more. Each statement is bounded, so that none holds locks for long. */
 
 const most = 1_000;
+/** Statements for one table in a round: strangers who try many accounts make more rows than one statement deletes. */
+const maxBatches = 20;
 const dayMs = 86_400_000;
 /** Ended sessions stay for so long for the person to look at; then device and address, which are personal, go. */
 const keptSessionsMs = 30 * dayMs;
@@ -20,9 +22,12 @@ const statements: readonly (readonly [table: string, key: string, condition: str
 export const expirePeopleRows = async (deps: PeopleDeps): Promise<void> => {
   await recordEnds(deps);
   for (const [table, key, condition, ageMs] of statements) {
-    await deps.pool.query(
-      `delete from ${table} where ${key} in (select ${key} from ${table} where ${condition} limit ${most})`,
-      [new Date(deps.clock() - ageMs).toISOString()],
-    );
+    for (let batch = 0; batch < maxBatches; batch += 1) {
+      const { rowCount } = await deps.pool.query(
+        `delete from ${table} where ${key} in (select ${key} from ${table} where ${condition} limit ${most})`,
+        [new Date(deps.clock() - ageMs).toISOString()],
+      );
+      if ((rowCount ?? 0) < most) break;
+    }
   }
 };

@@ -98,6 +98,12 @@ export const offerPasskey = async (
   return { options, sealed: sealChallenge(deps, options.challenge, personId) };
 };
 
+const known: readonly unknown[] = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'];
+
+/** What a browser says of how it reaches the device: it is not signed, and may be anything. */
+const transportsOf = (said: unknown): readonly AuthenticatorTransport[] =>
+  Array.isArray(said) ? said.filter((one) => known.includes(one)).slice(0, known.length) : [];
+
 const refuse = (message: string): never => {
   throw new Rejection('validation_failed', message);
 };
@@ -148,7 +154,7 @@ export const addPasskey = async (
       Buffer.from(credential.id, 'base64url'),
       Buffer.from(credential.publicKey),
       credential.counter,
-      credential.transports ?? [],
+      transportsOf(credential.transports),
       name,
     ],
   );

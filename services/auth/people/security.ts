@@ -3,14 +3,15 @@ import { person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PasswordCause } from '#schemas/person.ts';
+import { revokeGrantsOfPerson } from '../grants.ts';
 import { beginAttempt, forgetAttempts } from './attempts.ts';
 import { People, type PersonCredentials } from './credentials.ts';
-import { type PeopleDeps, personContext } from './deps.ts';
+import { nowOf, type PeopleDeps, personContext } from './deps.ts';
 import { hashPassword, isPassword, requireGoodPassword } from './passwords.ts';
-import { endPersonLinks, findPersonLink, takePersonLink } from './person-links.ts';
+import { findPersonLink, takePersonLink } from './person-links.ts';
 import { newRecoveryCodes, recoveryMac } from './recovery-codes.ts';
 import { loadPerson } from './register.ts';
-import { endSessions } from './sessions.ts';
+import { recordEndsOf } from './sessions.ts';
 import { spendCode } from './sign-in.ts';
 import { newTotpSecret, totpOffer, totpStepOf } from './totp.ts';
 
@@ -40,23 +41,26 @@ export const requirePassword = async (
   return found;
 };
 
-/**
- * The row first, because it is what signs in; then the other sessions and open links end, and the event follows. If we
- * die in between, the new password holds, and the person changes it again to end the rest.
- */
-const setPassword = async (
-  deps: PeopleDeps,
-  personId: string,
-  password: string,
-  { by, keep }: { readonly by: PasswordCause; readonly keep: string | null },
-): Promise<void> => {
+/** @throws Rejection where the password is not good enough, Unavailable where too many are hashed at once */
+const hashOfGood = async (deps: PeopleDeps, personId: string, password: string): Promise<string> => {
   const known = await loadPerson(deps, personId);
   if (known === null) throw new Rejection('not_found', 'There is no such person.');
   requireGoodPassword(password, { email: known.email ?? '', name: known.name ?? '' });
-  await new People(deps.pool, deps.secrets).setPassword(personId, await hashPassword(password));
+  return hashPassword(password);
+};
+
+/** The rows first, because they are what signs in. If we die then, `recordEnds` tells of the sessions that ended. */
+const setPassword = async (
+  deps: PeopleDeps,
+  personId: string,
+  passwordHash: string,
+  { by, keep }: { readonly by: PasswordCause; readonly keep: string | null },
+): Promise<void> => {
+  const reason = 'password_set';
+  const people = new People(deps.pool, deps.secrets);
+  const ended = await people.setPassword(personId, passwordHash, { keep, now: nowOf(deps), reason });
   faultPoint('password:after-row');
-  await endSessions(deps, personId, { allBut: keep }, 'password_set');
-  await endPersonLinks(deps, personId);
+  await recordEndsOf(deps, personId, ended, reason);
   await execute(deps.store, person, personId, { type: 'SetPassword', by }, personContext(deps, personId));
 };
 
@@ -67,18 +71,24 @@ export const changePassword = async (
   { current, next, keep }: { readonly current: string; readonly next: string; readonly keep: string },
 ): Promise<void> => {
   await requirePassword(deps, personId, current);
-  await setPassword(deps, personId, next, { by: 'changed', keep });
+  await setPassword(deps, personId, await hashOfGood(deps, personId, next), { by: 'changed', keep });
 };
 
-/** Takes the link only with a password that is good enough. Ends every session. @returns null for a link that ended */
+/**
+ * Takes the link only with a password that is good enough. Ends every session, and what apps were given: a stranger who
+ * had the former password may have connected some. Keys stay, because programs of the workspace work with them.
+ * @returns null for a link that ended
+ */
 export const resetPassword = async (deps: PeopleDeps, token: string, next: string): Promise<string | null> => {
   const named = await findPersonLink(deps, token, 'reset');
-  const known = named === null ? null : await loadPerson(deps, named);
-  if (known === null) return null;
-  requireGoodPassword(next, { email: known.email ?? '', name: known.name ?? '' });
+  if (named === null || (await loadPerson(deps, named)) === null) return null;
+  // Before the link is taken: a person who is told to come again has it still.
+  const passwordHash = await hashOfGood(deps, named, next);
+  // Before the link is taken: if we die here, the person opens it again.
+  await revokeGrantsOfPerson(deps, named);
   const personId = await takePersonLink(deps, token, 'reset');
   if (personId === null) return null;
-  await setPassword(deps, personId, next, { by: 'reset', keep: null });
+  await setPassword(deps, personId, passwordHash, { by: 'reset', keep: null });
   return personId;
 };
 

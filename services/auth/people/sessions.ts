@@ -174,8 +174,18 @@ export const endSessions = async (
   );
   faultPoint('session:after-end');
   const ids = rows.map(({ id }) => id);
-  for (const id of ids) await recordEnd(deps, id, personId, reason);
+  await recordEndsOf(deps, personId, ids, reason);
   return ids;
+};
+
+/** Appends the ends of sessions of one person whose rows have ended. */
+export const recordEndsOf = async (
+  deps: PeopleDeps,
+  personId: string,
+  ids: readonly string[],
+  reason: SessionEnd,
+): Promise<void> => {
+  for (const id of ids) await recordEnd(deps, id, personId, reason);
 };
 
 const recordEnd = async (deps: PeopleDeps, id: string, personId: string, reason: SessionEnd): Promise<void> => {

@@ -63,19 +63,31 @@ export const signInByPassword = async (
   await forgetAttempts(deps.pool, account);
   const { personId, totpConfirmed } = credentials;
   if (!totpConfirmed) return { outcome: 'signed_in', personId, by: 'password' };
-  return { outcome: 'second_factor', pending: sealStep(deps, 'second factor', personId) };
+  const step: FirstStep = { personId, passwordMark: passwordMarkOf(credentials) };
+  return { outcome: 'second_factor', pending: sealStep(deps, 'second factor', step) };
 };
+
+/** A right password on its way to the second step. */
+interface FirstStep {
+  readonly personId: string;
+  /** Of the password that was right: once another one is set, the step is over. */
+  readonly passwordMark: string;
+}
+
+/** Hashes have a salt of 128 bits, so that nobody finds a password by the mark. */
+const passwordMarkOf = ({ passwordHash }: PersonCredentials): string => hash('sha256', passwordHash ?? '', 'base64url');
 
 /** The second step: a code of the authenticator app, or a recovery code. @throws TooManyAttempts */
 export const signInByCode = async (
   deps: PeopleDeps,
   { pending, code, address }: { readonly pending: string; readonly code: string; readonly address: string },
 ): Promise<SignedIn | { readonly outcome: 'expired' }> => {
-  const personId = openStep<string>(deps, 'second factor', pending)?.value;
-  if (personId === undefined) return { outcome: 'expired' };
+  const step = openStep<FirstStep>(deps, 'second factor', pending)?.value;
+  if (step === undefined) return { outcome: 'expired' };
+  const { personId, passwordMark } = step;
   const people = new People(deps.pool, deps.secrets);
   const credentials = await people.byId(personId);
-  if (credentials === null) return { outcome: 'expired' };
+  if (credentials === null || passwordMarkOf(credentials) !== passwordMark) return { outcome: 'expired' };
   const attempted = { what: `code ${personId}`, free: 5 };
   await beginAttempt(deps.pool, ofAddress(address));
   await beginAttempt(deps.pool, attempted);

@@ -1,4 +1,5 @@
 import { Rejection } from '#domain/decider.ts';
+import { mayManage } from '#domain/roles.ts';
 import { isOpenInvite, type TeamInviteState, teaminvite } from '#domain/teaminvite.ts';
 import { type WorkspaceState, workspace } from '#domain/workspace.ts';
 import { type CommandContext, type Loaded, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
@@ -6,6 +7,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { claimedIds, isGenuine, linkToken } from '#runtime/identity/link-token.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Role } from '#schemas/common.ts';
+import { beginAttempt, takeBackAttempt } from './attempts.ts';
 import { nowOf, type PeopleDeps, personContext } from './deps.ts';
 import { normaliseEmail } from './emails.ts';
 import { loadPerson, type NewPerson, registerPerson } from './register.ts';
@@ -49,6 +51,7 @@ export interface OpenTeamInviteLink {
   readonly workspaceName: string;
   /** Of the invitation as it was created, also after its acceptance. */
   readonly role: Role;
+  readonly invitedBy: CommandContext['actor'];
   readonly state: Exclude<TeamInviteState, { status: 'none' }>;
 }
 
@@ -66,15 +69,34 @@ export const findTeamInvite = async (deps: PeopleDeps, token: string): Promise<O
   if (created === undefined || typeof keyVersion !== 'string' || state.status === 'none') return null;
   if (!isGenuine(deps.secrets, 'team', token, ids, keyVersion)) return null;
   if (state.status !== 'accepted' && !isOpenInvite(state, nowOf(deps))) return null;
-  const { workspaceId } = created.metadata;
+  const { workspaceId, actor: invitedBy } = created.metadata;
   const { state: home } = await deps.store.load(workspace, workspaceId);
-  if (home.status === 'none') return null;
-  return { inviteId, workspaceId, workspaceName: home.name, role: created.data.role as Role, state };
+  const role = created.data.role as Role;
+  if (home.status === 'none' || !mayStillInvite(home, { invitedBy, role })) return null;
+  return { inviteId, workspaceId, workspaceName: home.name, role, invitedBy, state };
+};
+
+/**
+ * An invitation ends with the power of the member who made it: whoever is removed could otherwise come back through one
+ * of their own.
+ */
+const mayStillInvite = (
+  home: WorkspaceState,
+  { invitedBy, role }: Pick<OpenTeamInviteLink, 'invitedBy' | 'role'>,
+): boolean => {
+  if (invitedBy.type !== 'member') return true;
+  const inviter = home.status === 'none' ? undefined : home.members[invitedBy.id];
+  return inviter !== undefined && mayManage(inviter.role, role);
 };
 
 /** An invitation makes a member once: whoever was removed does not come back through the old link. */
-const requireNotRemoved = ({ events }: Loaded<WorkspaceState>, memberId: string): void => {
-  if (events.some(({ type, data }) => type === 'MemberRemoved' && data.memberId === memberId)) {
+const requireStanding = (
+  { events, state }: Loaded<WorkspaceState>,
+  memberId: string,
+  link: OpenTeamInviteLink,
+): void => {
+  const wasRemoved = events.some(({ type, data }) => type === 'MemberRemoved' && data.memberId === memberId);
+  if (wasRemoved || !mayStillInvite(state, link)) {
     throw new Rejection('not_found', 'There is no such invitation.');
   }
 };
@@ -106,14 +128,34 @@ export const joinAs = async (
   // The name of a person is sealed in the person's own stream: here it could not be erased.
   const join = { type: 'Join', memberId, personId, name: 'Member', role } as const;
   const home = await deps.store.load(workspace, workspaceId);
-  requireNotRemoved(home, memberId);
+  requireStanding(home, memberId, link);
   workspace.decide(join, home.state);
   // The acceptance decides against a revocation. If we die after it, the person opens the link again and joins then.
   await execute(deps.store, teaminvite, inviteId, { type: 'Accept', personId, now: context.now }, context);
   faultPoint('team-invite:after-accept');
-  const guard = (loaded: Loaded<WorkspaceState>) => requireNotRemoved(loaded, memberId);
+  const guard = (loaded: Loaded<WorkspaceState>) => requireStanding(loaded, memberId, link);
   await execute(deps.store, workspace, workspaceId, join, context, { guard, positions });
   faultPoint('team-invite:after-join');
+};
+
+/**
+ * Whoever has a link for any address could ask of every address whether it has an account: only a few of these questions
+ * are answered. What was typed wrongly asks nothing.
+ */
+const registerAsked = async (
+  deps: PeopleDeps,
+  { state, inviteId }: OpenTeamInviteLink,
+  wanted: NewPerson,
+): Promise<string> => {
+  if (state.status !== 'accepted' && state.email !== null) return registerPerson(deps, wanted, inviteId);
+  const asked = { what: `join ${inviteId}`, free: 5 };
+  await beginAttempt(deps.pool, asked);
+  try {
+    return await registerPerson(deps, wanted, inviteId);
+  } catch (error) {
+    if (error instanceof Rejection && error.code === 'validation_failed') await takeBackAttempt(deps.pool, asked);
+    throw error;
+  }
 };
 
 /** Registers the person, whose credentials are committed before the membership, then joins. */
@@ -123,12 +165,12 @@ export const joinAsNew = async (
   wanted: NewPerson,
   positions: Positions = new Map(),
 ): Promise<string> => {
-  const { state, inviteId } = link;
+  const { state } = link;
   if (state.status === 'accepted') throw new Rejection('not_found', 'There is no such invitation.');
   if (state.email !== null && normaliseEmail(state.email) !== normaliseEmail(wanted.email)) {
     throw new Rejection('validation_failed', 'This invitation is for another address.');
   }
-  const personId = await registerPerson(deps, wanted, inviteId);
+  const personId = await registerAsked(deps, link, wanted);
   await joinAs(deps, link, personId, positions);
   return personId;
 };

@@ -21,7 +21,8 @@ export interface Session {
 }
 
 const prefix = 'sess_';
-const sessionMs = 15 * 60_000;
+/** Milliseconds for which a session is valid. */
+export const sealedSessionMs = 15 * 60_000;
 
 export const isSessionToken = (token: string): boolean => token.startsWith(prefix);
 
@@ -34,7 +35,7 @@ export const mintSession = async (
   if (state.status === 'none' || state.members[memberId] === undefined) {
     throw new Rejection('not_found', 'There is no such member.');
   }
-  const expiresAt = new Date(clock() + sessionMs).toISOString();
+  const expiresAt = new Date(clock() + sealedSessionMs).toISOString();
   const session: Session = { id: uuidv7(), memberId, workspaceId, mode, expiresAt };
   return { token: `${prefix}${secrets.seal('sessions', JSON.stringify(session))}`, expiresAt };
 };

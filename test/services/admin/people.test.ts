@@ -56,6 +56,21 @@ suite('operator and people', (t) => {
     return (await signInByPassword(peopleDepsOf(world), ask)).outcome === 'signed_in';
   };
 
+  t('session end: tokens that were made before have no power at the next call, later ones have', async () => {
+    const memberId = await world.memberOf(world.workspaceId, 'viewer');
+    await world.settled();
+    const by = async (more = '') => world.callerWith((await admin(`session ${memberId}${more}`)).secret ?? '');
+    const [live, sandbox] = [await by(), await by(' --mode test')];
+    for (const one of [live, sandbox]) assert.equal((await one.get('/agency')).status, 200);
+    world.clock.shiftMs += 1_000;
+    assert.equal((await admin(`session end ${memberId}`)).memberId, memberId);
+    for (const one of [live, sandbox]) assert.equal((await one.get('/agency')).body.code, 'token_revoked');
+    world.clock.shiftMs += 1_000;
+    assert.equal((await (await by()).get('/agency')).status, 200);
+    assert.equal((await live.get('/agency')).body.code, 'token_revoked');
+    world.clock.shiftMs -= 2_000;
+  });
+
   t('an invitation by an operator makes a member with a role', async () => {
     const made = await admin(`member invite --role manager --email op@example.com --workspace ${world.workspaceId}`);
     assert.match(made.secret ?? '', /^https:\/\/console\.test\/join\/[\w-]+$/);

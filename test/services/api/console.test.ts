@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { SMTPServer } from 'smtp-server';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { type Mode, type Role, roles } from '#schemas/common.ts';
+import { manageMember } from '#services/api/console/team.ts';
+import { sessionPrincipal } from '#services/api/sessions.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
 import { findSession, startSession } from '#services/auth/people/sessions.ts';
 import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts';
@@ -154,6 +156,52 @@ suite('first-party operations', (t) => {
     assert.equal((await owner.post(`/api-keys/${made.data.id}/rotate`)).status, 422);
   });
 
+  t('a rotation shows a key to its member and to Owners alone: it gives nobody the power of another', async () => {
+    const made = await owner.post('/api-keys', keyBody());
+    const manager = await memberOf('manager');
+    await world.settled();
+    const taken = await manager.session.post(`/api-keys/${made.data.id}/rotate`);
+    assert.deepEqual([taken.status, taken.body.code, taken.data?.secret], [403, 'role_required', undefined]);
+    const own = await manager.session.post('/api-keys', keyBody());
+    await world.settled();
+    const colleague = await memberOf('manager');
+    assert.equal((await colleague.session.post(`/api-keys/${own.data.id}/rotate`)).body.code, 'role_required');
+    assert.equal((await manager.session.post(`/api-keys/${own.data.id}/rotate`)).status, 200);
+    assert.equal((await owner.post(`/api-keys/${own.data.id}/rotate`)).status, 200);
+    // To end a key gives no power: whoever sees a leak stops it.
+    assert.equal((await colleague.session.delete(`/api-keys/${made.data.id}`)).status, 200);
+  });
+
+  t('who has just lost a role cannot take it back while the read models are behind', async () => {
+    const { memberId } = await memberOf('owner');
+    const { workspaceId, operator, deps } = world;
+    const before = { id: randomUUID(), memberId, role: 'owner', mode: 'live', liveWorkspaceId: workspaceId } as const;
+    const context = { ...contextOf(operator, workspaceId), giveUpAt: performance.now() + 5_000 };
+    const call = { deps, principal: sessionPrincipal(before), context, positions: new Map() };
+    await owner.request('PUT', `/members/${memberId}/role`, { body: { role: 'viewer' } });
+    const again = manageMember(call, memberId, { type: 'ChangeRole', role: 'owner' });
+    await assert.rejects(again, { code: 'role_required' });
+    await owner.delete(`/members/${memberId}`);
+    const other = (await memberOf('viewer')).memberId;
+    await assert.rejects(manageMember(call, other, { type: 'RemoveMember' }), { code: 'role_required' });
+  });
+
+  t('one mailbox gets few invitations by mail, however often they are made and revoked', async () => {
+    const email = `bombed.${randomUUID()}@example.com`;
+    const mailed: unknown[] = [];
+    for (let at = 0; at < 6; at += 1) {
+      const made = await owner.post('/team-invites', { email, role: 'viewer' });
+      assert.equal(made.status, 200, made.text);
+      mailed.push(made.data.mailed);
+      await world.settled();
+      assert.equal((await owner.delete(`/team-invites/${made.data.id}`)).status, 200);
+    }
+    assert.deepEqual([mailed[0], mailed.at(-1)], [true, false], 'the link is still in the answer');
+    const other = await owner.post('/team-invites', { email: `free.${randomUUID()}@example.com`, role: 'viewer' });
+    assert.equal(other.data.mailed, true);
+    await owner.delete(`/team-invites/${other.data.id}`);
+  });
+
   t('Owners give every role, Managers those of creators and viewers, and the last Owner stays', async () => {
     const manager = (await memberOf('manager')).session;
     const ask = async (by: Caller, from: Role, to: Role): Promise<number> => {
@@ -260,6 +308,45 @@ suite('first-party operations', (t) => {
     const ended = await owner.delete(`/apps/${grantId}`);
     assert.equal(ended.status, 200, ended.text);
     assert.notEqual(ended.data.revokedAt, null);
+  });
+
+  t('what has power is listed, however much that came after it has ended', async () => {
+    const alone = await sessionOf(other.workspaceId, other.memberId);
+    const key = (await alone.post('/api-keys', keyBody())).data;
+    const owned = { memberId: other.memberId, workspaceId: other.workspaceId };
+    const app = await oauthOf(world).register();
+    const { gid } = claimsOf((await oauthOf(world).tokensOf(app, { result: owned })).access_token);
+    const context = contextOf(world.operator, other.workspaceId);
+    const [made] = await world.store.readStream(`apikey-${key.id}`);
+    const [given] = await world.store.readStream(`grant-${gid}`);
+    await Promise.all(
+      Array.from({ length: 500 }, async () => {
+        const [keyId, grantId] = [randomUUID(), randomUUID()];
+        const hash = keyId.replaceAll('-', '').padEnd(64, '0');
+        const keys = [
+          { type: 'ApiKeyCreated', data: { ...made?.data, hash } },
+          { type: 'ApiKeyRevoked', data: {} },
+        ];
+        const grants = [
+          { type: 'GrantGiven', data: given?.data },
+          { type: 'GrantRevoked', data: { by: 'person' } },
+        ];
+        await world.store.append(`apikey-${keyId}`, -1, keys, context, `apikey-${keyId}`);
+        await world.store.append(`grant-${grantId}`, -1, grants, context, `grant-${grantId}`);
+      }),
+    );
+    await world.settled();
+    for (const [path, id] of [
+      ['/api-keys', key.id],
+      ['/apps', gid],
+    ] as const) {
+      const { rows } = await alone.get(path);
+      assert.equal(rows.length, 500, path);
+      assert.ok(
+        rows.some((one) => one.id === id),
+        path,
+      );
+    }
   });
 
   t('sessions are those of the person: listed, ended, and nobody else’s', async () => {

@@ -12,12 +12,8 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
 import { expirePeopleRows } from '#services/auth/people/expiry.ts';
-import {
-  changePassword,
-  confirmSecondFactor,
-  offerSecondFactor,
-  replaceRecoveryCodes,
-} from '#services/auth/people/security.ts';
+import { findPersonLink, mintPersonLink } from '#services/auth/people/person-links.ts';
+import { confirmSecondFactor, offerSecondFactor, replaceRecoveryCodes } from '#services/auth/people/security.ts';
 import { listSessions, startSession } from '#services/auth/people/sessions.ts';
 import { signInByPassword } from '#services/auth/people/sign-in.ts';
 import { findTeamInvite, joinAs, joinAsNew } from '#services/auth/people/team-invites.ts';
@@ -128,15 +124,19 @@ suite('people: deaths', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await world.store.readStream(`session-${id}`)).at(-1)?.type, 'SessionRevoked');
   });
 
-  t('password:after-row: the new password holds, and ends the rest when it is changed again', async () => {
+  t('password:after-row: the new password holds, and nobody is in by the former one', async () => {
     const { personId, email } = await newPerson();
-    await startSession(people, { personId, by: 'password', device: 'd', address: 'a' });
+    const { id } = await startSession(people, { personId, by: 'password', device: 'd', address: 'a' });
+    const link = await mintPersonLink(people, personId, 'reset');
     const next = 'the next good password';
     assert.equal(await child('password', { personId, password: goodPassword, next }, 'password:after-row'), 'SIGKILL');
+    assert.deepEqual(await listSessions(people, personId), []);
+    assert.equal(await findPersonLink(people, link.token, 'reset'), null);
     assert.equal(await signsIn(email, goodPassword), 'wrong');
     assert.equal(await signsIn(email, next), 'signed_in');
-    await changePassword(people, personId, { current: next, next: 'one more good password', keep: personId });
-    assert.deepEqual(await listSessions(people, personId), []);
+    await world.pool.query(`update auth.sessions set ended_at = ended_at - interval '1 minute' where id = $1`, [id]);
+    await expirePeopleRows(people);
+    assert.equal((await world.store.readStream(`session-${id}`)).at(-1)?.type, 'SessionRevoked');
   });
 
   t('second-factor:after-row: the factor is asked for, and new recovery codes complete it', async () => {

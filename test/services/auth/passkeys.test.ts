@@ -64,6 +64,18 @@ suite('passkeys', (t) => {
     assert.ok(state.status === 'registered' && state.passkeyIds.includes(passkey.id));
   });
 
+  t('keep the ways to reach a device that there are, whatever its browser says', async () => {
+    for (const transports of [['usb', '\0', 5, 'x'.repeat(5_000), 'internal'], 'usb', { length: 2 }]) {
+      const { personId } = await personOf(world);
+      const { options, sealed } = await offered(personId);
+      const made = new Authenticator().register({ challenge: options.challenge, origin });
+      const response = { ...made, response: { ...made.response, transports: transports as never } };
+      await addPasskey(people, party, { personId, sealed, response, name: '' });
+      const [known] = (await offered(personId)).options.excludeCredentials ?? [];
+      assert.deepEqual(known?.transports, Array.isArray(transports) ? ['usb', 'internal'] : []);
+    }
+  });
+
   t('of the synced kind, which count nothing, sign in again and again', async () => {
     const { personId, device } = await added(new Authenticator(null));
     for (let at = 0; at < 3; at += 1) assert.equal((await signIn(device)).personId, personId);

@@ -3,10 +3,11 @@ import { Secret, TOTP } from 'otpauth';
 import { Rejection } from '#domain/decider.ts';
 import { person } from '#domain/person.ts';
 import { workspace } from '#domain/workspace.ts';
-import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { beginAttempt, TooManyAttempts } from '#services/auth/people/attempts.ts';
 import { expirePeopleRows } from '#services/auth/people/expiry.ts';
+import { isPassword } from '#services/auth/people/passwords.ts';
 import { findPersonLink, mintPersonLink } from '#services/auth/people/person-links.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import {
@@ -106,6 +107,38 @@ suite('joining a team', (t) => {
     assert.ok(state.status === 'created' && state.members[memberId] === undefined);
   });
 
+  t('ends with the power of the member who made it', async () => {
+    const memberId = await world.memberOf(world.workspaceId, 'owner');
+    const asMember = { ...world, operator: { ...world.operator, actor: { type: 'member', id: memberId } as const } };
+    const [high, low] = [
+      await inviteToTeam(asMember, { role: 'owner' }),
+      await inviteToTeam(asMember, { role: 'creator' }),
+    ];
+    const before = await findTeamInvite(people, high.token);
+    assert.ok(before !== null);
+    const change = (command: Parameters<typeof workspace.decide>[0]) =>
+      execute(world.store, workspace, world.workspaceId, command, contextOf(world.operator, world.workspaceId));
+    await change({ type: 'ChangeRole', memberId, role: 'manager' });
+    assert.equal(await findTeamInvite(people, high.token), null, 'a Manager makes no Owner');
+    assert.ok((await findTeamInvite(people, low.token)) !== null);
+    const wanted = { email: `late.${uuidv7()}@example.com`, name: 'Late', password: goodPassword };
+    assert.equal((await refusal(joinAsNew(people, before, wanted))).code, 'not_found', 'the page was open already');
+    await change({ type: 'RemoveMember', memberId });
+    assert.equal(await findTeamInvite(people, low.token), null);
+  });
+
+  t('for any address tells of few addresses whether they are taken, wherever it is asked from', async () => {
+    const { token } = await inviteToTeam(world);
+    const link = await findTeamInvite(people, token);
+    assert.ok(link !== null);
+    const { email } = await personOf(world);
+    const codes: string[] = [];
+    for (let at = 0; at < 7; at += 1) {
+      codes.push((await refusal(joinAsNew(people, link, { email, name: 'Ann', password: goodPassword }))).code);
+    }
+    assert.deepEqual([codes[0], codes.at(-1)], ['already_exists', 'rate_limited']);
+  });
+
   t('is refused to a second person with the same address, at once or later', async () => {
     const email = 'twice@example.com';
     const links = await Promise.all([1, 2, 3].map(() => inviteToTeam(world, { email })));
@@ -198,6 +231,18 @@ suite('sign-in', (t) => {
     const { email } = await personOf(world);
     const ends = await Promise.allSettled(Array.from({ length: 40 }, () => signIn(email, 'wrong')));
     assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 5);
+  });
+
+  t('forgets old attempts as fast as a flood makes them', async () => {
+    await world.pool.query(
+      `insert into auth.attempts (key, failures, last_at)
+       select sha256(n::text::bytea), 1, now() - interval '2 days' from generate_series(1, 2500) n`,
+    );
+    await expirePeopleRows(people);
+    const { rows } = await world.pool.query(
+      `select count(*)::int as n from auth.attempts where last_at < now() - interval '1 day'`,
+    );
+    assert.equal(rows[0].n, 0);
   });
 
   t('makes an address wait that tries many accounts, twice as long each time', async () => {
@@ -303,6 +348,15 @@ suite('a new password', (t) => {
     assert.equal((await signIn(email, 'a brand new password')).outcome, 'signed_in');
   });
 
+  t('does not cost the link where too many passwords are checked at once', async () => {
+    const { personId } = await personOf(world);
+    const { token } = await mintPersonLink(people, personId, 'reset');
+    const flood = Array.from({ length: 70 }, () => isPassword('a guess at nobody', null).catch(() => false));
+    await assert.rejects(resetPassword(people, token, 'a brand new password'), Unavailable);
+    await Promise.all(flood);
+    assert.equal(await resetPassword(people, token, 'a brand new password'), personId);
+  });
+
   t('comes not through a link that expired, and a person has five at most', async () => {
     const { personId } = await personOf(world);
     const { token } = await mintPersonLink(people, personId, 'reset');
@@ -367,6 +421,15 @@ suite('a second factor', (t) => {
     const late = signInByCode(people, { pending, code: codeOf(text), address: anAddress() });
     assert.ok((await refusal(late)) instanceof TooManyAttempts);
     await letTimePass();
+  });
+
+  t('takes no step that a former password began', async () => {
+    const { personId, email, text } = await withFactor();
+    const pending = await pendingOf(email);
+    const { token } = await mintPersonLink(people, personId, 'reset');
+    await resetPassword(people, token, 'a brand new password');
+    const code = codeOf(text, 30_000);
+    assert.equal((await signInByCode(people, { pending, code, address: anAddress() })).outcome, 'expired');
   });
 
   t('takes no step that expired, was altered, or is of another form', async () => {

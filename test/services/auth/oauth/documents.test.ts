@@ -16,8 +16,10 @@ import {
   oauthOf,
   oauthWorld,
   pkce,
+  postForm,
 } from '#test/support/oauth.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const certificate = certificateFor(['app.example.com', 'private.example.com']);
 trust(certificate);
@@ -34,6 +36,12 @@ suite('authorization server: clients by metadata document', (t) => {
   const dialled: string[] = [];
   const server = createServer(certificate, (request, response) => {
     asked.push(request.url ?? '');
+    if (request.url === '/drip.json') {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const drip = setInterval(() => response.write(' '), 50);
+      response.once('close', () => clearInterval(drip));
+      return;
+    }
     const { status = 200, body, headers = {} } = documents.get(request.url ?? '') ?? { status: 404, body: '' };
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
   });
@@ -155,6 +163,44 @@ suite('authorization server: clients by metadata document', (t) => {
       assert.ok(!dialled.includes('10.0.0.7'));
     },
   );
+
+  t('a document that drips is given up, and its connection is closed', async () => {
+    const began = performance.now();
+    await refused(idOf('/drip.json'));
+    const took = performance.now() - began;
+    assert.ok(took < 8_000, `${took} ms`);
+    assert.deepEqual(
+      asked.filter((path) => path === '/drip.json'),
+      ['/drip.json'],
+    );
+    await until('it is closed', async () => {
+      const open = await new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+      return open === 0;
+    });
+  });
+
+  t('keys that an app does not serve are not asked for again at once', async () => {
+    const client_id = serve('/keyless.json', {
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks_uri: idOf('/no-keys.json'),
+    });
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const audience = { aud: world.origin(), exp: Math.floor(Date.now() / 1_000) + 60 };
+    const claims = { iss: client_id, sub: client_id, jti: 'one', ...audience };
+    const assertion = `${part({ alg: 'ES256', kid: 'one' })}.${part(claims)}.${part({})}`;
+    const spend = () =>
+      postForm(`${world.origin()}/oauth/token`, {
+        ...{ grant_type: 'authorization_code', code: 'x', redirect_uri: callback, code_verifier: 'x'.repeat(43) },
+        client_id,
+        client_assertion: assertion,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      });
+    for (let at = 0; at < 4; at += 1) assert.equal((await spend()).status, 401);
+    assert.deepEqual(
+      asked.filter((path) => path === '/no-keys.json'),
+      ['/no-keys.json'],
+    );
+  });
 
   t('its metadata name the feature', async () => {
     const found = await fetch(`${world.origin()}/.well-known/oauth-authorization-server`);

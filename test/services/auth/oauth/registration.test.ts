@@ -96,6 +96,12 @@ suite('authorization server: registration', (t) => {
       'blob:https://app.example/x',
       'mailto:ann@example.com',
       'ftp://app.example/x',
+      'shell:startup',
+      'ms-msdt:/id',
+      'MS-WORD:ofe|u|x',
+      'x-apple.systempreferences:x',
+      'https:app.example',
+      'https:/app.example/callback',
       '//app.example/callback',
       'callback',
       '',
@@ -125,6 +131,10 @@ suite('authorization server: registration', (t) => {
     for (const body of ['', 'no json', '[]', '1', 'null']) await refused(body, 'invalid_request');
     const made = await it.register({ jwks_uri: 'https://app.example/jwks', unknown: 1, client_name: 'x'.repeat(500) });
     assert.deepEqual([made.jwks_uri, made.unknown, String(made.client_name).length], [undefined, undefined, 100]);
+    for (const one of ['https://app.example/\0', 'https://app.example/\ud800', 'https:app.example']) {
+      const { client_uri, logo_uri } = await it.register({ client_uri: one, logo_uri: one });
+      assert.deepEqual([client_uri, logo_uri], [undefined, undefined]);
+    }
     const plain = await it.register({ grant_types: ['authorization_code'] });
     assert.equal((await it.tokensOf(plain)).refresh_token, undefined);
     const long = await sendJson('POST', url(), { ...uris, client_name: 'x'.repeat(40_000) });

@@ -174,6 +174,13 @@ suite('authorization server: requests', (t) => {
     }
   });
 
+  t('a NUL, which no row can keep, gets a page and is no fault of ours', async () => {
+    for (const more of [{ state: 'a\0' }, { display: '\0' }, { client_id: '\0' }, { redirect_uri: `${callback}\0` }]) {
+      assert.equal(await pageOf(it.authorizeUrl(app, pkce(), more)), 'invalid_request', Object.keys(more)[0]);
+    }
+    assert.ok(world.lines.every((line) => !line.includes('oauth failed')));
+  });
+
   t('an app on the person’s machine may use any port', async () => {
     const secret = pkce();
     const redirect_uri = 'http://127.0.0.1:54321/callback';
@@ -196,6 +203,7 @@ suite('authorization server: requests', (t) => {
       [{ grant_type: 'refresh_token', client_id: app.client_id }, 'invalid_request'],
       [{ grant_type: 'refresh_token', client_id: app.client_id, refresh_token: 'x' }, 'invalid_grant'],
       [{ grant_type: 'refresh_token', client_id: 'gone', refresh_token: 'x' }, 'invalid_client'],
+      [{ grant_type: 'refresh_token', client_id: '\0', refresh_token: '\0' }, 'invalid_client'],
       [
         { grant_type: 'authorization_code', client_id: app.client_id, code: 'x', redirect_uri: callback },
         'invalid_grant',

@@ -86,6 +86,7 @@ suite('authorization server: revocation', (t) => {
       { token: kept.refresh_token, client_id: secretApp.client_id },
       { token: kept.refresh_token, client_id: secretApp.client_id, client_secret: 'wrong' },
       { token: 'x'.repeat(5_000), client_id },
+      { token: '\0', client_id: '\0' },
       { client_id },
     ]) {
       await ok(form as Record<string, string>);

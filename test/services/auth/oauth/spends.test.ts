@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { revokeGrant } from '#services/auth/grants.ts';
+import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { resetPassword } from '#services/auth/people/security.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import type { World } from '#test/support/http.ts';
 import {
@@ -15,6 +17,7 @@ import {
   pkce,
   type Tokens,
 } from '#test/support/oauth.ts';
+import { peopleDepsOf, personOf } from '#test/support/people.ts';
 import { suite } from '#test/support/suite.ts';
 
 const rounds = 50;
@@ -176,6 +179,19 @@ suite('authorization server: what is spent twice', { timeoutMs: 180_000 }, (t) =
     }
     assert.equal((await it.refresh(app, first.refresh_token)).json.error, 'invalid_grant');
     assert.equal((await it.exchange(app, code, secret)).json.error, 'invalid_grant');
+  });
+
+  t('a password that is set through a link ends what apps were given, of this person alone', async () => {
+    const [person, other] = [await personOf(world), await personOf(world)];
+    const given = async ({ personId, memberId }: typeof person) => it.tokensOf(app, { result: { personId, memberId } });
+    const [ended, stays] = [await given(person), await given(other)];
+    await world.settled();
+    const { token } = await mintPersonLink(peopleDepsOf(world), person.personId, 'reset');
+    assert.equal(await resetPassword(peopleDepsOf(world), token, 'a brand new password'), person.personId);
+    assert.equal((await it.refresh(app, ended.refresh_token)).json.error, 'invalid_grant');
+    const { gid } = claimsOf(ended.access_token);
+    assert.deepEqual(await historyOf(world, gid), ['GrantGiven', 'GrantRevoked person']);
+    assert.equal((await it.refresh(app, stays.refresh_token)).status, 200);
   });
 
   t('the app of a member who has left refreshes no more', async () => {
