@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, CDPSession, Page } from 'playwright-core';
+import type { Mail } from '#services/auth/people/mail.ts';
 import { AppMemory, openCallback } from '#test/support/app-of-others.ts';
 import { focused, openBrowser } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
@@ -36,10 +37,18 @@ suite('the console by other means', { timeoutMs: 120_000 }, (t) => {
   if ('missing' in found) return t.skip('is tested with Chromium', found.missing);
   let browser: Browser;
   let world: World;
+  const mails: string[] = [];
   const at = (to: string): string => `${world.deps.consoleUrl()}${to}`;
 
   t.before(async () => {
-    [browser, world] = await Promise.all([openBrowser(found.program), namedConsole()]);
+    const mailer = {
+      send: async ({ to, subject }: Mail) => {
+        mails.push(`${subject} → ${to}`);
+        return true;
+      },
+      close: () => undefined,
+    };
+    [browser, world] = await Promise.all([openBrowser(found.program), namedConsole({ deps: { mailer } })]);
     afterFile(() => browser.close());
   });
   t.after(() => world?.close());
@@ -153,6 +162,7 @@ suite('the console by other means', { timeoutMs: 120_000 }, (t) => {
     await page.locator('#passkey-password').fill(goodPassword);
     await press(page, 'add-passkey');
     await page.locator('h3', { hasText: 'My phone' }).waitFor();
+    await until('the mail', () => mails.includes(`A passkey was added → ${paula.email}`));
     const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId });
     assert.deepEqual(
       credentials.map(({ isResidentCredential, rpId }) => [isResidentCredential, rpId]),
@@ -176,6 +186,7 @@ suite('the console by other means', { timeoutMs: 120_000 }, (t) => {
     await page.waitForURL('**/security');
     await inRow(page, 'My phone', 'Remove', 'remove-passkey');
     await page.locator('.notice').waitFor();
+    await until('the mail', () => mails.includes(`A passkey was removed → ${paula.email}`));
     await page.locator('header button').click();
     await says(page, 'You are signed out');
     await page.goto(at('/sign-in'));

@@ -108,6 +108,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   let env: Env = {};
   let baseUrl = '';
   let clientId = '';
+  let mcpUrl = '';
   const ports: number[] = [];
   const curl = (name: GuideName): readonly string[] => codeOf(name, 'bash', baseUrl);
   const asked = async (code: string | undefined, more: Env = {}): Promise<Result> =>
@@ -126,8 +127,9 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
         RATE_LIMIT_PER_MINUTE: '6000',
         RATE_LIMIT_BURST: '1000',
       },
-      readyAt: /^Serving/m,
+      readyAt: /^Data: /m,
     });
+    mcpUrl = /over MCP, with OAuth or a key: (\S+)/.exec(service.output())?.[1] ?? '';
     baseUrl = /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
     env = { POSTLINE_KEY: /sk_test_\S+/.exec(service.output())?.[0] ?? '' };
   });
@@ -186,6 +188,24 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
       python(onlyCodeOf('media', 'python', baseUrl), env),
     ];
     for (const program of programs) assert.match(await finished(program), /^[\da-f-]{36} transcoded/);
+  });
+
+  t('agents: the program composes a post and sees it published', async () => {
+    const code = onlyCodeOf('agents-and-apps', 'ts');
+    const own = { ...env, CLIENT_ID: clientId, POSTLINE_MCP: mcpUrl };
+    const lines = (await finished(typescript(code, own))).trim().split('\n');
+    assert.match(lines[0] ?? '', /^(1[4-9]|20) tools$/);
+    assert.match(lines[1] ?? '', /^published [\da-f-]{36}$/);
+    const { mcpServers } = JSON.parse(onlyCodeOf('agents-and-apps', 'json'));
+    assert.deepEqual(Object.keys(mcpServers.postline), ['type', 'url']);
+  });
+
+  t('apps: an app finds the authorization server and registers', async () => {
+    const said = await shell(onlyCodeOf('agents-and-apps', 'bash', baseUrl), env);
+    const [metadata, app] = said.split(/(?<=\})\s*(?=\{)/).map((text) => JSON.parse(text));
+    assert.match(metadata.authorization_endpoint, /\/oauth\/authorize$/);
+    assert.equal(app.client_name, 'Planner');
+    assert.match(app.client_id, /^[\w-]{20,}$/);
   });
 
   t('webhooks: the receivers take each genuine event once', async () => {

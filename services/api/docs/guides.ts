@@ -1,7 +1,14 @@
 import { readFile } from 'node:fs/promises';
 
 /** The guides, in the order in which a newcomer reads them: the files of `guides/`. */
-export const guideNames = ['first-post', 'webhooks', 'media', 'errors-and-retries', 'idempotency'] as const;
+export const guideNames = [
+  'first-post',
+  'webhooks',
+  'media',
+  'errors-and-retries',
+  'idempotency',
+  'agents-and-apps',
+] as const;
 export type GuideName = (typeof guideNames)[number];
 
 export interface Guide {

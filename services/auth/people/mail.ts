@@ -75,8 +75,31 @@ export const inviteMail = (to: string, workspaceName: string, url: string, expir
   text: `You are invited to become a member of ${workspaceName}. Open this link before ${expiresAt.slice(0, 16).replace('T', ' ')} UTC:\n\n${url}\n\nIf you do not know them, you need do nothing.${signature}`,
 });
 
-export const passwordSetMail = (to: string): Mail => ({
-  to,
-  subject: 'Your password was changed',
-  text: `The password of your account was changed, and every other session has ended. If it was not you, ask for a new password at once and tell the owner of your workspace.${signature}`,
-});
+/** What changes who can sign in as a person, in words for that person. */
+const changes = {
+  password_changed: [
+    'Your password was changed',
+    'The password of your account was changed. Every other session has ended.',
+  ],
+  password_reset: [
+    'Your password was set anew',
+    'The password of your account was set through a link. Every session has ended, and every app and agent that you had let in is disconnected. Your passkeys stay: look whether you know each of them.',
+  ],
+  passkey_added: ['A passkey was added', 'Somebody who is signed in as you, and knows your password, added a passkey.'],
+  passkey_removed: ['A passkey was removed', 'A passkey of your account was removed: it signs nobody in any more.'],
+  second_factor_on: ['The second factor is on', 'From now on a sign-in with your password asks for a code as well.'],
+  second_factor_off: ['The second factor is off', 'From now on your password alone signs in.'],
+  recovery_codes: ['You have new recovery codes', 'New recovery codes were made. The former ones have ended.'],
+  recovery_code_used: ['A recovery code was used', 'Somebody signed in as you with a recovery code, which has ended.'],
+  new_browser: ['A sign-in from a new browser', 'Somebody signed in as you in a browser that you had not used before.'],
+} as const;
+export type SecurityChange = keyof typeof changes;
+
+/** @param where such as `Firefox on Linux, 192.0.2.1` */
+export const securityMail = (to: string, change: SecurityChange, where: string, at: number): Mail => {
+  const [subject, what] = changes[change];
+  const time = new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+  const advice =
+    'If it was you, you need do nothing. If not, set a new password at once, look under Security in the console, and tell the owner of your workspace.';
+  return { to, subject, text: `${what}\n\n${where}, ${time} UTC\n\n${advice}${signature}` };
+};

@@ -37,14 +37,13 @@ export interface PasswordSignIn {
 export const deviceToken = ({ secrets }: Pick<PeopleDeps, 'secrets'>, personId: string): string =>
   secrets.seal('forms', `device\n${personId}`);
 
-const deviceOf = (
-  { secrets }: PeopleDeps,
-  token: string | null,
-  credentials: PersonCredentials | null,
-): string | null => {
+/** Whether this person has signed in with the browser that brings this token. */
+export const isDeviceOf = ({ secrets }: Pick<PeopleDeps, 'secrets'>, token: string | null, personId: string): boolean =>
+  token !== null && secrets.open('forms', token) === `device\n${personId}`;
+
+const deviceOf = (deps: PeopleDeps, token: string | null, credentials: PersonCredentials | null): string | null => {
   if (token === null || credentials === null) return null;
-  const named = secrets.open('forms', token);
-  return named === `device\n${credentials.personId}` ? hash('sha256', token, 'hex') : null;
+  return isDeviceOf(deps, token, credentials.personId) ? hash('sha256', token, 'hex') : null;
 };
 
 /** @throws TooManyAttempts */

@@ -12,6 +12,7 @@ import { modeName, scopeShown, scopesForRole } from '../words.ts';
 interface KeyRow {
   readonly id: string;
   readonly name: string;
+  readonly memberId: string;
   readonly mode: Mode;
   readonly prefix: string;
   readonly scopes: readonly string[];
@@ -76,6 +77,8 @@ const show = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null, ty
     data: {
       keys: keys.map((one) => ({
         ...one,
+        // Whoever sees the new key has the power of its member.
+        mayRotate: membership.role === 'owner' || one.memberId === membership.memberId,
         modeName: modeName(one.mode),
         scopes: one.scopes.map(scopeShown),
         clients: one.clientIds?.map((id) => clients.find((client) => client.id === id)?.name ?? id) ?? null,

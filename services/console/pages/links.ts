@@ -3,10 +3,9 @@ import { stateOf } from '#services/api/state.ts';
 import { beginAttempt } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { emailMac, normaliseEmail } from '#services/auth/people/emails.ts';
-import { passwordSetMail, resetMail } from '#services/auth/people/mail.ts';
+import { resetMail } from '#services/auth/people/mail.ts';
 import { minPassword } from '#services/auth/people/passwords.ts';
 import { findPersonLink, mintPersonLink, takePersonLink } from '#services/auth/people/person-links.ts';
-import { loadPerson } from '#services/auth/people/register.ts';
 import { resetPassword } from '#services/auth/people/security.ts';
 import { clearCookie } from '../cookies.ts';
 import type { Console, Visit } from '../deps.ts';
@@ -14,28 +13,11 @@ import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { home } from '../paths.ts';
 import type { Route } from '../routes.ts';
+import { sendLater, tellPerson } from '../security-mails.ts';
 import { goTo, showPage } from '../show.ts';
 import { enter } from './sign-in.ts';
 
 /** Links that work once: for a new password, and into the console. Opening one changes nothing: scanners open links. */
-
-/** Mails that are on their way at once in this process; beyond that the person asks again later. */
-const maxSending = 50;
-let sending = 0;
-
-/** Sends after the answer, so that its time tells nothing of whether there is such an account. */
-const sendLater = (it: Console, work: () => Promise<void>): void => {
-  if (sending >= maxSending) {
-    it.deps.logger.warn({ sending }, 'too many mails at once: one was not sent');
-    return;
-  }
-  sending += 1;
-  work()
-    .catch((err: unknown) => it.deps.logger.error({ err }, 'a mail could not be made'))
-    .finally(() => {
-      sending -= 1;
-    });
-};
 
 const canMail = ({ deps }: Console): boolean => deps.mailer !== undefined && deps.mailer !== null;
 
@@ -46,17 +28,6 @@ const sendReset = async (it: Console, email: string): Promise<void> => {
   if (found === null || mailer === null) return;
   const { token } = await mintPersonLink(deps, found.personId, 'reset');
   await mailer.send(resetMail(email, `${deps.consoleUrl()}/reset-password/${token}`));
-};
-
-/** Tells the owner of the account, who may not be the one who did it. */
-export const tellOfPassword = (it: Console, personId: string): void => {
-  const { deps } = it;
-  const { mailer = null } = deps;
-  if (mailer === null) return;
-  sendLater(it, async () => {
-    const email = (await loadPerson(deps, personId))?.email ?? null;
-    if (email !== null) await mailer.send(passwordSetMail(email));
-  });
 };
 
 const forgot = async (visit: Visit): Promise<void> => {
@@ -95,7 +66,7 @@ const reset = async (visit: Visit): Promise<void> => {
   const [personId, refused] = await attempt(ctx, () => resetPassword(it.deps, token, form.get('password') ?? ''));
   if (refused !== null) return showReset(visit, refused);
   if (personId === null) throw notFound('link');
-  tellOfPassword(it, personId);
+  tellPerson(it, ctx, personId, 'password_reset');
   // The new password has ended every session: the person signs in with it, and with the second factor.
   clearCookie(it, ctx, 'session');
   goTo(ctx, '/sign-in?done=password');

@@ -9,6 +9,7 @@ import type { Visit, Visitor } from '../deps.ts';
 import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import type { Route } from '../routes.ts';
+import { tellPerson } from '../security-mails.ts';
 import { goTo, showPage } from '../show.ts';
 import { showSecurity } from './security.ts';
 
@@ -45,7 +46,9 @@ const confirm = async (visit: Visit<Visitor>): Promise<void> => {
   const [codes, refused] = await attempt(ctx, () =>
     confirmSecondFactor(it.deps, visitor.personId, textOf(form, 'code', 100)),
   );
-  return refused === null ? showCodes(visit, codes) : showOffer(visit, refused);
+  if (refused !== null) return showOffer(visit, refused);
+  tellPerson(it, ctx, visitor.personId, 'second_factor_on');
+  showCodes(visit, codes);
 };
 
 const replaceCodes = async (visit: Visit<Visitor>): Promise<void> => {
@@ -53,7 +56,9 @@ const replaceCodes = async (visit: Visit<Visitor>): Promise<void> => {
   const [codes, refused] = await attempt(ctx, () =>
     replaceRecoveryCodes(it.deps, visitor.personId, form.get('password') ?? ''),
   );
-  return refused === null ? showCodes(visit, codes) : showSecurity(visit, { ...refused, section: 'second-factor' });
+  if (refused !== null) return showSecurity(visit, { ...refused, section: 'second-factor' });
+  tellPerson(it, ctx, visitor.personId, 'recovery_codes');
+  showCodes(visit, codes);
 };
 
 const remove = async (visit: Visit<Visitor>): Promise<void> => {
@@ -63,6 +68,7 @@ const remove = async (visit: Visit<Visitor>): Promise<void> => {
     await removeSecondFactor(it.deps, visitor.personId, proof);
   });
   if (refused !== null) return showSecurity(visit, { ...refused, section: 'second-factor' });
+  tellPerson(it, ctx, visitor.personId, 'second_factor_off');
   goTo(ctx, '/security?done=second-factor-off');
 };
 

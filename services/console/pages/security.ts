@@ -11,9 +11,9 @@ import { type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
+import { tellPerson } from '../security-mails.ts';
 import { goTo, noticeOf, showPage } from '../show.ts';
 import { memberOf } from '../visitors.ts';
-import { tellOfPassword } from './links.ts';
 import { readCredential } from './sign-in.ts';
 
 /** Security of the own sign-in: password, second factor, passkeys, sessions. */
@@ -89,7 +89,7 @@ const setPassword = async (visit: Visit<Visitor>): Promise<void> => {
     await changePassword(it.deps, personId, { current, next: form.get('password') ?? '', keep: session.id });
   });
   if (refused !== null) return showSecurity(visit, { ...refused, section: 'password' });
-  tellOfPassword(it, personId);
+  tellPerson(it, ctx, personId, 'password_changed');
   goTo(ctx, '/security?done=password');
 };
 
@@ -106,12 +106,14 @@ const add = async (visit: Visit<Visitor>): Promise<void> => {
     await addPasskey(deps, { origin: deps.consoleUrl() }, made);
   });
   if (refused !== null) return showSecurity(visit, { ...refused, section: 'passkeys' });
+  tellPerson(it, ctx, personId, 'passkey_added');
   goTo(ctx, '/security?done=passkey-added');
 };
 
 const remove = async (visit: Visit<Visitor>): Promise<void> => {
   const { it, ctx, visitor } = visit;
   await removePasskey(it.deps, visitor.personId, idOf(visit, 'passkey'));
+  tellPerson(it, ctx, visitor.personId, 'passkey_removed');
   goTo(ctx, '/security?done=passkey-removed');
 };
 

@@ -4,13 +4,14 @@ import type { SignInWay } from '#schemas/person.ts';
 import { stateOf } from '#services/api/state.ts';
 import { askForPasskey, signInByPasskey } from '#services/auth/people/passkeys.ts';
 import { endSessions, sessionMs, startSession } from '#services/auth/people/sessions.ts';
-import { deviceToken, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';
+import { deviceToken, isDeviceOf, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';
 import { clearCookie, readCookie, setCookie } from '../cookies.ts';
 import type { Visit } from '../deps.ts';
 import { attempt, type FormRefusal } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { nextOf, signInFor } from '../paths.ts';
 import type { Route } from '../routes.ts';
+import { tellPerson } from '../security-mails.ts';
 import { goTo, noticeOf, showPage } from '../show.ts';
 import { deviceOf } from '../words.ts';
 
@@ -52,8 +53,12 @@ const showCode = (visit: Visit, next: string, pending: string, refused: FormRefu
   showPage(visit, { view: 'sign-in-code', title: 'Enter your code', ...refused, data: { next, pending } });
 
 const proceed = async (visit: Visit, next: string, personId: string, by: SignInWay): Promise<void> => {
+  const { it, ctx } = visit;
+  const isNew = !isDeviceOf(it.deps, readCookie(it, ctx, 'device'), personId);
   await enter(visit, personId, by);
-  goTo(visit.ctx, next);
+  if (by === 'recovery_code') tellPerson(it, ctx, personId, 'recovery_code_used');
+  else if (isNew) tellPerson(it, ctx, personId, 'new_browser');
+  goTo(ctx, next);
 };
 
 const byPassword = async (visit: Visit): Promise<void> => {

@@ -39,6 +39,7 @@ const files = [
   ['/docs/guides/media.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/errors-and-retries.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/idempotency.md', 'text/plain; charset=utf-8'],
+  ['/docs/guides/agents-and-apps.md', 'text/plain; charset=utf-8'],
 ] as const;
 const guides = files.map(([path]) => path).filter((path) => path.endsWith('.md'));
 
@@ -307,8 +308,15 @@ suite('the reference', (t) => {
     assert.ok(count > 15, `only ${count} links were found`);
   });
 
+  /** Names of OAuth 2: RFC 6749, 7636, 8414. */
+  const protocol = [
+    ...['response_type', 'client_id', 'redirect_uri', 'code_challenge', 'code_challenge_method'],
+    ...['authorization_endpoint', 'token_endpoint'],
+  ];
+
   t('guides name codes, events and members that exist', async () => {
-    const known = `${JSON.stringify(contract)}${errorPages.map(({ code }) => `"${code}"`).join()}`;
+    const codes = [...errorPages.map(({ code }) => code), ...protocol];
+    const known = `${JSON.stringify(contract)}${codes.map((code) => `"${code}"`).join()}`;
     for (const guide of guides) {
       const prose = (await textOf(guide)).replaceAll(/```[\s\S]*?```/g, '');
       for (const [, word = ''] of prose.matchAll(/`(?!data\.|failure\.)([a-z]+(?:[_.][a-z]+)+)`/g)) {

@@ -191,13 +191,47 @@ suite('sign-in pages', (t) => {
     assert.equal((await browser.get(path)).status, 404);
     assert.equal((await old.get('/console')).status, 303);
     assert.equal((await browser.signIn(email, 'another good one 17')).status, 200);
-    await until('the mail to the owner', () => mails.some(({ subject }) => /was changed/.test(subject)));
+    await until('the mail to the owner', () => mails.some(({ subject }) => /was set anew/.test(subject)));
     assert.ok(!world.lines.join('').includes(path), 'the link is in the log');
     for (let at = 0; at < 3; at += 1) await fresh().send('/forgot-password', '/forgot-password', { email });
     const often = await fresh().send('/forgot-password', '/forgot-password', { email });
     assert.equal(often.status, 429);
     assert.ok(personId);
     await letTimePass();
+  });
+
+  t('each change of who can sign in is told by mail, and so is a browser that is new', async () => {
+    const { browser, email } = await signedIn(world);
+    const told = () => mails.flatMap(({ to, subject }) => (to === email ? [subject] : []));
+    const tells = (subject: string) => until(subject, () => told().at(-1) === subject);
+    await tells('A sign-in from a new browser');
+    assert.match(mails.at(-1)?.text ?? '', /Firefox on Linux, (127\.0\.0\.1|::1), 20\d\d-\d\d-\d\d \d\d:\d\d UTC/);
+    const offer = await browser.send('/security', '/security/second-factor', { password: goodPassword });
+    const [, secret = ''] = /Secret:\s+([A-Z2-7]+)/.exec(offer.text) ?? [];
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: world.deps.clock() });
+    const codes = await browser.post('/security/second-factor/confirm', { code });
+    await tells('The second factor is on');
+    const recovery = [...codes.html.matchAll(/<code>([a-z2-9-]{14})<\/code>/g)].map(([, one = '']) => one);
+    await browser.post('/sign-out');
+    await browser.signIn(email, goodPassword);
+    await browser.post('/sign-in/code', {
+      pending: browser.hidden('pending'),
+      next: '/console',
+      code: recovery[0] ?? '',
+    });
+    await tells('A recovery code was used');
+    await browser.send('/security', '/security/second-factor/remove', {
+      password: goodPassword,
+      code: recovery[1] ?? '',
+    });
+    await tells('The second factor is off');
+    await browser.send('/security', '/security/password', { current: goodPassword, password: 'four other good words' });
+    await tells('Your password was changed');
+    await browser.post('/sign-out');
+    await browser.signIn(email, 'four other good words');
+    assert.equal(browser.page.status, 200);
+    assert.equal(told().filter((subject) => subject === 'A sign-in from a new browser').length, 1, told().join());
+    assert.ok(!mails.some(({ text }) => recovery.some((one) => text.includes(one)) || text.includes(secret)));
   });
 
   t('a one-time link signs in by its button, once', async () => {
