@@ -38,7 +38,8 @@ export type Refreshed =
   | { readonly kind: 'current'; readonly credential: Credential }
   /**
    * The account lapsed; until the next consent every refresh answers this without a call. `isLost`: an earlier refresh
-   * may have been answered with a pair that we never stored, which explains the refusal.
+   * may have been answered with a pair that we never stored, which explains the refusal. `reason`: words for the owner,
+   * which say when an answer was lost; at most 500 characters.
    */
   | { readonly kind: 'lapsed'; readonly version: number; readonly reason: string; readonly isLost: boolean }
   | { readonly kind: 'unavailable'; readonly reason: string }

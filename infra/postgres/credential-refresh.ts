@@ -109,7 +109,15 @@ const endedAs = async (deps: RefreshDeps, row: CredentialRow | null, seen: numbe
     const opened = await deps.opened(row);
     return opened === null ? { kind: 'missing' } : { kind: 'current', credential: opened.credential };
   }
-  return lapseReason === null ? null : { kind: 'lapsed', version, reason: lapseReason, isLost };
+  return lapseReason === null ? null : lapsed(version, lapseReason, isLost);
+};
+
+/** The owner of the account reads these words. */
+const lapsed = (version: number, said: string, isLost: boolean): Refreshed => {
+  const reason = isLost
+    ? `The network's answer to a refresh was lost, and with it the account's new token. The network now says: ${said}`
+    : said;
+  return { kind: 'lapsed', version, reason, isLost };
 };
 
 /** Null: another one has it. */
@@ -155,7 +163,7 @@ const refreshHeld = async (deps: RefreshDeps, held: Held, ask: Ask, signal: Abor
       deps.faultPoint?.('credentials.lapsed');
       const [row] = rows;
       if (row === undefined) return otherwise(deps, held.version);
-      return { kind: 'lapsed', version: held.version, reason, isLost: row.isLost };
+      return lapsed(held.version, reason, row.isLost);
     }
     case 'unavailable':
       await release(deps, held, answer.isSilent === true);
