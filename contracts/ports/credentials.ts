@@ -28,23 +28,36 @@ export type Refresh =
   | { readonly kind: 'refreshed'; readonly credential: NewCredential }
   /** The network refuses for good: only the account's owner can mend it. `reason`: the network's words. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** No answer, or not now. The next call tries again. */
-  | { readonly kind: 'unavailable'; readonly reason: string };
+  /**
+   * No answer, or not now. The next call tries again. `isSilent`: the request may have reached the network, whose answer
+   * did not come whole; it may have replaced the pair, so a later refusal counts as an answer that was lost.
+   */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly isSilent?: true };
 
 export type Refreshed =
   | { readonly kind: 'current'; readonly credential: Credential }
   /**
-   * The account lapsed. `isLost`: an earlier refresh may have been answered with a pair that we never stored, which
-   * explains the refusal.
+   * The account lapsed; until the next consent every refresh answers this without a call. `isLost`: an earlier refresh
+   * may have been answered with a pair that we never stored, which explains the refusal. `reason`: words for the owner,
+   * which say when an answer was lost; at most 500 characters.
    */
-  | { readonly kind: 'lapsed'; readonly reason: string; readonly isLost: boolean }
+  | { readonly kind: 'lapsed'; readonly version: number; readonly reason: string; readonly isLost: boolean }
   | { readonly kind: 'unavailable'; readonly reason: string }
   | { readonly kind: 'missing' };
 
+/** An account whose credential ends soon. */
+export interface EndingCredential {
+  readonly owner: CredentialOwner;
+  readonly version: number;
+  readonly expiresAt: string;
+}
+
+/** A reason that an adapter gives may repeat what it sent: the store takes members of the secret out of it. */
 export interface CredentialStore {
   /**
    * Keeps what a consent gave; durable when it resolves. It replaces the former one, and a refresh that is under way
-   * then is not stored. Null: the client was erased.
+   * then is not stored. Null: the client was erased. NOTE: keep it before the event of the consent, or the lapse of
+   * the former credential may be recorded behind that event.
    */
   keep(owner: CredentialOwner, credential: NewCredential): Promise<number | null>;
   /** Null: there is none, or its client was erased. @throws MissingKey */
@@ -52,8 +65,12 @@ export interface CredentialStore {
   /**
    * Refreshes a credential, one process at a time for each account: whoever comes second waits and gets what the first
    * one got. The new credential is durable when it resolves, so it is never used before.
-   * @param seen the version that the caller found wanting: a newer one is answered at once
-   * @param ask calls the network once, within the signal
+   * @param seen the version that the caller found wanting: another one is answered at once
+   * @param ask calls the network once, within the signal it is given
+   * @param signal ends a wait at once. A call that is under way gets some seconds more, because an answer that nobody
+   *   receives costs the owner a new consent
+   * @throws the database's error, when it does not answer for as long as the refresh may last; MissingKey; what `ask`
+   *   throws
    */
   refresh(
     accountId: string,
@@ -63,9 +80,14 @@ export interface CredentialStore {
   ): Promise<Refreshed>;
   /** Final. A repeat does no harm. */
   destroy(accountId: string): Promise<void>;
-  /** Accounts whose credentials end before this instant, the earliest first, at most `limit`. */
-  ending(
-    before: string,
-    limit: number,
-  ): Promise<readonly { readonly owner: CredentialOwner; readonly expiresAt: string }[]>;
+  /** Destroys those of all accounts of a client whose data key was destroyed. A repeat does no harm. */
+  destroyOfClient(clientId: string): Promise<void>;
+  /**
+   * Accounts of a network whose credentials end before this instant, at most `limit`: the earliest of each workspace
+   * before the second of any. Leaves out those that are being refreshed, those whose last refresh was unavailable (for
+   * a while, longer each time) and those whose lapse was acknowledged.
+   */
+  ending(platform: Platform, before: string, limit: number): Promise<readonly EndingCredential[]>;
+  /** The lapse of this version is recorded in the account's stream: `ending` leaves it out. */
+  acknowledgeLapse(accountId: string, version: number): Promise<void>;
 }

@@ -1,11 +1,9 @@
-import { account } from '#domain/account.ts';
 import { outcomeUnreadable } from '#domain/publish-failures.ts';
 import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
-import { execute } from '#runtime/eventing/execute.ts';
-import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
+import { lapse } from '#services/workflows/accounts/lapse.ts';
 import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
@@ -127,18 +125,6 @@ export const reportLapsedAccount = async (context: WorkContext, target: Schedule
 export const reportLapse = async (context: WorkContext, target: ScheduledTarget, failure: Failure): Promise<void> => {
   const { leased, tools, conditions } = context;
   if (failure.category !== 'reauth_required') return;
-  const reason = wellFormedText(failure.platformMessage ?? failure.message, 500);
-  const readAt = conditions.latest.account.revision;
-  try {
-    await execute(tools.store, account, target.common.accountId, { type: 'RequireReauth', reason }, leased.context(), {
-      guard: ({ events }) => {
-        const renewed = events.some(({ type, revision }) => type === 'AccountReauthorized' && revision > readAt);
-        if (renewed) throw new Renewed();
-      },
-    });
-  } catch (error) {
-    if (!(error instanceof Renewed)) throw error;
-  }
+  const reason = failure.platformMessage ?? failure.message;
+  await lapse(tools.store, target.common.accountId, reason, leased.context(), conditions.latest.account.revision);
 };
-
-class Renewed extends Error {}
