@@ -184,14 +184,10 @@ export const revokeTokens = async (
   subject: NetworkCall['subject'],
   signal: AbortSignal,
 ): Promise<Revoked> => {
-  for (const [member, hint] of [
-    ['refreshToken', 'refresh_token'],
-    ['accessToken', 'access_token'],
-  ] as const) {
+  for (const member of ['refreshToken', 'accessToken']) {
     const token = textIn(secret, member);
     if (token === null) continue;
-    const form = { token, token_type_hint: hint };
-    const result = await post(options, 'revoke', form, subject, signal);
+    const result = await post(options, 'revoke', { token }, subject, signal);
     if (result.kind !== 'answered') return { kind: 'unavailable', reason: result.reason };
     const body = parsed(result.body);
     if (result.status === 200 || (result.status === 400 && isEnd(body))) continue;

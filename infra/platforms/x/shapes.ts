@@ -17,7 +17,8 @@ export const numberIn = (value: Json | undefined, name: string): number | null =
 
 export const listIn = (value: Json | undefined, name: string): readonly Members[] => {
   const member = membersOf(value)?.[name];
-  return Array.isArray(member) ? (member as readonly Json[]).flatMap((one) => membersOf(one) ?? []) : [];
+  const list: readonly Json[] = Array.isArray(member) ? member : [];
+  return list.map(membersOf).filter((one) => one !== null);
 };
 
 /** Null: the body is no JSON object. */
