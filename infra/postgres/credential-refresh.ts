@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Credential, NewCredential, Refresh, Refreshed } from '#contracts/ports/credentials.ts';
-import { type CredentialRow, lapseSql, leaseSql, releaseSql, statementMs, storeSql } from './credential-rows.ts';
+import { type CredentialRow, lapseSql, leaseSql, releaseSql, storeSql } from './credential-rows.ts';
 import { instantOf, reasonWithout, type Secret, seal } from './credential-seal.ts';
 import { backoffMs, isConnectionLost } from './pool.ts';
 import { answeredWithin } from './session.ts';
@@ -20,6 +20,8 @@ export interface RefreshLimits {
   readonly callMs: number;
   /** How long a call may go on after the caller's signal. */
   readonly graceMs: number;
+  /** One statement: within a lease there must be time for another try. */
+  readonly answerMs: number;
   /** The first and the longest rest after refreshes that were unavailable. */
   readonly restMs: number;
   readonly maxRestMs: number;
@@ -29,6 +31,7 @@ export const usualLimits: RefreshLimits = {
   leaseMs: 30_000,
   callMs: 20_000,
   graceMs: 5_000,
+  answerMs: 5_000,
   restMs: 30_000,
   maxRestMs: 3_600_000,
 };
@@ -128,7 +131,7 @@ const lease = async (deps: RefreshDeps, accountId: string, version: number): Pro
   const { rows } = await pool.query<Omit<SealedRow, 'version'>>({
     text: leaseSql,
     values: [accountId, version, refresher, limits.leaseMs],
-    ...answeredWithin(statementMs),
+    ...answeredWithin(limits.answerMs),
   });
   const [row] = rows;
   if (row === undefined) return null;
@@ -238,7 +241,7 @@ const release = async (deps: RefreshDeps, lease: Lease, isLost: boolean): Promis
 
 /** Tries for as long as the lease lasts: what the network answered cannot be asked for again. */
 const untilStored = async <Row extends pg.QueryResultRow>(
-  { pool }: Pick<RefreshDeps, 'pool'>,
+  { pool, limits }: RefreshDeps,
   { accountId, version, refresher, until }: Lease,
   text: string,
   values: readonly unknown[],
@@ -247,7 +250,7 @@ const untilStored = async <Row extends pg.QueryResultRow>(
     const leftMs = until - performance.now();
     const query = {
       ...{ text, values: [accountId, version, refresher, ...values] },
-      ...answeredWithin(Math.max(100, Math.min(statementMs, leftMs))),
+      ...answeredWithin(Math.max(100, Math.min(limits.answerMs, leftMs))),
     };
     try {
       return await pool.query<Row>(query);

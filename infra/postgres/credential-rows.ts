@@ -20,9 +20,6 @@ export interface CredentialRow {
   readonly lapseReason: string | null;
 }
 
-/** Milliseconds for one statement: within a lease there must be time for another try. */
-export const statementMs = 5_000;
-
 export const migrateCredentials = (pool: pg.Pool): Promise<void> =>
   withTableLock(pool, tablesLock, async (tx) => {
     await tx.query(`
@@ -103,7 +100,7 @@ export const releaseSql = `
     lost_since = case when $4 then coalesce(lost_since, now()) else lost_since end
   ${held}`;
 
-const endingSql = `
+export const endingSql = `
   select account_id::text as "accountId", workspace_id::text as "workspaceId", client_id::text as "clientId", platform,
          version, expires_at as "expiresAt"
   from (

@@ -50,7 +50,7 @@ export const open = (key: Buffer, place: SealedPlace, sealed: Buffer): Secret =>
 /** Shorter texts are words such as `bearer`, which a reason may well have. */
 const shortestSecret = 8;
 /** Longest reason that is stored or answered, in characters. */
-const maxReason = 400;
+const maxReason = 380;
 
 const textsIn = (value: Json): readonly string[] => {
   if (typeof value === 'string') return value.length >= shortestSecret ? [value] : [];

@@ -1,4 +1,4 @@
-import type { NewCredential } from '#contracts/ports/credentials.ts';
+import type { Connected, Connector } from '#contracts/ports/connector.ts';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { isDid, resolveHandle, serviceOf } from './people.ts';
 import { credentialOf } from './session.ts';
@@ -17,19 +17,6 @@ export interface ConnectOptions {
   /** Documents of `did:plc`. Default `https://plc.directory`. */
   readonly directory?: string;
 }
-
-export interface ConnectedProfile {
-  readonly externalId: string;
-  readonly username: string;
-  readonly displayName: string | null;
-  readonly avatarUrl: string | null;
-  readonly scopes: readonly string[];
-}
-
-export type Connected =
-  | { readonly kind: 'connected'; readonly profile: ConnectedProfile; readonly credential: NewCredential }
-  /** For the guest: what is wrong and what to do. */
-  | { readonly kind: 'refused'; readonly words: string };
 
 const subject: NetworkCall['subject'] = { accountId: '', targetId: null };
 const refused = (words: string): Connected => ({ kind: 'refused', words });
@@ -102,3 +89,18 @@ export const connectByAppPassword = async (
     profile: { externalId: did, username, displayName, avatarUrl: null, scopes: ['app_password'] },
   };
 };
+
+/** The form of the page behind a connect link. */
+export const blueskyConnector = (options: ConnectOptions): Connector => ({
+  usernameLabel: 'Handle, such as name.bsky.social',
+  secrets: [
+    {
+      name: 'password',
+      label: 'App password',
+      hint: 'made in Bluesky under Settings, Privacy and security, App passwords',
+      maxLength: 200,
+    },
+  ],
+  connect: (handle, secrets, signal) =>
+    connectByAppPassword(options, { handle, password: secrets.get('password') ?? '' }, signal),
+});

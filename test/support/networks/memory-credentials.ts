@@ -45,7 +45,8 @@ export class MemoryCredentials implements CredentialStore {
     if (kept === undefined) return { kind: 'missing' };
     if (kept.credential.version > seen) return { kind: 'current', credential: kept.credential };
     const answer = await ask(kept.credential, signal);
-    if (answer.kind === 'refused') return { kind: 'lapsed', reason: answer.reason, isLost: false };
+    if (answer.kind === 'refused')
+      return { kind: 'lapsed', version: kept.credential.version, reason: answer.reason, isLost: false };
     if (answer.kind === 'unavailable') return answer;
     const secret = { ...kept.credential.secret, ...answer.credential.secret };
     await this.keep(kept.owner, { ...answer.credential, secret });
@@ -56,7 +57,13 @@ export class MemoryCredentials implements CredentialStore {
     this.kept.delete(accountId);
   }
 
+  async destroyOfClient(clientId: string): Promise<void> {
+    for (const [id, { owner }] of this.kept) if (owner.clientId === clientId) this.kept.delete(id);
+  }
+
   async ending(): Promise<readonly never[]> {
     return [];
   }
+
+  async acknowledgeLapse(): Promise<void> {}
 }
