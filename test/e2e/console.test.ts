@@ -226,7 +226,7 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
   }
 
   t('the bar is one row on a desk, and on a phone the sign-out has no row of its own', async () => {
-    await look(olga, {}, async (page) => {
+    await look(olga, async (page) => {
       await page.goto(at('/console'));
       const below = async (part: string): Promise<boolean> => {
         const [one, button] = await Promise.all(
