@@ -11,7 +11,7 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
-import { Pace } from '#runtime/work/pace.ts';
+import { HourlyPace } from '#runtime/work/hourly-pace.ts';
 import { Slots } from '#runtime/work/slots.ts';
 import type { Platform } from '#schemas/common.ts';
 import { lapse } from '#services/workflows/accounts/lapse.ts';
@@ -57,14 +57,14 @@ interface Network {
   readonly refresher: NonNullable<Refreshers[Platform]>;
   readonly rules: WatchRules;
   /** Lasts from round to round: a new round may not spend the budget again. */
-  readonly pace: Pace;
+  readonly pace: HourlyPace;
 }
 
 /** Runs until the signal aborts and every refresh under way has ended. */
 export const watchCredentials = async (deps: CredentialWatchDeps, signal: AbortSignal): Promise<void> => {
   const networks = Object.entries(deps.refreshers).map(([platform, refresher]): Network => {
     const rules = { ...usualRules, ...deps.rules?.[platform as Platform] };
-    return { platform: platform as Platform, refresher, rules, pace: new Pace(rules.perHour) };
+    return { platform: platform as Platform, refresher, rules, pace: new HourlyPace(rules.perHour) };
   });
   await Promise.all(
     networks.map((network) =>

@@ -1,7 +1,7 @@
 const hourMs = 3_600_000;
 
 /** Starts that are spread evenly over each hour, so that a budget of calls is never spent in a burst. */
-export class Pace {
+export class HourlyPace {
   readonly #gapMs: number;
   readonly #now: () => number;
   #nextAt = Number.NEGATIVE_INFINITY;

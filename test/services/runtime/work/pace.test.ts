@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { Pace } from '#runtime/work/pace.ts';
+import { HourlyPace } from '#runtime/work/hourly-pace.ts';
 import { suite } from '#test/support/suite.ts';
 
 const hourMs = 3_600_000;
 
-suite('pace', (t) => {
+suite('hourly pace', (t) => {
   t('ten thousand starts of a night stay within the budget of every hour', () => {
     let now = 0;
     const perHour = 1_250;
-    const pace = new Pace(perHour, () => now);
+    const pace = new HourlyPace(perHour, () => now);
     const starts: number[] = [];
     for (let i = 0; i < 10_000; i += 1) {
       now += pace.take();
@@ -23,13 +23,13 @@ suite('pace', (t) => {
 
   t('starts that nobody took are not made up for', () => {
     let now = 0;
-    const pace = new Pace(3_600, () => now);
+    const pace = new HourlyPace(3_600, () => now);
     assert.equal(pace.take(), 0);
     now = hourMs;
     assert.deepEqual([pace.take(), pace.take(), pace.take()], [0, 1_000, 2_000]);
   });
 
   t('a pace of nothing is a mistake', () => {
-    for (const perHour of [0, -1, Number.NaN]) assert.throws(() => new Pace(perHour), RangeError);
+    for (const perHour of [0, -1, Number.NaN]) assert.throws(() => new HourlyPace(perHour), RangeError);
   });
 });
