@@ -4,6 +4,8 @@ import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { Connector } from '#contracts/ports/connector.ts';
+import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
@@ -78,6 +80,11 @@ export interface Deps {
   /** Null without ClickHouse. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
+  /** How live accounts are connected; absent: none are. */
+  readonly live?: {
+    readonly credentials: CredentialStore;
+    readonly connectors: Readonly<Partial<Record<Platform, Connector>>>;
+  };
   /** Sends mails to persons; absent or null: an operator delivers their links. */
   readonly mailer?: Mailer | null;
   /** Default 50. */

@@ -1,3 +1,4 @@
+import type { ConnectField, Connector } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { alertOf, escapeHtml, expiry, page } from './html.ts';
@@ -19,15 +20,24 @@ export interface RefusedForm {
   readonly words: string;
 }
 
-const form = (platform: Platform, refused: RefusedForm | null): string => {
+/** The values of the other fields are never shown again, also where the form was refused. */
+const secretField = (platform: Platform, { name, label, hint, maxLength }: ConnectField): string => {
+  const id = `${name}-${platform}`;
+  const about = hint === null ? '' : ` <span>(${escapeHtml(hint)})</span>`;
+  return `<label for="${id}">${escapeHtml(label)}${about}</label>
+<input id="${id}" name="${escapeHtml(name)}" type="password" required maxlength="${maxLength}" autocomplete="off">`;
+};
+
+const form = (platform: Platform, connector: Connector | undefined, refused: RefusedForm | null): string => {
   const name = escapeHtml(rulesOf(platform).name);
   const { username = '', timezone = '', words = null } = refused?.platform === platform ? refused : {};
   return `<form method="post">
 <fieldset><legend>${name}</legend>
 ${alertOf(words)}
 <input type="hidden" name="platform" value="${platform}">
-<label for="username-${platform}">Username</label>
+<label for="username-${platform}">${escapeHtml(connector?.usernameLabel ?? 'Username')}</label>
 <input id="username-${platform}" name="username" required maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false" value="${escapeHtml(username)}">
+${(connector?.secrets ?? []).map((field) => secretField(platform, field)).join('\n')}
 <label for="timezone-${platform}">Timezone <span>(optional, such as Europe/Berlin)</span></label>
 <input id="timezone-${platform}" name="timezone" maxlength="100" autocomplete="off" spellcheck="false" value="${escapeHtml(timezone)}">
 <button type="submit">Connect ${name}</button>
@@ -55,11 +65,13 @@ export const invitePage = (shown: {
   readonly platforms: readonly Platform[];
   /** Those of the platforms that can be connected now. */
   readonly offered: readonly Platform[];
+  /** Of live networks: what their forms ask for. */
+  readonly connectors: Readonly<Partial<Record<Platform, Connector>>>;
   readonly expiresAt: string;
   readonly connected: readonly ConnectedAccount[];
   readonly refused: RefusedForm | null;
 }): string => {
-  const { clientName, mode, platforms, offered, expiresAt, connected, refused } = shown;
+  const { clientName, mode, platforms, offered, connectors, expiresAt, connected, refused } = shown;
   const title = `Connect accounts to ${clientName}`;
   const isOwnForm = refused !== null && refused.platform !== null && offered.includes(refused.platform);
   const parts = [
@@ -71,7 +83,7 @@ export const invitePage = (shown: {
         ]
       : []),
     connectedList(connected),
-    ...offered.map((platform) => form(platform, refused)),
+    ...offered.map((platform) => form(platform, connectors[platform], refused)),
     ...awaited(platforms.filter((platform) => !offered.includes(platform))),
     expiry(expiresAt),
   ];

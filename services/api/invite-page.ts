@@ -1,5 +1,7 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import type { ConnectedProfile } from '#contracts/ports/connector.ts';
+import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import type { ErrorCode } from '#domain/codes.ts';
@@ -19,10 +21,11 @@ import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
 import { type ConnectedAccount, invitePage, type RefusedForm } from './invite-html.ts';
 import { readBody } from './json.ts';
+import { liveNetworksOf } from './live-networks.ts';
 import { toProblem } from './middleware/problems.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
 import { forPeople, show, show404, tooLate } from './people.ts';
-import { Refusal } from './refusal.ts';
+import { notFound, Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';
 
 /** The page behind a connect link. The token in its address is the only permission; no cookie, no script. */
@@ -67,6 +70,8 @@ interface Wanted {
   readonly platform: Platform;
   readonly username: string;
   readonly timezone: string | null;
+  /** By the name of the field; never shown again. */
+  readonly secrets: ReadonlyMap<string, string>;
 }
 
 const refuse = (message: string) => new Refusal('validation_failed', message);
@@ -77,7 +82,11 @@ interface Typed {
   readonly platform: Platform | null;
   readonly username: string;
   readonly timezone: string;
+  readonly secrets: ReadonlyMap<string, string>;
 }
+
+/** Fields of every network; what else a form has is a secret of the guest. */
+const plainFields = ['platform', 'username', 'timezone'];
 
 const readForm = async (ctx: Context): Promise<Typed> => {
   if (ctx.is('application/x-www-form-urlencoded') === false) {
@@ -85,13 +94,16 @@ const readForm = async (ctx: Context): Promise<Typed> => {
   }
   const form = new URLSearchParams((await readBody(ctx.req, formLimit)).toString('utf8'));
   const text = (name: string): string => (form.get(name) ?? '').trim();
-  return { platform: normalizePlatform(text('platform')), username: text('username'), timezone: text('timezone') };
+  const secrets = new Map([...form].filter(([name]) => !plainFields.includes(name)).slice(0, 10));
+  const platform = normalizePlatform(text('platform'));
+  return { platform, username: text('username'), timezone: text('timezone'), secrets };
 };
 
 /** @throws Refusal with words for the guest. */
-const checked = ({ platform, username: typed, timezone }: Typed, { state, mode }: OpenInvite): Wanted => {
+const checked = (deps: Deps, { platform, username: typed, timezone, secrets }: Typed, open: OpenInvite): Wanted => {
+  const { state, mode } = open;
   if (platform === null || !state.platforms.includes(platform)) throw refuse('This link is not for that network.');
-  if (!connectable(mode, state.platforms).includes(platform))
+  if (!connectable(mode, state.platforms, liveNetworksOf(deps)).includes(platform))
     throw refuse('That network cannot be connected here yet.');
   const username = typed.replace(/^@/, '');
   if (username === '' || username.length > 100 || /\p{C}/u.test(username)) {
@@ -99,18 +111,50 @@ const checked = ({ platform, username: typed, timezone }: Typed, { state, mode }
   }
   if (timezone !== '' && !isTimezone(timezone))
     throw refuse('That is no timezone: give one such as Europe/Berlin, or none.');
-  return { platform, username, timezone: timezone === '' ? null : timezone };
+  for (const { name, label, maxLength } of mode === 'live' ? (deps.live?.connectors[platform]?.secrets ?? []) : []) {
+    const given = secrets.get(name) ?? '';
+    if (given === '') throw refuse(`Give the ${label}.`);
+    if (given.length > maxLength) throw refuse(`The ${label} has at most ${maxLength} characters.`);
+  }
+  return { platform, username, timezone: timezone === '' ? null : timezone, secrets };
+};
+
+/** What is connected: an account of the sandbox, or one that the network has just answered for. */
+interface Consented {
+  readonly network: 'live' | 'sandbox';
+  readonly profile: ConnectedProfile;
+  /** Null: the sandbox gives none. */
+  readonly credential: NewCredential | null;
+}
+
+/** Milliseconds for the network's answers while a guest waits. */
+const networkMs = 10_000;
+
+/** @throws Refusal with the network's refusal in words for the guest */
+const consented = async (deps: Deps, { mode }: OpenInvite, wanted: Wanted): Promise<Consented> => {
+  const { platform, username, secrets } = wanted;
+  if (mode === 'test') {
+    return { network: 'sandbox', profile: deps.sandboxProfile(platform, username), credential: null };
+  }
+  const connector = deps.live?.connectors[platform];
+  if (connector === undefined) throw refuse('That network cannot be connected here yet.');
+  const answer = await connector.connect(username, secrets, AbortSignal.timeout(networkMs));
+  if (answer.kind === 'refused') throw refuse(answer.words);
+  return { network: 'live', profile: answer.profile, credential: answer.credential };
 };
 
 /**
- * Use → connect. The stream of the invite decides first, so that an earlier revocation or archive always wins. If we
- * die in between, the invite names an account that is not connected: the page shows only those that are, and the
- * guest's next try finds the use done and connects.
+ * Use → credentials → connect. The stream of the invite decides first, so that an earlier revocation or archive always
+ * wins. If we die after the use, the invite names an account that is not connected: the page shows only those that are,
+ * and the guest's next try finds the use done and connects. If we die after the credentials, an account that nobody
+ * connected has some, which the next consent replaces; the other order would show an account that cannot publish.
  */
-const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wanted, giveUpAt: number): Promise<void> => {
+const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wanted, appendMs: number): Promise<void> => {
   const { correlationId, positions } = stateOf(ctx);
-  const profile = deps.sandboxProfile(wanted.platform, wanted.username);
-  const accountId = accountIdOf(open.clientId, wanted.platform, profile.externalId);
+  const { network, profile, credential } = await consented(deps, open, wanted);
+  const giveUpAt = performance.now() + appendMs;
+  const { platform, timezone } = wanted;
+  const accountId = accountIdOf(open.clientId, platform, profile.externalId);
   const now = nowOf(deps);
   const context: CommandContext = {
     workspaceId: open.workspaceId,
@@ -121,27 +165,22 @@ const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wante
     now,
     giveUpAt,
   };
-  const { platform, timezone } = wanted;
   await execute(deps.store, invite, open.id, { type: 'Use', now, accountId, platform }, context, { positions });
   faultPoint('invite:between-use-and-connect');
+  if (credential !== null) {
+    const { workspaceId, clientId } = open;
+    const kept = await deps.live?.credentials.keep({ accountId, workspaceId, clientId, platform }, credential);
+    if (kept === null || kept === undefined) throw notFound('link');
+    faultPoint('invite:between-credentials-and-connect');
+  }
   const { externalId, username, displayName, avatarUrl, scopes } = profile;
   await execute(
     deps.store,
     account,
     accountId,
     {
-      type: 'Connect',
-      clientId: open.clientId,
-      platform,
-      externalId,
-      network: 'sandbox',
-      username,
-      displayName,
-      avatarUrl,
-      scopes,
-      expiresAt: null,
-      timezone,
-      inviteId: open.id,
+      ...{ type: 'Connect', clientId: open.clientId, platform, externalId, network, username, displayName, avatarUrl },
+      ...{ scopes, expiresAt: credential?.expiresAt ?? null, timezone, inviteId: open.id },
     },
     context,
     { positions },
@@ -160,7 +199,8 @@ const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, refused: R
     clientName: open.clientName,
     mode: open.mode,
     platforms,
-    offered: connectable(open.mode, platforms),
+    offered: connectable(open.mode, platforms, liveNetworksOf(deps)),
+    connectors: open.mode === 'live' ? (deps.live?.connectors ?? {}) : {},
     expiresAt,
     connected,
     refused,
@@ -182,8 +222,8 @@ export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, call
     if (open === null) return show404(ctx);
     const typed = await readForm(ctx);
     try {
-      const connecting = connect(deps, ctx, open, checked(typed, open), performance.now() + appendMs);
-      await within(callMs, connecting, tooLate);
+      const connecting = connect(deps, ctx, open, checked(deps, typed, open), appendMs);
+      await within(callMs + networkMs, connecting, tooLate);
     } catch (error) {
       const { code } = toProblem(error);
       if (!(error instanceof Rejection) || (code !== 'validation_failed' && code !== 'invite_full')) throw error;

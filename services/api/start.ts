@@ -3,12 +3,14 @@ import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
+import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
 import { dispatcher, PositionWatch } from '#projections/positions.ts';
 import { teamInviteKeyVersions } from '#projections/team-invites.ts';
 import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -52,6 +54,14 @@ export interface ApiOptions {
   /** The report that /readyz shows: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
+  /** Opens the networks of live accounts. */
+  readonly openLive: (options: {
+    readonly pool: Pool;
+    readonly keys: DataKeys;
+    readonly http: NetworkHttp;
+    readonly clock: () => number;
+    readonly config: Config;
+  }) => Promise<NonNullable<Deps['live']>>;
   /** What the server serves beside the api. */
   readonly parts: readonly Part[];
   /** Default: that of production. */
@@ -71,7 +81,8 @@ export interface Api {
 export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, parts, patience } = options;
+  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, openLive, parts, patience } =
+    options;
   const { databaseUrl, pool: patient, log } = adapters;
   // Links and signing secrets in use must go on working, so the api refuses to start without a key version from which
   // one of them is derived.
@@ -89,7 +100,12 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const watch = new PositionWatch(pool, log);
   const names = projections.map((one) => one.name);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
+  const http = new GuardedNetworkHttp(
+    new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts() }),
+  );
+  const live = await openLive({ pool: patient, keys: adapters.dataKeys, http, clock: time.now, config });
   const deps: Deps = {
+    live,
     mailer,
     store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),
     pool,
@@ -108,8 +124,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
     egress: new EgressGuard({
       privateTargets: config.privateTargets,
-      ownHosts: () =>
-        [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()].map((url) => new URL(url).host),
+      ownHosts: () => ownHosts(),
     }),
     blobs: adapters.blobs,
     mediaQuota: config.mediaQuota,
@@ -119,6 +134,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     first: [health(report)],
     ...(patience === undefined ? {} : { patience }),
   };
+  const ownHosts = (): readonly string[] =>
+    [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()].map((url) => new URL(url).host);
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const sweep = new OAuthSweep(deps);

@@ -30,7 +30,7 @@ export interface ConsolePages {
   missing(ctx: Context): Promise<void>;
 }
 
-const routes: readonly Route[] = [
+export const routes: readonly Route[] = [
   ...signInRoutes,
   ...linkRoutes,
   ...joinRoutes,

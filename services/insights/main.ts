@@ -1,6 +1,9 @@
 import { openAdapters } from '#infra/adapters.ts';
+import { openLiveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -25,7 +28,10 @@ await runProcess({
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
-    const sourceOf: SourceOf = (network) => (network === 'sandbox' ? sandbox : null);
+    const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
+    const live = await openLiveNetworks({ pool, keys: adapters.dataKeys, http, clock: clock.now, config });
+    const sourceOf: SourceOf = (network, platform) =>
+      network === 'sandbox' ? sandbox : (live.sources[platform] ?? null);
     const reading = { log, eventStore: adapters.store, store, codec, pool };
     const deps = { ...reading, sourceOf, config, clock, logger, registry, readiness };
     readiness.add('store', async () => adapters.store.ping().then(() => null));

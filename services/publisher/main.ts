@@ -1,7 +1,10 @@
 import path from 'node:path';
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
+import { openLiveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -9,6 +12,7 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
+import type { Platform } from '#schemas/common.ts';
 import { runPublisher } from './publisher.ts';
 
 await runProcess({
@@ -35,7 +39,11 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
-    const adapterOf = (network: 'live' | 'sandbox') => (network === 'sandbox' ? sandbox : null);
+    const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
+    const { pool: own, dataKeys: keys } = adapters;
+    const live = await openLiveNetworks({ pool: own, keys, http, clock: clock.now, config });
+    const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
+      network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('database', async () => adapters.pool.query('select 1').then(() => null));
     ready();

@@ -1,26 +1,21 @@
-/**
- * Every page of the console in a real browser: judged by axe, in light and dark, on a phone; and every function of it
- * without scripts.
- */
+/** Every page of the console in a real browser: judged by axe, in light and dark, on a phone. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { Secret, TOTP } from 'otpauth';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import type { Mail } from '#services/auth/people/mail.ts';
 import { mintPersonLink } from '#services/auth/people/person-links.ts';
 import { contextOf as commandContextOf } from '#services/workflows/provision.ts';
 import { openBrowser, overflowOf, violationsOf } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { signedIn } from '#test/support/console.ts';
-import { contextOf, faultsOf, inRow, type Member, namedConsole, press, says } from '#test/support/console-pages.ts';
+import { lookAt, type Member, mailbox, namedConsole, press, says } from '#test/support/console-pages.ts';
 import type { World } from '#test/support/http.ts';
 import { Browser as Jar, oauthOf, pkce } from '#test/support/oauth.ts';
 import { goodPassword, inviteToTeam, peopleDepsOf, personOf } from '#test/support/people.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
-import { until } from '#test/support/until.ts';
 
 /** On a machine without a browser that may not install one, the tests are left out. */
 const found = await findChromium().then(
@@ -29,16 +24,6 @@ const found = await findChromium().then(
 );
 
 const longWord = 'Donaudampfschifffahrt'.repeat(7);
-const phone = { viewport: { width: 375, height: 667 }, isMobile: true, hasTouch: true, javaScriptEnabled: false };
-
-const mails: Mail[] = [];
-const mailer = {
-  send: async (mail: Mail) => {
-    mails.push(mail);
-    return true;
-  },
-  close: () => undefined,
-};
 
 /** Templates that are parts of others. */
 const parts = ['frame', 'told', 'token'];
@@ -55,7 +40,10 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
   const at = (to: string): string => `${world.deps.consoleUrl()}${to}`;
 
   t.before(async () => {
-    [browser, world] = await Promise.all([openBrowser(found.program), namedConsole({ deps: { mailer } })]);
+    [browser, world] = await Promise.all([
+      openBrowser(found.program),
+      namedConsole({ deps: { mailer: mailbox().mailer } }),
+    ]);
     afterFile(() => browser.close());
     olga = await signedIn(world, { name: `Olga ${longWord}` });
     await fill();
@@ -76,14 +64,8 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
     await world.settled();
   };
 
-  const look = async (member: Member | null, options: BrowserContextOptions, use: (page: Page) => Promise<void>) => {
-    const context = await contextOf(browser, world, member, options);
-    const page = await context.newPage();
-    const faults = faultsOf(page);
-    await use(page);
-    await context.close();
-    assert.deepEqual(faults, []);
-  };
+  const look = (member: Member | null, use: (page: Page) => Promise<void>) =>
+    lookAt(browser, world, member, { colorScheme: 'light' }, use);
 
   const codeOf = (secret: string) =>
     new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() });
@@ -224,9 +206,9 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
   for (const [view, who, way] of ways) {
     t(`${view}, for ${who}: axe in light and dark, on a phone, no complaint of the browser`, async () => {
       fresh = who === 'fresh' ? await signedIn(world, { name: 'Fritz Fresh' }) : null;
-      await look(who === 'nobody' ? null : (fresh ?? olga), { colorScheme: 'light' }, async (page) => {
+      await look(who === 'nobody' ? null : (fresh ?? olga), async (page) => {
         await way(page);
-        const { url } = { url: page.url() };
+        const url = page.url();
         for (const fold of await page.locator('summary').all()) await fold.click();
         assert.deepEqual(await violationsOf(page), [], url);
         await page.emulateMedia({ colorScheme: 'dark' });
@@ -242,115 +224,4 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
       });
     });
   }
-
-  t('without scripts: join, invite, give a role, remove, withdraw', async () => {
-    const { token } = await inviteToTeam(world, { role: 'manager' });
-    await look(null, phone, async (page) => {
-      await page.goto(at(`/join/${token}`));
-      await page.locator('#email').fill('scriptless@example.com');
-      await page.locator('#name').fill('Sina Scriptless');
-      await page.locator('#password').fill(goodPassword);
-      await press(page, 'join');
-      await page.waitForURL('**/console');
-    });
-    await world.settled();
-    await look(olga, phone, async (page) => {
-      await page.goto(at('/team'));
-      const row = page.locator('.rows > li').filter({ hasText: 'Sina Scriptless' });
-      await row.locator('summary', { hasText: 'Change the role' }).click();
-      await row.locator('select').selectOption('creator');
-      await row.locator('button[value=change-role]').click();
-      await row.locator('.tag', { hasText: 'Creator' }).waitFor();
-      await inRow(page, 'Sina Scriptless', 'Remove', 'remove-member');
-      await page.locator('.notice').waitFor();
-      assert.equal(await page.getByText('scriptless@example.com').count(), 0);
-      await page.locator('#email').fill('later@example.com');
-      await press(page, 'invite');
-      const link = (await page.locator('code.secret').textContent()) ?? '';
-      assert.match(link, /\/join\//);
-      await page.goto(at('/team'));
-      const invited = page.locator('.rows > li').filter({ hasText: 'later@example.com' });
-      await invited.locator('button[value=withdraw]').click();
-      await page.locator('.notice').waitFor();
-      await page.goto(link);
-      await says(page, 'There is no such page');
-    });
-  });
-
-  t('without scripts: a key is made, used, rotated and revoked; an app is ended; live is chosen', async () => {
-    await look(olga, phone, async (page) => {
-      await page.goto(at('/console'));
-      await page.locator('#mode-live').check();
-      await press(page, 'show');
-      await page.locator('.place .tag.live').waitFor();
-      await page.locator('#mode-test').check();
-      await press(page, 'show');
-      await page.locator('.place .tag.test').waitFor();
-      await page.goto(at('/developers'));
-      await page.locator('#name').fill('Without scripts');
-      await press(page, 'make-key');
-      const key = (await page.locator('#secret').textContent()) ?? '';
-      await until('the key works', async () => (await world.callerWith(key).get('/agency')).status === 200);
-      await page.goto(at('/developers'));
-      await inRow(page, 'Without scripts', 'Rotate', 'rotate');
-      const next = (await page.locator('#secret').textContent()) ?? '';
-      assert.notEqual(next, key);
-      await page.goto(at('/developers'));
-      await inRow(page, 'Without scripts', 'Revoke', 'revoke');
-      await page.locator('.notice').waitFor();
-      await until('it works no more', async () => (await world.callerWith(next).get('/agency')).status === 401);
-      await page.goto(at('/apps'));
-      await inRow(page, 'App Donau', 'Revoke', 'revoke');
-      await says(page, 'The app has no access any more.');
-    });
-  });
-
-  t('without scripts: a forgotten password, the second factor, recovery codes, other sessions, sign out', async () => {
-    const { email } = await personOf(world, { name: 'Fiona Forgetful' });
-    await look(null, phone, async (page) => {
-      await page.goto(at('/forgot-password'));
-      await page.locator('#email').fill(email);
-      await press(page, 'send');
-      await says(page, /If .* account/);
-      const mail = await until('the mail', () =>
-        mails.find(({ to, text }) => to === email && text.includes('/reset-')),
-      );
-      await page.goto(/http\S+/.exec(mail.text)?.[0] ?? '');
-      const password = 'another four words of mine';
-      await page.locator('#password').fill(password);
-      await press(page, 'set');
-      await page.locator('#email').fill(email);
-      await page.locator('#password').fill(password);
-      await press(page, 'password');
-      await page.waitForURL('**/console');
-      await page.goto(at('/security'));
-      await page.locator('#factor-password').fill(password);
-      await press(page, 'factor-on');
-      const secret = await secretOn(page);
-      await page.locator('#code').fill('000000');
-      await press(page, 'confirm');
-      await says(page, 'This is not the code that the app shows now');
-      assert.equal(await secretOn(page), secret, 'the picture that was scanned stays');
-      await page.locator('#code').fill(codeOf(secret));
-      await press(page, 'confirm');
-      const [recovery = ''] = await page.locator('.codes code').allTextContents();
-      // Another browser signs in with a recovery code, and is ended from here.
-      await look(null, phone, async (other) => {
-        await other.goto(at('/sign-in'));
-        await other.locator('#email').fill(email);
-        await other.locator('#password').fill(password);
-        await press(other, 'password');
-        await other.locator('#code').fill(recovery);
-        await press(other, 'code');
-        await other.waitForURL('**/console');
-        await page.goto(at('/security'));
-        await press(page, 'end-others');
-        await page.locator('.notice').waitFor();
-        await other.goto(at('/console'));
-        await other.waitForURL('**/sign-in**');
-      });
-      await page.locator('header button').click();
-      await page.waitForURL('**/sign-in?done=signed-out');
-    });
-  });
 });

@@ -1,6 +1,7 @@
 /** Pages of the console in a real Chromium, as a person of a world sees them. */
 import assert from 'node:assert/strict';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Mail } from '#services/auth/people/mail.ts';
 import { consoleWorld, type signedIn } from './console.ts';
 import type { World, WorldOptions } from './http.ts';
 import { patience } from './patience.ts';
@@ -47,6 +48,35 @@ export const faultsOf = (page: Page): readonly string[] => {
   page.on('pageerror', (error) => faults.push(`script: ${error.message}`));
   page.on('requestfailed', (request) => faults.push(`failed: ${request.url()} ${request.failure()?.errorText}`));
   return faults;
+};
+
+/** Uses a page of a context of its own, of which the browser may have nothing to complain. */
+export const lookAt = async (
+  browser: Browser,
+  world: World,
+  member: Member | null,
+  options: BrowserContextOptions,
+  use: (page: Page) => Promise<void>,
+): Promise<void> => {
+  const context = await contextOf(browser, world, member, options);
+  const page = await context.newPage();
+  const faults = faultsOf(page);
+  await use(page);
+  await context.close();
+  assert.deepEqual(faults, []);
+};
+
+/** Takes the mails of a world. */
+export const mailbox = () => {
+  const mails: Mail[] = [];
+  const mailer = {
+    send: async (mail: Mail) => {
+      mails.push(mail);
+      return true;
+    },
+    close: () => undefined,
+  };
+  return { mails, mailer };
 };
 
 /** Signs in through the page. */

@@ -11,7 +11,7 @@ import type { Operation, Principal } from '../operation.ts';
  */
 
 /** What a caller presents. */
-export interface Credential {
+export interface CallerCredential {
   readonly name: string;
   readonly kind: Principal['kind'];
   /** Whether it is limited to clients. */
@@ -23,7 +23,7 @@ export const credentials = [
   { name: 'API key limited to clients', kind: 'apikey', limited: true },
   { name: 'Session', kind: 'session', limited: false },
   { name: 'OAuth token', kind: 'oauth', limited: false },
-] as const satisfies readonly Credential[];
+] as const satisfies readonly CallerCredential[];
 
 export type Outcome = 'allowed' | 'insufficient_scope' | 'role_required' | 'first_party_only' | 'client_limited';
 
@@ -34,7 +34,11 @@ const isGrantable = (scope: Scope): boolean => grantableScopes.some((one) => one
 /** What the api answers to an authenticated caller before it looks at the input; the first that applies. */
 export const outcomeOf = (
   { id, scope, role: only, firstParty }: Asked,
-  { role, credential, hasScope }: { readonly role: Role; readonly credential: Credential; readonly hasScope: boolean },
+  {
+    role,
+    credential,
+    hasScope,
+  }: { readonly role: Role; readonly credential: CallerCredential; readonly hasScope: boolean },
 ): Outcome => {
   if (scope === null) return 'allowed';
   if (!hasScope || (credential.kind === 'oauth' && !isGrantable(scope))) return 'insufficient_scope';
@@ -53,7 +57,7 @@ const marks: Readonly<Record<Outcome, string>> = {
 
 const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 
-const tableOf = (operations: readonly Operation[], credential: Credential): string => {
+const tableOf = (operations: readonly Operation[], credential: CallerCredential): string => {
   const heads = ['operation', '', 'scope', ...roles];
   const rows = operations.map((operation) => [
     operation.id,

@@ -9,6 +9,7 @@ import { ConnectInvite, ConnectInviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';
 import { requireUnarchived } from '../clients.ts';
 import { exampleInvite } from '../examples.ts';
+import { liveNetworksOf } from '../live-networks.ts';
 import { type Call, operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { writtenRow } from '../rows.ts';
@@ -36,8 +37,11 @@ export const createConnectInvite = operation({
     const created = await call.stream(invite).create({
       command: async (): Promise<InviteCommand> => {
         await requireUnarchived(call, params.id);
-        if (connectable(principal.mode, body.platforms).length === 0) {
-          throw new Refusal('platform_not_available', 'None of these networks can be connected in live mode yet.');
+        if (connectable(principal.mode, body.platforms, liveNetworksOf(deps)).length === 0) {
+          throw new Refusal(
+            'platform_not_available',
+            'This installation connects live accounts of none of these networks.',
+          );
         }
         return {
           type: 'Create',

@@ -64,6 +64,11 @@ export class Connection {
     this.#client.on('disconnect', () => onDisconnect(this));
   }
 
+  /** Whether a socket was opened: from then on a request may be on its way. */
+  get isConnected(): boolean {
+    return this.#socket !== null;
+  }
+
   /** Whether it may take another request. Checked when a request ends, and again when the next one comes. */
   get reusable(): boolean {
     const socket = this.#socket;

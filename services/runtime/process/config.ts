@@ -7,6 +7,7 @@ import { noProxies } from '#runtime/identity/proxies.ts';
 import { callersSettings } from './settings/callers.ts';
 import { insightsSettings } from './settings/insights.ts';
 import { mediaSettings } from './settings/media.ts';
+import { networkSettings } from './settings/networks.ts';
 import { peopleSettings } from './settings/people.ts';
 import { processSettings } from './settings/process.ts';
 import { publishingSettings } from './settings/publishing.ts';
@@ -27,6 +28,7 @@ const variables = {
   ...callersSettings,
   ...peopleSettings,
   ...publishingSettings,
+  ...networkSettings,
   ...insightsSettings,
   ...webhooksSettings,
   ...mediaSettings,

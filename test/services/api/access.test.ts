@@ -4,7 +4,7 @@ import { mintSession } from '#runtime/identity/sessions.ts';
 import { type Scope, scopes } from '#schemas/apikey.ts';
 import { type Mode, type Role, roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
-import { type Credential, credentials, outcomeOf } from '#services/api/contract/access.ts';
+import { type CallerCredential, credentials, outcomeOf } from '#services/api/contract/access.ts';
 import { contractPages, contractsFolder } from '#services/api/contract/emit.ts';
 import type { Operation } from '#services/api/operation.ts';
 import { operations } from '#services/api/operations.ts';
@@ -70,7 +70,7 @@ suite('role × scope × operation × kind of credential', (t) => {
     });
     return world.callerWith(access_token);
   };
-  const callerOf = async ({ kind, limited }: Credential, role: Role, mode: Mode): Promise<Caller> => {
+  const callerOf = async ({ kind, limited }: CallerCredential, role: Role, mode: Mode): Promise<Caller> => {
     if (kind === 'apikey') return keyOf(role, mode, { limited });
     if (kind === 'oauth') return appOf(role, mode);
     const sessions = { store: world.store, secrets: world.secrets, clock: world.deps.clock };

@@ -237,13 +237,25 @@ suite('connect links', (t) => {
   });
 
   t('a page offers those networks that can be connected, and names the others', () => {
-    const shown = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [], refused: null };
+    const still = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [] };
+    const shown = { ...still, connectors: {}, refused: null };
     const html = invitePage({ ...shown, mode: 'live', platforms: ['x', 'bluesky'], offered: ['bluesky'] });
     assert.match(html, /<legend>Bluesky<\/legend>/);
     assert.doesNotMatch(html, /<legend>X<\/legend>|sandbox/);
     assert.match(html, /Cannot be connected here yet: X\./);
     const all = invitePage({ ...shown, mode: 'test', platforms: ['x', 'bluesky'], offered: ['x', 'bluesky'] });
     assert.doesNotMatch(all, /Cannot be connected/);
+    const connector = {
+      usernameLabel: 'Handle',
+      secrets: [{ name: 'password', label: 'App <password>', hint: null, maxLength: 9 }],
+      connect: async () => ({ kind: 'refused', words: '' }) as const,
+    };
+    const refused = { platform: 'bluesky', username: 'acme', timezone: '', words: 'No.' } as const;
+    const live = { ...still, mode: 'live', platforms: ['bluesky'], offered: ['bluesky'], refused } as const;
+    const form = invitePage({ ...live, connectors: { bluesky: connector } });
+    assert.match(form, /<label for="password-bluesky">App &lt;password&gt;<\/label>/);
+    assert.match(form, /name="password" type="password" required maxlength="9" autocomplete="off">/);
+    assert.match(form, /<label for="username-bluesky">Handle<\/label>\n<input[^>]+value="acme">/);
   });
 
   t('unknown, forged, revoked, expired and archived: one and the same 404 page', async () => {

@@ -5,9 +5,10 @@ import { suite } from '#test/support/suite.ts';
 
 suite('connectable networks', (t) => {
   t('in the test mode all, since the sandbox stands for each', () =>
-    deepEqual(connectable('test', ['x', 'bluesky']), ['x', 'bluesky']),
+    deepEqual(connectable('test', ['x', 'bluesky'], []), ['x', 'bluesky']),
   );
-  t('in the live mode those with an adapter of their own, of which there is none yet', () =>
-    deepEqual(connectable('live', platforms), []),
-  );
+  t('in the live mode those to which this installation connects, in the order of the link', () => {
+    deepEqual(connectable('live', platforms, []), []);
+    deepEqual(connectable('live', ['x', 'threads', 'bluesky'], ['bluesky', 'x', 'telegram']), ['x', 'bluesky']);
+  });
 });

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
+import { failureOf, notReached, outcomeOf, unknown } from './errors.ts';
+import { found } from './facets.ts';
+import type { BlueskyOptions } from './options.ts';
+import { resolveHandles } from './people.ts';
+import { findPost, partsOf, writePost } from './posts.ts';
+import { recordOf } from './record.ts';
+import type { SessionSecret } from './session.ts';
+import { textIn } from './shapes.ts';
+import { tidOf } from './tid.ts';
+
+/**
+ * A reply to the account's own post. Key and time follow from the post and the text, so a second try of the same comment
+ * is the same record.
+ */
+export const commentOn = async (
+  { http, clock }: Pick<BlueskyOptions, 'http' | 'clock'>,
+  secret: SessionSecret,
+  { account, targetId, externalId, content }: CommentRequest,
+  signal: AbortSignal,
+): Promise<CommentOutcome> => {
+  const subject = { accountId: account.id, targetId };
+  const parts = partsOf(externalId);
+  if (parts === null) return { kind: 'failed', failure: unknown('the post has no address on this network') };
+  const post = await findPost(http, { service: secret.service, ...parts }, subject, signal);
+  if (post.kind === 'absent') {
+    const gone = {
+      kind: 'refused',
+      status: 400,
+      error: 'RecordNotFound',
+      message: 'The post is gone.',
+      headers: {},
+    } as const;
+    return { kind: 'failed', failure: failureOf(gone) };
+  }
+  if (post.kind === 'undecided') {
+    return { kind: 'deferred', failure: post.failure ?? notReached('the post could not be read') };
+  }
+  const createdAt = new Date(Date.parse(textIn(post.value, 'createdAt') ?? '') + 1_000 || clock()).toISOString();
+  const seed = createHash('sha256').update(`${externalId}\n${content}`).digest();
+  const key = tidOf(Date.parse(createdAt), seed);
+  const spans = found(content);
+  const handles = spans.flatMap((one) => (one.kind === 'mention' ? [one.handle] : []));
+  const dids = await resolveHandles(http, secret.service, handles, subject, signal);
+  if (signal.aborted) return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
+  const reply = { uri: post.uri, cid: post.cid };
+  const record = recordOf({
+    ...{ text: content, createdAt, found: spans, dids, media: [], card: null, labels: [] },
+    replyTo: { root: reply, parent: reply },
+  });
+  const result = await writePost(http, secret, key, record, subject, signal);
+  if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
+  if (result.kind !== 'ok') return outcomeOf(result, true, clock());
+  const uri = textIn(result.data, 'uri');
+  return uri === null
+    ? { kind: 'unknown', failure: unknown('the answer has no address of the comment') }
+    : { kind: 'posted', externalId: uri };
+};

@@ -1,0 +1,108 @@
+import type { PublishOutcome } from '#contracts/ports/platform.ts';
+import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
+import type { Failure } from '#schemas/target.ts';
+import type { Refused, XrpcResult } from './xrpc.ts';
+
+/** What each error of a server means for a post. Facts: lexicons, `@atproto/pds`, `@atproto/xrpc-server`. */
+
+type Meaning = Pick<Failure, 'category' | 'retryable' | 'actor'> & { readonly code: FailureCode };
+
+const lapsed: Meaning = { category: 'reauth_required', code: 'reauth_required', retryable: true, actor: 'user' };
+const content: Meaning = { category: 'invalid_content', code: 'content_rejected', retryable: false, actor: 'user' };
+const media: Meaning = { category: 'media', code: 'content_rejected', retryable: false, actor: 'user' };
+const down: Meaning = { category: 'platform_down', code: 'network_down', retryable: true, actor: 'platform' };
+const limited: Meaning = {
+  category: 'rate_limited',
+  code: 'network_rate_limited',
+  retryable: true,
+  actor: 'platform',
+};
+const unknownOutcome: Meaning = { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' };
+
+/** By the name of the error; the status decides about all others. */
+export const meanings: Readonly<Record<string, Meaning>> = {
+  ExpiredToken: lapsed,
+  InvalidToken: lapsed,
+  AuthMissing: lapsed,
+  AuthenticationRequired: lapsed,
+  AuthFactorTokenRequired: lapsed,
+  AccountTakedown: lapsed,
+  AccountDeactivated: lapsed,
+  AccountNotFound: lapsed,
+  RepoNotFound: lapsed,
+  RateLimitExceeded: limited,
+  BlobNotFound: down,
+  InvalidMimeType: media,
+  InvalidSize: media,
+  PayloadTooLarge: media,
+  InvalidRequest: content,
+  InvalidSwap: down,
+};
+
+const byStatus = (status: number): Meaning => {
+  if (status === 429) return limited;
+  if (status === 401) return lapsed;
+  if (status >= 500) return down;
+  return content;
+};
+
+const failure = (meaning: Meaning, code: string | null, message: string | null): Failure => ({
+  ...meaning,
+  message: failureCodes[meaning.code],
+  platformCode: code,
+  platformMessage: message,
+  mediaId: null,
+});
+
+const meaningOf = ({ status, error }: Refused): Meaning =>
+  (Object.hasOwn(meanings, error) ? meanings[error] : undefined) ?? byStatus(status);
+
+export const failureOf = (refused: Refused): Failure =>
+  failure(meaningOf(refused), refused.error || String(refused.status), refused.message || null);
+
+export const mediaFailure = (mediaId: string, said: string): Failure => ({ ...failure(down, null, said), mediaId });
+export const contentChanged = (): Failure =>
+  failure({ category: 'invalid_content', code: 'content_changed', retryable: false, actor: 'user' }, null, null);
+export const unknown = (said: string): Failure => failure(unknownOutcome, null, said);
+export const notReached = (said: string): Failure => failure(down, null, said);
+export const reauth = (said: string): Failure => failure(lapsed, null, said);
+
+/** The network gives a missing time no more than this. */
+const maxWaitMs = 86_400_000;
+const defaultWaitMs = 60_000;
+
+/** The later of both headers; servers send seconds from now and seconds since the epoch. */
+const retryAtOf = ({ headers }: Refused, now: number): string => {
+  const after = Number(headers['retry-after'] ?? Number.NaN) * 1_000;
+  const reset = Number(headers['ratelimit-reset'] ?? Number.NaN) * 1_000 - now;
+  const waits = [after, reset].filter((one) => Number.isFinite(one) && one >= 0);
+  const wait = waits.length === 0 ? defaultWaitMs : Math.max(...waits);
+  return new Date(now + Math.min(wait, maxWaitMs)).toISOString();
+};
+
+type Failed = Exclude<PublishOutcome, { readonly kind: 'published' }>;
+
+/**
+ * What a call that did not succeed means. Before the boundary everything that may pass is tried again; a write of which
+ * nothing is known is unknown.
+ */
+export const outcomeOf = (result: Exclude<XrpcResult, { kind: 'ok' }>, isWrite: boolean, now: number): Failed => {
+  if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
+  if (result.kind === 'silent') {
+    return isWrite
+      ? { kind: 'unknown', failure: unknown(result.reason) }
+      : { kind: 'deferred', failure: notReached(result.reason) };
+  }
+  const said = failureOf(result);
+  if (said.category === 'rate_limited') {
+    return { kind: 'rate_limited', retryAt: retryAtOf(result, now), failure: said };
+  }
+  if (said.category === 'platform_down') {
+    // A server that fails may have written first; a missing blob is refused before anything is written.
+    const mayBeWritten = isWrite && result.status >= 500;
+    return mayBeWritten
+      ? { kind: 'unknown', failure: unknown(`${result.status} ${result.error}`) }
+      : { kind: 'deferred', failure: said };
+  }
+  return { kind: 'failed', failure: said };
+};

@@ -1,0 +1,5 @@
+export { BlueskyAdapter } from './adapter.ts';
+export { blueskyConnector, type ConnectOptions, connectByAppPassword } from './connect.ts';
+export { BlueskyInsights } from './insights.ts';
+export type { BlueskyOptions } from './options.ts';
+export { refreshSession } from './session.ts';

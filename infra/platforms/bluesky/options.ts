@@ -1,0 +1,13 @@
+import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+
+export interface BlueskyOptions {
+  readonly http: NetworkHttp;
+  readonly credentials: CredentialStore;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Milliseconds that the write may take. Default 10,000. */
+  readonly boundaryDeadlineMs?: number;
+  /** Origin of the public app view, which counts. Default `https://public.api.bsky.app`. */
+  readonly appView?: string;
+}

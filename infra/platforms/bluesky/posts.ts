@@ -1,0 +1,67 @@
+import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { Undecided } from '#contracts/ports/platform.ts';
+import { permalinkOf } from '#domain/platforms/index.ts';
+import { failureOf, notReached } from './errors.ts';
+import type { SessionSecret } from './session.ts';
+import { type Members, membersOf, textIn } from './shapes.ts';
+import { type XrpcResult, xrpc } from './xrpc.ts';
+
+/** Posts in a repository: written and read by their key. */
+
+export const collection = 'app.bsky.feed.post';
+
+/** Without `swapRecord`: the same record under the same key is no new version (com.atproto.repo.putRecord). */
+export const writePost = (
+  http: NetworkHttp,
+  { service, did, accessJwt }: SessionSecret,
+  key: string,
+  record: Members,
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<XrpcResult> =>
+  xrpc(
+    http,
+    {
+      ...{ service, nsid: 'com.atproto.repo.putRecord', token: accessJwt, subject },
+      input: { repo: did, collection, rkey: key, record },
+    },
+    signal,
+  );
+
+export type FoundPost =
+  | { readonly kind: 'present'; readonly uri: string; readonly cid: string; readonly value: Members }
+  | { readonly kind: 'absent' }
+  | Undecided;
+
+/** Reads without a token: a repository is public, also where the account's access has ended. */
+export const findPost = async (
+  http: NetworkHttp,
+  { service, did, key }: { readonly service: string; readonly did: string; readonly key: string },
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<FoundPost> => {
+  const nsid = 'com.atproto.repo.getRecord';
+  const result = await xrpc(http, { service, nsid, params: { repo: did, collection, rkey: key }, subject }, signal);
+  if (result.kind === 'refused') {
+    return result.error === 'RecordNotFound' ? { kind: 'absent' } : { kind: 'undecided', failure: failureOf(result) };
+  }
+  if (result.kind !== 'ok') return { kind: 'undecided', failure: notReached(result.reason) };
+  const [uri, cid, value] = [textIn(result.data, 'uri'), textIn(result.data, 'cid'), membersOf(result.data.value)];
+  if (uri === null || cid === null || value === null) return { kind: 'undecided' };
+  return { kind: 'present', uri, cid, value };
+};
+
+/** `at://did/collection/key` → its parts; null: it is none of a post. */
+export const partsOf = (uri: string): { readonly did: string; readonly key: string } | null => {
+  const [, did = '', key = ''] =
+    /^at:\/\/(did:[a-z]{1,20}:[^/]{1,300})\/app\.bsky\.feed\.post\/([^/]{1,100})$/.exec(uri) ?? [];
+  return key === '' ? null : { did, key };
+};
+
+/** By the did: a handle may change hands. */
+export const publishedAs = (uri: string, did: string, publishedAt: string) => {
+  const key = partsOf(uri)?.key;
+  const permalink =
+    key === undefined ? null : permalinkOf('bluesky', { id: uri, code: key, username: null, account: did });
+  return { externalId: uri, permalink, publishedAt };
+};

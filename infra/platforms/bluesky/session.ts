@@ -1,0 +1,122 @@
+import type { Credential, CredentialStore, NewCredential, Refresh } from '#contracts/ports/credentials.ts';
+import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { Json } from '#contracts/ports/platform.ts';
+import { xrpc } from './xrpc.ts';
+
+/**
+ * Sessions of an app password: an access token of two hours, and a refresh token that changes with each use
+ * (com.atproto.server.refreshSession). The password itself is not kept.
+ */
+
+export interface SessionSecret {
+  /** Origin of the personal data server. */
+  readonly service: string;
+  readonly did: string;
+  readonly accessJwt: string;
+  readonly refreshJwt: string;
+  /** ISO 8601, until which the access token works. */
+  readonly accessUntil: string;
+}
+
+export type Session =
+  | { readonly kind: 'open'; readonly secret: SessionSecret; readonly version: number }
+  | { readonly kind: 'lapsed'; readonly reason: string }
+  | { readonly kind: 'unavailable'; readonly reason: string };
+
+/** A token is used until so many milliseconds before its end: a post with a video takes its time. */
+const spareMs = 600_000;
+
+const text = (secret: Credential['secret'], name: string): string => {
+  const value = secret[name];
+  return typeof value === 'string' ? value : '';
+};
+
+const secretOf = ({ secret }: Credential): SessionSecret => ({
+  service: text(secret, 'service'),
+  did: text(secret, 'did'),
+  accessJwt: text(secret, 'accessJwt'),
+  refreshJwt: text(secret, 'refreshJwt'),
+  accessUntil: text(secret, 'accessUntil'),
+});
+
+/** `exp` of a token, ISO 8601; null: it has none. */
+export const endOf = (jwt: string): string | null => {
+  try {
+    const { exp } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) as { exp?: unknown };
+    return typeof exp === 'number' ? new Date(exp * 1_000).toISOString() : null;
+  } catch {
+    return null;
+  }
+};
+
+/** What a session's answer gives us to keep; null: the answer lacks it. */
+export const credentialOf = (service: string, data: { readonly [name: string]: Json }): NewCredential | null => {
+  const { accessJwt, refreshJwt, did } = data;
+  if (typeof accessJwt !== 'string' || typeof refreshJwt !== 'string' || typeof did !== 'string') return null;
+  const accessUntil = endOf(accessJwt);
+  if (accessUntil === null) return null;
+  return { secret: { service, did, accessJwt, refreshJwt, accessUntil }, expiresAt: endOf(refreshJwt) };
+};
+
+/** Errors after which only a new consent helps. */
+const lapses = new Set([
+  ...['ExpiredToken', 'InvalidToken', 'AccountTakedown', 'AccountDeactivated', 'AccountNotFound'],
+  'AuthenticationRequired',
+]);
+
+/** Spends the refresh token, once. */
+export const refreshSession = async (
+  http: NetworkHttp,
+  former: Credential,
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<Refresh> => {
+  const { service, refreshJwt } = secretOf(former);
+  const nsid = 'com.atproto.server.refreshSession';
+  const result = await xrpc(http, { service, nsid, input: 'none', token: refreshJwt, subject, isSecret: true }, signal);
+  if (result.kind === 'refused') {
+    const words = `${result.error}: ${result.message}`;
+    return { kind: lapses.has(result.error) ? 'refused' : 'unavailable', reason: words };
+  }
+  if (result.kind !== 'ok') return { kind: 'unavailable', reason: result.reason };
+  const credential = credentialOf(service, result.data);
+  return credential === null
+    ? { kind: 'unavailable', reason: 'the answer has no tokens' }
+    : { kind: 'refreshed', credential };
+};
+
+export class Sessions {
+  readonly #http: NetworkHttp;
+  readonly #credentials: CredentialStore;
+  readonly #clock: () => number;
+
+  /** @param clock milliseconds since the epoch */
+  constructor(http: NetworkHttp, credentials: CredentialStore, clock: () => number) {
+    this.#http = http;
+    this.#credentials = credentials;
+    this.#clock = clock;
+  }
+
+  /** A session whose access token works for a while. */
+  async of(subject: NetworkCall['subject'], signal: AbortSignal): Promise<Session> {
+    const kept = await this.#credentials.read(subject.accountId);
+    if (kept === null) return { kind: 'lapsed', reason: 'there are no credentials of the account' };
+    const secret = secretOf(kept);
+    if (Date.parse(secret.accessUntil) - this.#clock() > spareMs)
+      return { kind: 'open', secret, version: kept.version };
+    return this.refreshed(subject, kept.version, signal);
+  }
+
+  /** @param seen the version that a server refused, or that is about to end */
+  async refreshed(subject: NetworkCall['subject'], seen: number, signal: AbortSignal): Promise<Session> {
+    const ask = (former: Credential, until: AbortSignal) => refreshSession(this.#http, former, subject, until);
+    const result = await this.#credentials.refresh(subject.accountId, seen, ask, signal);
+    if (result.kind === 'current') {
+      return { kind: 'open', secret: secretOf(result.credential), version: result.credential.version };
+    }
+    if (result.kind === 'missing') return { kind: 'lapsed', reason: 'there are no credentials of the account' };
+    if (result.kind === 'unavailable') return result;
+    const lost = 'the answer to an earlier refresh was lost, and the network no longer takes the former token';
+    return { kind: 'lapsed', reason: result.isLost ? `${lost} (${result.reason})` : result.reason };
+  }
+}

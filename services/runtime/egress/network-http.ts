@@ -1,0 +1,163 @@
+/**
+ * Calls of networks, each on a connection of its own: a kept connection may close under a request, and then nobody knows
+ * whether the network has it. The caller bounds how many run at once.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { FileSlice, NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
+import { Connection } from './connection.ts';
+import { DialError } from './dial.ts';
+import { type EgressGuard, NotAllowed } from './guard.ts';
+import { type SeenCall, seenCall } from './seen-call.ts';
+
+export interface NetworkHttpOptions {
+  /** Milliseconds for a connection with its handshake. Default 10,000. */
+  readonly connectMs?: number;
+  /** Told of each call once it has ended, without anything secret. */
+  readonly report?: (seen: SeenCall) => void;
+}
+
+const maxAnswerBytes = 1 << 20;
+const maxHeaderBytes = 32_768;
+const pieceBytes = 256 << 10;
+/** The socket takes one request: it is never idle. */
+const alone = { idleMs: 1, maxIdleMs: 1, maxAgeMs: 0 } as const;
+
+const sizeOf = (piece: Buffer | FileSlice): number => (Buffer.isBuffer(piece) ? piece.length : piece.end - piece.start);
+
+/** Of the bytes that went out. A body that is given up may still yield a piece; it counts no more. */
+class Sum {
+  readonly #hash = createHash('sha256');
+  #hex: string | null = null;
+
+  add(bytes: Buffer): void {
+    if (this.#hex === null) this.#hash.update(bytes);
+  }
+
+  end(): string {
+    this.#hex ??= this.#hash.digest('hex');
+    return this.#hex;
+  }
+}
+
+async function* bytesOf({ body, onSent }: NetworkCall, sum: Sum): AsyncGenerator<Buffer> {
+  for (const piece of body) {
+    const source = Buffer.isBuffer(piece)
+      ? [piece]
+      : createReadStream(piece.path, { start: piece.start, end: piece.end - 1, highWaterMark: pieceBytes });
+    for await (const chunk of source) {
+      sum.add(chunk);
+      yield chunk;
+      onSent?.(chunk.length);
+    }
+  }
+}
+
+class Answer implements Dispatcher.DispatchHandler {
+  readonly result: Promise<NetworkResult>;
+  #resolve: (result: NetworkResult) => void = () => {};
+  #status = 0;
+  #headers: Readonly<Record<string, string>> = {};
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor() {
+    this.result = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  end(result: NetworkResult): void {
+    this.#resolve(result);
+  }
+
+  // Its presence selects one of undici's two forms of handler.
+  onRequestStart(): void {}
+
+  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
+    this.#status = status;
+    const first = Object.entries(headers).flatMap(([name, value]) => {
+      const one = Array.isArray(value) ? value[0] : value;
+      return one === undefined ? [] : [[name, one] as const];
+    });
+    this.#headers = Object.fromEntries(first);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length <= maxAnswerBytes) this.#chunks.push(chunk);
+    else controller.abort(new Error('answer_too_long'));
+  }
+
+  onResponseEnd(): void {
+    const { length } = this.#chunks;
+    const body = length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
+    this.end({ kind: 'answered', status: this.#status, headers: this.#headers, body });
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (error instanceof DialError) this.end({ kind: 'unsent', reason: error.failure });
+    else this.end({ kind: 'silent', reason: error.message === 'answer_too_long' ? error.message : 'connection_lost' });
+  }
+}
+
+export class GuardedNetworkHttp implements NetworkHttp {
+  readonly #guard: EgressGuard;
+  readonly #connectMs: number;
+  readonly #report: NetworkHttpOptions['report'];
+
+  constructor(guard: EgressGuard, { connectMs = 10_000, report }: NetworkHttpOptions = {}) {
+    this.#guard = guard;
+    this.#connectMs = connectMs;
+    this.#report = report;
+  }
+
+  async send(call: NetworkCall, signal: AbortSignal): Promise<NetworkResult> {
+    const begun = performance.now();
+    const sum = new Sum();
+    const result = await this.#send(call, signal, sum);
+    this.#report?.(seenCall(call, result, sum.end(), Math.round(performance.now() - begun)));
+    return result;
+  }
+
+  async #send(call: NetworkCall, signal: AbortSignal, sum: Sum): Promise<NetworkResult> {
+    if (signal.aborted) return { kind: 'unsent', reason: 'aborted' };
+    let url: URL;
+    try {
+      url = this.#guard.checkUrl(call.url);
+    } catch (error) {
+      if (error instanceof NotAllowed) return { kind: 'unsent', reason: 'url_not_allowed' };
+      throw error;
+    }
+    const answer = new Answer();
+    const limits = { connectMs: this.#connectMs, maxHeaderBytes, ...alone };
+    const connection = new Connection(this.#guard, url, limits, () => {});
+    const stop = (): void => {
+      // Before the connection stands, no byte of the request has left.
+      answer.end({ kind: connection.isConnected ? 'silent' : 'unsent', reason: 'aborted' });
+      connection.destroy();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const { method, body, headers } = call;
+      const length = body.reduce((sum, piece) => sum + sizeOf(piece), 0);
+      const hasBody = body.length > 0;
+      connection.send(
+        {
+          method,
+          path: url.pathname + url.search,
+          headers: { ...headers, ...(hasBody ? { 'content-length': String(length) } : {}) },
+          ...(hasBody ? { body: bytesOf(call, sum) as never } : {}),
+        },
+        answer,
+      );
+      return await answer.result;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      connection.destroy();
+    }
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * A live account of Bluesky from its connect link to a post that is read from the network, not from us: standalone in a
+ * process of its own, and the real server of the protocol in another.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { MissingTool } from '#contracts/sdk/shell.ts';
+import { type Caller, callerOf } from '#test/support/http.ts';
+import { type Identity, type Pds, startPds } from '#test/support/networks/pds.ts';
+import { dataFolder, type TestDatabase, testDatabase } from '#test/support/postgres.ts';
+import { type Process, start } from '#test/support/processes.ts';
+import { suite } from '#test/support/suite.ts';
+import { sparing, until } from '#test/support/until.ts';
+
+/** Where no registry answers, the tests are left out, and say so. */
+const opened = await startPds().then(
+  (pds) => ({ pds }),
+  (error: unknown) => {
+    if (error instanceof MissingTool) return { missing: error.message };
+    throw error;
+  },
+);
+
+suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
+  if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
+  const { pds } = opened as { readonly pds: Pds };
+  const data = dataFolder();
+  const fired = mkdtempSync(path.join(tmpdir(), 'postline-fired-'));
+  let db: TestDatabase;
+  let service: Process;
+  let http: Caller;
+  let ann: Identity;
+  let password = '';
+  let clientId = '';
+  let invite = '';
+
+  const begin = async (): Promise<void> => {
+    const port = new URL(pds.service).host;
+    service = await start('services/standalone/main.ts', {
+      args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
+      env: {
+        DATABASE_URL: db.url,
+        PRIVATE_TARGETS: [port, new URL(pds.directory).host].join(),
+        BLUESKY_RESOLVER: pds.service,
+        BLUESKY_DIRECTORY: pds.directory,
+        BLUESKY_APP_VIEW: pds.service,
+        POSTLINE_FAULT: 'invite:between-credentials-and-connect',
+        POSTLINE_FAULT_ONCE: fired,
+      },
+      readyAt: /^Data: /m,
+    });
+  };
+  const base = () => /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+  let key = '';
+  const submit = (fields: Record<string, string>) =>
+    fetch(new URL(new URL(invite).pathname, base()), {
+      method: 'POST',
+      body: new URLSearchParams({ platform: 'bluesky', timezone: '', ...fields }),
+      redirect: 'manual',
+    });
+  const postsOf = async (did: string) => {
+    const params = { repo: did, collection: 'app.bsky.feed.post' };
+    return (await pds.call('com.atproto.repo.listRecords', { params })).records as readonly {
+      readonly uri: string;
+      readonly value: { readonly text: string; readonly reply?: unknown };
+    }[];
+  };
+
+  t.before(async () => {
+    db = await testDatabase();
+    ann = await pds.identity();
+    password = await pds.appPassword(ann);
+    await begin();
+    key = /sk_live_\S+/.exec(service.output())?.[0] ?? '';
+    http = callerOf(base, key);
+    ({ id: clientId } = (await http.post('/clients', { name: 'Café', type: 'brand' })).data);
+  });
+  t.after(async () => {
+    await service?.stop();
+    rmSync(fired, { recursive: true, force: true });
+  });
+
+  t('a live link offers Bluesky, and refuses networks to which this installation does not connect', async () => {
+    const none = await http.post(`/clients/${clientId}/connect-invites`, { platforms: ['threads'] });
+    assert.equal(none.body.code, 'platform_not_available');
+    const made = await http.post(`/clients/${clientId}/connect-invites`, { platforms: ['bluesky', 'threads'] });
+    assert.equal(made.status, 200, made.text);
+    invite = String(made.data.url);
+    const page = await (await fetch(new URL(new URL(invite).pathname, base()))).text();
+    assert.match(page, /Handle, such as name\.bsky\.social/);
+    assert.match(page, /Cannot be connected here yet: Threads\./);
+  });
+
+  t('a wrong password is told in words, and is not shown again', async () => {
+    const refused = await submit({ username: ann.handle, password: 'not-this-one-at-all' });
+    const text = await refused.text();
+    assert.equal(refused.status, 422);
+    assert.match(text, /does not take this password for this account\. Give an app password/);
+    assert.ok(!text.includes('not-this-one-at-all'));
+    const missing = await submit({ username: ann.handle });
+    assert.match(await missing.text(), /Give the App password\./);
+  });
+
+  t('a service that dies between the credentials and the account connects it at the next try', async () => {
+    await submit({ username: `@${ann.handle}`, password }).then(
+      ({ status }) => assert.fail(`answered with ${status}`),
+      () => undefined,
+    );
+    await begin();
+    assert.deepEqual((await http.get('/accounts')).rows, []);
+    const done = await submit({ username: `@${ann.handle}`, password });
+    assert.equal(done.status, 303, await done.text());
+    const account = await until('the account', async () => (await http.get('/accounts')).rows[0]);
+    assert.deepEqual(
+      [account.platform, account.status, account.username, account.externalId],
+      ['bluesky', 'connected', ann.handle, ann.did],
+    );
+    assert.ok(Date.parse(String(account.expiresAt)) > Date.now() + 30 * 86_400_000, String(account.expiresAt));
+  });
+
+  t('a post and its first comment are on the network, each once', async () => {
+    const composed = await http.post('/posts', {
+      ...{ clientId, content: 'From Postline, for real ☕ #real', targets: { mode: 'group', clientId } },
+      ...{ schedule: { type: 'now' } },
+      variants: [{ platform: 'bluesky', overrides: { firstComment: 'And a word below.' } }],
+    });
+    assert.equal(composed.status, 200, composed.text);
+    const shown = await until(
+      'the post is published and commented on',
+      async () => {
+        const { data: post } = await http.get(`/posts/${composed.data.id}`);
+        const [target] = post.targets as readonly Record<string, unknown>[];
+        assert.notEqual(target?.status, 'failed', JSON.stringify(target));
+        return target?.status === 'published' && target.firstCommentId !== null ? target : null;
+      },
+      { ...sparing, withinMs: 30_000 },
+    );
+    const posts = await until('both on the network', async () => {
+      const all = await postsOf(ann.did);
+      return all.length >= 2 ? all : null;
+    });
+    assert.deepEqual(posts.map(({ value }) => value.text).toSorted(), [
+      'And a word below.',
+      'From Postline, for real ☕ #real',
+    ]);
+    const head = posts.find(({ value }) => value.reply === undefined);
+    assert.equal(shown.externalId, head?.uri);
+    assert.match(String(shown.permalink), new RegExp(`^https://bsky\\.app/profile/${ann.did}/post/`));
+  });
+
+  t('an account that the network takes down must be connected again: the target says so, and the account', async () => {
+    const subject = { $type: 'com.atproto.admin.defs#repoRef', did: ann.did };
+    const input = { subject, takedown: { applied: true, ref: '1' } };
+    await pds.call('com.atproto.admin.updateSubjectStatus', { input, auth: pds.adminAuth });
+    const composed = await http.post('/posts', {
+      ...{ clientId, content: 'Too late', targets: { mode: 'group', clientId }, schedule: { type: 'now' } },
+    });
+    const failure = await until('the target fails', async () => {
+      const [target] = (await http.get(`/posts/${composed.data.id}`)).data.targets as readonly Record<
+        string,
+        unknown
+      >[];
+      return target?.status === 'failed' ? (target.failure as Record<string, unknown>) : null;
+    });
+    assert.deepEqual([failure.category, failure.actor], ['reauth_required', 'user']);
+    await until('the account', async () => (await http.get('/accounts')).rows[0]?.status === 'reauth_required');
+  });
+
+  t('no password and no token was written down in clear: rows, events, log', async () => {
+    const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+    const { rows: kept } = await pool.query('select sealed from ops.network_credentials');
+    assert.equal(kept.length, 1);
+    const { rows: tables } = await pool.query<{ name: string }>(
+      `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+       where table_schema not in ('pg_catalog', 'information_schema') and table_type = 'BASE TABLE'`,
+    );
+    const written = [service.output()];
+    for (const { name } of tables) {
+      const { rows } = await pool.query(`select string_agg(t::text, e'\\n') as text from ${name} t`);
+      written.push(String(rows[0].text ?? ''));
+    }
+    await pool.end();
+    const all = written.join('\n');
+    assert.ok(all.length > 10_000);
+    for (const secret of [password, 'not-this-one-at-all']) {
+      for (const form of [secret, Buffer.from(secret).toString('hex')]) assert.ok(!all.includes(form));
+    }
+    assert.ok(!/eyJ[\w-]{20,}\.eyJ[\w-]{20,}/.test(all), 'a token of the network');
+  });
+});

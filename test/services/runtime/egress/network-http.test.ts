@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { NetworkCall } from '#contracts/ports/network-http.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import type { SeenCall } from '#runtime/egress/seen-call.ts';
+import { freePort } from '#test/support/port.ts';
+import { suite } from '#test/support/suite.ts';
+
+const file = randomBytes(3_000_000);
+
+suite('calls of networks', (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'postline-network-http-'));
+  const place = path.join(folder, 'video.mp4');
+  writeFileSync(place, file);
+  let answer: RequestListener = (_, response) => void response.end();
+  let received = 0;
+  const server = createServer((request, response) => {
+    received += 1;
+    answer(request, response);
+  });
+  const seen: SeenCall[] = [];
+  const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }), {
+    report: (one) => void seen.push(one),
+  });
+  let origin = '';
+  t.before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const call = (over: Partial<NetworkCall> = {}): NetworkCall => ({
+    ...{ method: 'POST', url: `${origin}/2/tweets`, headers: {}, body: [Buffer.from('{}')] },
+    subject: { accountId: 'an account', targetId: 'a target' },
+    ...over,
+  });
+  const patient = () => AbortSignal.timeout(10_000);
+  const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  };
+
+  t('sends the pieces of a body in their order, says how far it is, and answers what came', async () => {
+    let got: Buffer = Buffer.alloc(0);
+    let headers: IncomingMessage['headers'] = {};
+    answer = async (request, response) => {
+      headers = request.headers;
+      got = await bodyOf(request);
+      response.writeHead(201, { 'x-rate-limit-remaining': '7' }).end('{"ok":true}');
+    };
+    let sent = 0;
+    const body = [Buffer.from('head'), { path: place, start: 1_000, end: 2_500_000 }, Buffer.from('tail')];
+    const result = await http.send(call({ body, onSent: (bytes) => (sent += bytes) }), patient());
+    assert.ok(result.kind === 'answered', JSON.stringify(result));
+    assert.deepEqual([result.status, result.body.toString()], [201, '{"ok":true}']);
+    assert.equal(result.headers['x-rate-limit-remaining'], '7');
+    const whole = Buffer.concat([Buffer.from('head'), file.subarray(1_000, 2_500_000), Buffer.from('tail')]);
+    assert.ok(got.equals(whole));
+    assert.deepEqual([sent, headers['content-length']], [whole.length, String(whole.length)]);
+    assert.equal(seen.at(-1)?.bodySha256, createHash('sha256').update(whole).digest('hex'));
+    await http.send(call({ method: 'GET', body: [] }), patient());
+    assert.deepEqual([headers['content-length'], got.length, seen.at(-1)?.bodySha256], [undefined, 0, null]);
+  });
+
+  t('what never left is told apart from what may have arrived', async () => {
+    const before = received;
+    const closed = `http://127.0.0.1:${await freePort()}/`;
+    assert.deepEqual(await http.send(call({ url: closed }), patient()), {
+      kind: 'unsent',
+      reason: 'connection_failed',
+    });
+    const public_ = new GuardedNetworkHttp(new EgressGuard({ privateTargets: [], ownHosts: () => [] }));
+    assert.deepEqual(await public_.send(call(), patient()), { kind: 'unsent', reason: 'url_not_allowed' });
+    assert.deepEqual(await http.send(call(), AbortSignal.abort()), { kind: 'unsent', reason: 'aborted' });
+    assert.equal(received, before);
+    const silent = async (reason: string, listener: RequestListener, signal = patient()) => {
+      answer = listener;
+      assert.deepEqual(await http.send(call(), signal), { kind: 'silent', reason });
+    };
+    await silent('connection_lost', (request) => request.socket.destroy());
+    await silent('connection_lost', (_, response) => {
+      response.writeHead(200, { 'content-length': '10' }).write('12345', () => response.destroy());
+    });
+    await silent('answer_too_long', (_, response) => void response.end('x'.repeat(1_100_000)));
+    const stop = new AbortController();
+    await silent('aborted', () => stop.abort(), stop.signal);
+    assert.equal(received, before + 4);
+  });
+
+  t('a file that is shorter than announced is no whole request', async () => {
+    answer = async (request, response) => {
+      await bodyOf(request).catch(() => null);
+      response.end('{}');
+    };
+    const result = await http.send(call({ body: [{ path: place, start: 0, end: 4_000_000 }] }), patient());
+    assert.equal(result.kind, 'silent');
+  });
+
+  t('nothing of a report lets anybody in', async () => {
+    answer = (_, response) =>
+      void response.end('{"did":"did:plc:a","accessJwt":"eyJsecret-answer","refresh_token": "secret-refresh","n":1}');
+    const secrets = ['secret-header', 'secret-query', 'secret-path', 'secret-answer', 'secret-refresh', 'secret-body'];
+    const over = {
+      url: `${origin}/botsecret-path/sendMessage?token=secret-query`,
+      shownPath: '/bot…/sendMessage',
+      headers: { authorization: 'Bearer secret-header', 'content-type': 'application/json' },
+      body: [Buffer.from('{"a":"secret-body"}')],
+    };
+    await http.send(call(over), patient());
+    const [shown, ...others] = seen.splice(0).slice(-1);
+    assert.deepEqual(others, []);
+    assert.equal(shown?.path, '/bot…/sendMessage?token=…');
+    assert.deepEqual(shown?.headers, { authorization: '…', 'content-type': 'application/json' });
+    assert.deepEqual([shown?.status, shown?.outcome, shown?.targetId], [200, 'answered', 'a target']);
+    assert.match(shown?.answer ?? '', /"did":"did:plc:a".*"n":1/);
+    await http.send(call({ ...over, isSecret: true }), patient());
+    const told = JSON.stringify([shown, ...seen]);
+    assert.deepEqual([seen.at(-1)?.answer, seen.at(-1)?.bodySha256], [null, null]);
+    for (const secret of secrets) assert.ok(!told.includes(secret), secret);
+  });
+});

@@ -1,0 +1,69 @@
+import type {
+  Credential,
+  CredentialOwner,
+  CredentialStore,
+  NewCredential,
+  Refresh,
+  Refreshed,
+} from '#contracts/ports/credentials.ts';
+
+/** A store of credentials for tests of adapters: one process, nothing kept. */
+export class MemoryCredentials implements CredentialStore {
+  readonly kept = new Map<string, { readonly owner: CredentialOwner; readonly credential: Credential }>();
+  readonly #refreshing = new Map<string, Promise<Refreshed>>();
+
+  async keep(owner: CredentialOwner, credential: NewCredential): Promise<number> {
+    const version = (this.kept.get(owner.accountId)?.credential.version ?? 0) + 1;
+    this.kept.set(owner.accountId, { owner, credential: { ...credential, version } });
+    return version;
+  }
+
+  async read(accountId: string): Promise<Credential | null> {
+    return this.kept.get(accountId)?.credential ?? null;
+  }
+
+  async refresh(
+    accountId: string,
+    seen: number,
+    ask: (former: Credential, signal: AbortSignal) => Promise<Refresh>,
+    signal: AbortSignal,
+  ): Promise<Refreshed> {
+    const running = this.#refreshing.get(accountId);
+    if (running !== undefined) return running;
+    const refreshing = this.#refresh(accountId, seen, ask, signal).finally(() => this.#refreshing.delete(accountId));
+    this.#refreshing.set(accountId, refreshing);
+    return refreshing;
+  }
+
+  async #refresh(
+    accountId: string,
+    seen: number,
+    ask: (former: Credential, signal: AbortSignal) => Promise<Refresh>,
+    signal: AbortSignal,
+  ): Promise<Refreshed> {
+    const kept = this.kept.get(accountId);
+    if (kept === undefined) return { kind: 'missing' };
+    if (kept.credential.version > seen) return { kind: 'current', credential: kept.credential };
+    const answer = await ask(kept.credential, signal);
+    if (answer.kind === 'refused')
+      return { kind: 'lapsed', version: kept.credential.version, reason: answer.reason, isLost: false };
+    if (answer.kind === 'unavailable') return answer;
+    const secret = { ...kept.credential.secret, ...answer.credential.secret };
+    await this.keep(kept.owner, { ...answer.credential, secret });
+    return { kind: 'current', credential: this.kept.get(accountId)?.credential as Credential };
+  }
+
+  async destroy(accountId: string): Promise<void> {
+    this.kept.delete(accountId);
+  }
+
+  async destroyOfClient(clientId: string): Promise<void> {
+    for (const [id, { owner }] of this.kept) if (owner.clientId === clientId) this.kept.delete(id);
+  }
+
+  async ending(): Promise<readonly never[]> {
+    return [];
+  }
+
+  async acknowledgeLapse(): Promise<void> {}
+}

@@ -1,0 +1,43 @@
+// The real server of Bluesky's protocol with a directory of identities, in a process of its own: its packages lie outside of this project.
+// Usage: node pds-child.mjs <folder of its packages> <data folder> <port> <port of the directory>
+import { randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [, , packages, data, port, plcPort] = process.argv;
+const require = createRequire(path.join(packages, 'package.json'));
+const load = (name) => import(pathToFileURL(require.resolve(name)).href);
+const { PDS, envToCfg, envToSecrets, readEnv } = await load('@atproto/pds');
+const { PlcServer, Database } = await load('@did-plc/server');
+
+const plc = PlcServer.create({ db: Database.mock(), port: Number(plcPort) });
+await plc.start();
+
+Object.assign(process.env, {
+  PDS_PORT: port,
+  PDS_HOSTNAME: 'localhost',
+  PDS_DEV_MODE: 'true',
+  PDS_DATA_DIRECTORY: data,
+  PDS_BLOBSTORE_DISK_LOCATION: path.join(data, 'blobs'),
+  PDS_DID_PLC_URL: `http://127.0.0.1:${plcPort}`,
+  PDS_ADMIN_PASSWORD: 'admin',
+  PDS_JWT_SECRET: process.env.PDS_TEST_JWT_SECRET,
+  PDS_SERVICE_HANDLE_DOMAINS: '.test',
+  PDS_PLC_ROTATION_KEY_K256_PRIVATE_KEY_HEX: randomBytes(32).toString('hex'),
+  PDS_INVITE_REQUIRED: 'false',
+  PDS_DISABLE_SSRF_PROTECTION: 'true',
+  PDS_BSKY_APP_VIEW_URL: 'http://127.0.0.1:9',
+  PDS_BSKY_APP_VIEW_DID: 'did:web:app.invalid',
+  PDS_MOD_SERVICE_URL: 'http://127.0.0.1:9',
+  PDS_MOD_SERVICE_DID: 'did:web:mod.invalid',
+  PDS_REPORT_SERVICE_URL: 'http://127.0.0.1:9',
+  PDS_REPORT_SERVICE_DID: 'did:web:mod.invalid',
+  PDS_RATE_LIMITS_ENABLED: process.env.PDS_TEST_LIMITS ?? 'false',
+  LOG_ENABLED: 'false',
+});
+const env = readEnv();
+const pds = await PDS.create(envToCfg(env), envToSecrets(env));
+await pds.start();
+process.send?.({ service: `http://localhost:${port}`, directory: `http://127.0.0.1:${plcPort}` });
+process.on('disconnect', () => process.exit(0));

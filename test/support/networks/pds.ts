@@ -1,0 +1,121 @@
+/**
+ * The real personal data server, `@atproto/pds`, for tests. It is installed once, on demand, into a cache outside of the
+ * project: with its directory of identities it has 386 MB, which nobody who only runs the product should pay.
+ */
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { MissingTool, run } from '#contracts/sdk/shell.ts';
+import { freePort } from '#test/support/port.ts';
+import { afterFile } from '#test/support/suite.ts';
+
+const versions = { '@atproto/pds': '0.5.35', '@did-plc/server': '0.0.1' };
+/** The version that the server wants aborts on this Node. */
+const overrides = { 'better-sqlite3': '13.2.0' };
+
+const cacheOf = (): string => process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache');
+
+/** Milliseconds for the installation; a file has 360 s until its first test. */
+const installMs = 300_000;
+
+/** @returns the folder of its packages. @throws MissingTool where no registry answers */
+const installed = async (): Promise<string> => {
+  const folder = path.join(cacheOf(), 'postline', `pds-${versions['@atproto/pds']}-${process.versions.modules}`);
+  if (existsSync(path.join(folder, 'ready'))) return folder;
+  const made = `${folder}.${process.pid}`;
+  mkdirSync(made, { recursive: true });
+  writeFileSync(path.join(made, 'package.json'), JSON.stringify({ private: true, dependencies: versions, overrides }));
+  const log = path.join(made, 'install.log');
+  const args = ['install', '--omit=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  await run('npm', args, { cwd: made, log, within: installMs }).catch((error: Error) => {
+    rmSync(made, { recursive: true, force: true });
+    throw new MissingTool(`@atproto/pds could not be installed: ${error.message}`);
+  });
+  writeFileSync(path.join(made, 'ready'), '');
+  // Two files may install at once: the first to finish gives the folder its name.
+  try {
+    renameSync(made, folder);
+  } catch {
+    rmSync(made, { recursive: true, force: true });
+  }
+  return folder;
+};
+
+export interface Identity {
+  readonly did: string;
+  readonly handle: string;
+  readonly password: string;
+  readonly accessJwt: string;
+}
+
+type Data = Record<string, unknown>;
+
+export interface Pds {
+  readonly service: string;
+  /** Of identities, `did:plc`. */
+  readonly directory: string;
+  /** Signs its tokens. */
+  readonly jwtSecret: string;
+  call(nsid: string, ask?: { params?: Record<string, string>; input?: unknown; auth?: string }): Promise<Data>;
+  identity(name?: string): Promise<Identity>;
+  /** An app password of the identity. */
+  appPassword(identity: Identity): Promise<string>;
+  readonly adminAuth: string;
+  stop(): Promise<void>;
+}
+
+/** @throws MissingTool where it cannot be installed */
+export const startPds = async (): Promise<Pds> => {
+  const packages = await installed();
+  const data = mkdtempSync(path.join(tmpdir(), 'postline-pds-'));
+  const ports = [await freePort(), await freePort()];
+  const jwtSecret = randomBytes(16).toString('hex');
+  const child = fork(path.join(import.meta.dirname, 'pds-child.mjs'), [packages, data, ...ports.map(String)], {
+    env: { ...process.env, PDS_TEST_JWT_SECRET: jwtSecret, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    rmSync(data, { recursive: true, force: true });
+  };
+  afterFile(stop);
+  const told = await Promise.race([
+    once(child, 'message').then(([message]) => message as { readonly service: string; readonly directory: string }),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server ended with ${code}`))),
+  ]);
+  const call: Pds['call'] = async (nsid, { params, input, auth } = {}) => {
+    const query = params === undefined ? '' : `?${new URLSearchParams(params)}`;
+    const answer = await fetch(`${told.service}/xrpc/${nsid}${query}`, {
+      method: input === undefined ? 'GET' : 'POST',
+      headers: {
+        ...(input === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(auth === undefined ? {} : { authorization: auth }),
+      },
+      ...(input === undefined ? {} : { body: JSON.stringify(input) }),
+    });
+    const text = await answer.text();
+    const body = (text === '' ? {} : JSON.parse(text)) as Data;
+    if (!answer.ok) throw new Error(`${nsid}: ${answer.status} ${text}`);
+    return body;
+  };
+  const identity = async (name = `u${randomBytes(5).toString('hex')}`): Promise<Identity> => {
+    const handle = `${name}.test`;
+    const password = randomBytes(12).toString('hex');
+    const input = { handle, password, email: `${name}@example.com` };
+    const { did, accessJwt } = await call('com.atproto.server.createAccount', { input });
+    return { did: String(did), handle, password, accessJwt: String(accessJwt) };
+  };
+  const appPassword = async ({ accessJwt }: Identity): Promise<string> => {
+    const input = { name: randomBytes(4).toString('hex') };
+    const made = await call('com.atproto.server.createAppPassword', { input, auth: `Bearer ${accessJwt}` });
+    return String(made.password);
+  };
+  const adminAuth = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
+  return { ...told, jwtSecret, call, identity, appPassword, adminAuth, stop };
+};
