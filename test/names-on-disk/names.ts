@@ -214,6 +214,7 @@ export const faultSettings: readonly string[] = ['POSTLINE_FAULT', 'POSTLINE_FAU
 
 export const ownActors: readonly string[] = [
   'admin standalone',
+  'service credentials',
   'service media',
   'service metrics',
   'service nobody',
