@@ -88,7 +88,8 @@ export const xrpc = async (http: NetworkHttp, ask: XrpcAsk, signal: AbortSignal)
   if (result.kind !== 'answered') return result;
   const { status, headers } = result;
   const data = membersOf(result.body);
-  if (status === 200 && data !== null) return { kind: 'ok', data, headers };
+  // A method without an output answers with an empty body.
+  if (status === 200 && (data !== null || result.body.length === 0)) return { kind: 'ok', data: data ?? {}, headers };
   // A success without the members that it promises says nothing of what it did.
   if (status < 400) return { kind: 'silent', reason: 'bad_response' };
   return { kind: 'refused', status, error: textOf(data?.error), message: textOf(data?.message), data, headers };

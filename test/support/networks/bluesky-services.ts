@@ -17,6 +17,14 @@ interface Job {
   readonly failure: string | null;
 }
 
+/** A page of somebody else that posts link to. */
+const pageHtml = `<!doctype html><title>Plain</title><meta property="og:title" content="Winter roast">
+<meta property="og:description" content="Three farms, one cup."><meta property="og:image" content="/thumb.png">`;
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
 const states = ['CREATED', 'ENCODING', 'ENCODED', 'SCANNING', 'SCANNED', 'UPLOADING', 'UPLOADED', 'COMPLETED'];
 
 export type ViewFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
@@ -150,6 +158,15 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '', 'http://localhost');
+    if (url.pathname === '/page') {
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+      response.end(pageHtml);
+      return;
+    }
+    if (url.pathname === '/thumb.png') {
+      response.writeHead(200, { 'content-type': 'image/png' }).end(pixel);
+      return;
+    }
     const nsid = url.pathname.replace('/xrpc/', '');
     if (nsid === 'app.bsky.video.uploadVideo') return upload(request, response, url);
     if (nsid === 'app.bsky.video.getJobStatus') return status(response, url);
