@@ -22,6 +22,7 @@ import {
 } from './credential-refresh.ts';
 import { type CredentialRow, endingCredentials, findSql, keepSql, migrateCredentials } from './credential-rows.ts';
 import { instantOf, open, seal } from './credential-seal.ts';
+import { answeredWithin } from './session.ts';
 
 export interface ClientKeys {
   /** Null when the client's key was destroyed. */
@@ -129,7 +130,10 @@ export class PostgresCredentials implements CredentialStore {
   }
 
   async #find(accountId: string): Promise<CredentialRow | null> {
-    const { rows } = await this.#pool.query<CredentialRow>(findSql, [accountId]);
+    const { rows } = await this.#pool.query<CredentialRow>({
+      ...{ text: findSql, values: [accountId] },
+      ...answeredWithin(this.#limits.answerMs),
+    });
     return rows[0] ?? null;
   }
 

@@ -49,11 +49,13 @@ export interface OutcomesDeps {
   /** Called for each post, client or account that a sweep could not finish. */
   readonly onFailure?: SweeperDeps['onFailure'] & {};
   /** Refreshes the credentials of these networks ahead of their end. Default: of none. */
-  readonly watch?: Pick<CredentialWatchDeps, 'credentials' | 'refreshers' | 'rules' | 'onRefresh'>;
+  readonly watch?: Pick<CredentialWatchDeps, 'credentials' | 'refreshers' | 'rules'>;
   /** Takes back what these networks gave for accounts that were disconnected. Default: of none. */
   readonly revoke?: Pick<RevocationDeps, 'credentials' | 'revokers'>;
   /** Called for each target that was recorded as overdue. */
   readonly onOverdue?: OverdueDeps['onOverdue'] & {};
+  /** Called for each refresh of a credential that ended. */
+  readonly onRefresh?: CredentialWatchDeps['onRefresh'] & {};
 }
 
 export const outcomesGroup = 'outcomes';
