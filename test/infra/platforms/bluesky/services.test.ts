@@ -45,7 +45,7 @@ suite('bluesky as a source of figures', { timeoutMs: 60_000 }, (t) => {
       platforms: ['bluesky'],
       close: async () => services.close(),
       account: () => account,
-      stranger: () => others,
+      other: () => others,
       publish: async (_platform, by, fault) => {
         const { outcome } = await world.publish(world.request(by));
         assert.ok(outcome.kind === 'published');

@@ -92,7 +92,7 @@ const serve = async (
   const { pathname, searchParams } = new URL(message.url ?? '/', 'http://x');
   const { method = 'GET', headers } = message;
   const request: Request = { method, path: pathname, query: searchParams, headers, body };
-  const id = /\/(\d{1,19})(?=\/|$)/.exec(pathname)?.[1] ?? '';
+  const id = /^\/2\/[a-z/]+\/(\d{1,20})(?=\/|$)/.exec(pathname)?.[1] ?? '';
   const route = `${method} ${id === '' ? pathname : pathname.replace(id, ':id')}`;
   const act = (): Answer => acted(state, route, request, id);
   const send = ({ status: code, body: said, headers: more = {} }: Answer): void => {

@@ -69,7 +69,7 @@ const shownPost = (state: State, post: Post, fields: ReadonlySet<string>, person
   return { id: post.id, text: post.text, edit_history_tweet_ids: [post.id], ...Object.fromEntries(chosen) };
 };
 
-const includesOf = (state: State, posts: readonly Post[], members: Record<string, string>) => {
+const includesOf = (posts: readonly Post[], members: Record<string, string>) => {
   if (!asked(members, 'expansions').has('attachments.media_keys')) return {};
   const fields = asked(members, 'media.fields');
   const media = posts
@@ -107,7 +107,7 @@ export const lookUp = (state: State, request: Request): Answer => {
     status: 200,
     body: {
       ...(posts.length === 0 ? {} : { data: posts.map((one) => shownPost(state, one, fields, personId)) }),
-      ...includesOf(state, posts, members),
+      ...includesOf(posts, members),
       ...(errors.length === 0 ? {} : { errors }),
     },
   };
@@ -137,7 +137,7 @@ export const timeline = (state: State, request: Request, of: string): Answer => 
     status: 200,
     body: {
       ...(posts.length === 0 ? {} : { data: posts.map((one) => shownPost(state, one, fields, personId)) }),
-      ...includesOf(state, posts, members),
+      ...includesOf(posts, members),
       meta: { result_count: posts.length, ...edges, ...next },
     },
   };
