@@ -8,6 +8,7 @@ import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
 import type { KafkaOptions } from './kafka/client.ts';
+import { type CredentialGap, PostgresCredentials } from './postgres/credentials.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
@@ -54,6 +55,8 @@ export interface AdaptersOptions {
    * listens.
    */
   readonly baseUrl?: () => string;
+  /** Where a test kills the process in the middle of a refresh. */
+  readonly faultPoint?: (name: CredentialGap) => void;
 }
 
 export interface Adapters {
@@ -71,6 +74,7 @@ export interface Adapters {
   /** Reports appends of any process; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
   readonly dataKeys: PostgresDataKeys;
+  readonly credentials: PostgresCredentials;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
@@ -91,6 +95,7 @@ export const openAdapters = async ({
   secrets,
   baseUrl,
   decidesKeys = true,
+  faultPoint,
 }: AdaptersOptions): Promise<Adapters> => {
   const { databaseUrl: url, eventStoreUrl, kafkaBrokers, partitions } = config;
   if (url === null) throw new Error('DATABASE_URL is required: read models and operational tables live in Postgres');
@@ -110,6 +115,8 @@ export const openAdapters = async ({
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });
     await dataKeys.migrate();
+    const credentials = new PostgresCredentials({ pool, keys: dataKeys, ...(faultPoint && { faultPoint }) });
+    await credentials.migrate();
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
@@ -139,7 +146,7 @@ export const openAdapters = async ({
     const changes = postgres?.store.tail ?? null;
     return {
       ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
-      ...{ openLogWriter, silent, close },
+      ...{ credentials, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
     };
   } catch (error) {

@@ -22,6 +22,7 @@ import {
 } from './credential-refresh.ts';
 import { type CredentialRow, endingCredentials, findSql, keepSql, migrateCredentials } from './credential-rows.ts';
 import { instantOf, open, seal } from './credential-seal.ts';
+import { answeredWithin } from './session.ts';
 
 export interface ClientKeys {
   /** Null when the client's key was destroyed. */
@@ -106,8 +107,9 @@ export class PostgresCredentials implements CredentialStore {
     return refreshCredential(deps, accountId, seen, ask, signal);
   }
 
-  async destroy(accountId: string): Promise<void> {
-    await this.#pool.query('delete from ops.network_credentials where account_id = $1', [accountId]);
+  async destroy(accountId: string, version?: number): Promise<void> {
+    const sql = 'delete from ops.network_credentials where account_id = $1 and ($2::int is null or version = $2)';
+    await this.#pool.query(sql, [accountId, version ?? null]);
     this.#options.faultPoint?.('credentials.destroyed');
   }
 
@@ -128,7 +130,10 @@ export class PostgresCredentials implements CredentialStore {
   }
 
   async #find(accountId: string): Promise<CredentialRow | null> {
-    const { rows } = await this.#pool.query<CredentialRow>(findSql, [accountId]);
+    const { rows } = await this.#pool.query<CredentialRow>({
+      ...{ text: findSql, values: [accountId] },
+      ...answeredWithin(this.#limits.answerMs),
+    });
     return rows[0] ?? null;
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
+import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { projections } from '#projections/index.ts';
@@ -34,6 +35,7 @@ export interface Admin {
     /** Keys per version of the secret that wraps them. */
     uses(): Promise<ReadonlyMap<string, number>>;
   };
+  readonly credentials: Pick<CredentialStore, 'destroyOfClient'>;
   /** Host of the console and of the pages behind links, without a slash at the end. */
   readonly consoleUrl: string;
   /** MEDIA_QUOTA_BYTES as this command reads it. */

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { countPostsBehind } from '#projections/posts-behind.ts';
 import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
+import type { CredentialWatchDeps } from './credentials.ts';
 import type { SweptKind } from './rounds.ts';
 
 /** The count stops at this number, because an operator needs no larger one to act. */
@@ -10,6 +11,7 @@ const maxCounted = 10_000;
 export interface SweepMetrics {
   readonly onFailure: (kind: SweptKind) => void;
   readonly onOverdue: () => void;
+  readonly onRefresh: CredentialWatchDeps['onRefresh'] & {};
 }
 
 export const sweepMetrics = (registry: Registry, pool: Pool): SweepMetrics => {
@@ -42,5 +44,15 @@ export const sweepMetrics = (registry: Registry, pool: Pool): SweepMetrics => {
     help: 'targets that were unfinished 15 minutes after their attempt was due; each is counted once until it is moved or retried',
     registers,
   });
-  return { onFailure: (kind) => failures.inc({ kind }), onOverdue: () => overdue.inc() };
+  const refreshes = new Counter({
+    name: 'credential_refreshes_total',
+    help: 'refreshes of network credentials ahead of their end; ended: current, lapsed (the owner must connect again), unavailable, missing or failed (by a defect)',
+    labelNames: ['platform', 'ended'],
+    registers,
+  });
+  return {
+    onFailure: (kind) => failures.inc({ kind }),
+    onOverdue: () => overdue.inc(),
+    onRefresh: (platform, ended) => refreshes.inc({ platform, ended }),
+  };
 };

@@ -135,9 +135,17 @@ export const points: readonly Point[] = [
 
 /** Fault points that no load reaches, and the test that kills a process there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
+  'credentials.answered': 'test/infra/postgres/credentials.test.ts',
+  'credentials.destroyed': 'test/infra/postgres/credentials.test.ts',
+  'credentials.kept': 'test/infra/postgres/credentials.test.ts',
+  'credentials.lapsed': 'test/infra/postgres/credentials.test.ts',
+  'credentials.leased': 'test/infra/postgres/credentials.test.ts',
+  'credentials.stored': 'test/infra/postgres/credentials.test.ts',
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
   'fanout:after-skips': 'test/services/runtime/eventing/deaths.test.ts',
   'fanout:before-skips': 'test/services/runtime/eventing/deaths.test.ts',
+  'outcomes:before-lapse': 'test/services/outcomes/credentials.test.ts',
+  'outcomes:after-lapse': 'test/services/outcomes/credentials.test.ts',
   'outcomes:after-overdue': 'test/services/outcomes/overdue.test.ts',
   'publisher:after-absence': 'test/services/publisher/absence.test.ts',
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',

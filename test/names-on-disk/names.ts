@@ -214,6 +214,7 @@ export const faultSettings: readonly string[] = ['POSTLINE_FAULT', 'POSTLINE_FAU
 
 export const ownActors: readonly string[] = [
   'admin standalone',
+  'service credentials',
   'service media',
   'service metrics',
   'service nobody',
@@ -232,6 +233,7 @@ export const prometheusNames: readonly string[] = [
   'api_connections_refused_total',
   'clock_offset_seconds',
   'consumer_lanes',
+  'credential_refreshes_total',
   'insights_failures_total',
   'insights_fetched_total',
   'insights_in_work',

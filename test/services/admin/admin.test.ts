@@ -62,6 +62,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           codec: new EventCodec(adapters.dataKeys),
           secrets: new Secrets(v1),
           dataKeys: adapters.dataKeys,
+          credentials: adapters.credentials,
           analytics: adapters.analytics,
           consoleUrl: 'http://console.test',
           mediaQuota: 1_000,
@@ -311,13 +312,22 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await fetch(String(invite.url), { method: 'POST', body: form })).status, 200);
     const account = async () =>
       until('the account', async () => (await http.get(`/accounts?clientId=${client.id}`)).rows[0], sparing);
-    assert.equal((await account()).username, 'erasable');
+    const { id: accountId, username: shown } = await account();
+    assert.equal(shown, 'erasable');
+    const { id: workspaceId } = (await pool.query('select workspace_id::text as id from read.accounts limit 1'))
+      .rows[0];
+    const owner = { accountId, workspaceId, clientId: client.id, platform: 'bluesky' } as const;
+    const credential = { secret: { token: 'to be erased' }, expiresAt: null };
+    assert.equal(await adapters.credentials.keep(owner, credential), 1);
     await did(`client erase ${client.id}`);
     const { username, displayName, avatarUrl, platform } = await account();
     assert.deepEqual(
       { username, displayName, avatarUrl, platform },
       { username: null, displayName: null, avatarUrl: null, platform: 'bluesky' },
     );
+    const credentials = await pool.query('select 1 from ops.network_credentials where client_id = $1', [client.id]);
+    assert.equal(credentials.rowCount, 0, 'what networks gave ends with the key');
+    assert.equal(await adapters.credentials.keep(owner, credential), null);
     assert.equal((await admin(`client erase ${client.id}`)).code, 0, 'again is no harm');
     await did('rebuild clients');
     assert.equal((await account()).username, null);
