@@ -86,7 +86,7 @@ export const connectByAppPassword = async (
   return {
     kind: 'connected',
     credential,
-    profile: { externalId: did, username, displayName, avatarUrl: null, scopes: ['app_password'] },
+    profile: { externalId: did, username, displayName, avatarUrl: null, scopes: ['app_password'], consentEndsAt: null },
   };
 };
 
