@@ -1,4 +1,5 @@
 import type { ClientBase, Pool } from 'pg';
+import type { Platform } from '#schemas/common.ts';
 import { isOpenTarget } from './open-targets.ts';
 
 /** Open work of accounts that are or were disconnected. */
@@ -57,4 +58,32 @@ export const openTargetsOfAccount = async (
     [accountId, scheduledBefore, after.dueAt, after.id],
   );
   return rows;
+};
+
+/** A disconnected account whose credentials are still kept. */
+export interface KeptCredential {
+  readonly accountId: string;
+  readonly platform: Platform;
+  /** ISO 8601; null where a former release did not note it. */
+  readonly disconnectedAt: string | null;
+}
+
+/** @param after id of the account that came last; null: from the beginning */
+export const disconnectedWithCredentials = async (
+  pool: Pool,
+  after: string | null,
+  limit: number,
+): Promise<readonly KeptCredential[]> => {
+  const { rows } = await pool.query<{ id: string; platform: Platform; at: Date | null }>(
+    `select c.account_id::text as id, c.platform, a.disconnected_at as at
+     from ops.network_credentials c join read.accounts a on a.id = c.account_id
+     where a.status = 'disconnected' and ($1::uuid is null or c.account_id > $1)
+     order by c.account_id limit $2`,
+    [after, limit],
+  );
+  return rows.map(({ id, platform, at }) => ({
+    accountId: id,
+    platform,
+    disconnectedAt: at?.toISOString() ?? null,
+  }));
 };

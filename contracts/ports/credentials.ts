@@ -78,8 +78,8 @@ export interface CredentialStore {
     ask: (former: Credential, signal: AbortSignal) => Promise<Refresh>,
     signal: AbortSignal,
   ): Promise<Refreshed>;
-  /** Final. A repeat does no harm. */
-  destroy(accountId: string): Promise<void>;
+  /** Final. A repeat does no harm. @param version only this one: a consent since then keeps what it gave */
+  destroy(accountId: string, version?: number): Promise<void>;
   /** Destroys those of all accounts of a client whose data key was destroyed. A repeat does no harm. */
   destroyOfClient(clientId: string): Promise<void>;
   /**

@@ -46,6 +46,8 @@ export interface Harness {
   readonly platforms: readonly Platform[];
   /** Faults that this network has not, or not at the call that the suite makes; the adapter's own tests have the rest. */
   readonly without?: readonly ScriptedFault[];
+  /** The network refuses a text that the account has posted just before. */
+  readonly refusesRepeats?: true;
   account(platform: Platform): CommentRequest['account'];
   /** An account whose owner did not grant the permission to comment; null: the network has no such permission. */
   silent(platform: Platform): CommentRequest['account'] | null;
@@ -300,6 +302,11 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       const first = await attempt(asked);
       const [made] = await harness.posts(asked.targetId);
       const second = await attempt(next(asked, first.steps));
+      if (harness.refusesRepeats === true) {
+        assert.equal(kind(second.outcome, 'failed').failure.category, 'duplicate');
+        assert.deepEqual(await harness.posts(asked.targetId), [made]);
+        return;
+      }
       const { externalId } = kind(second.outcome, 'published');
       const posts = await harness.posts(asked.targetId);
       if (!adapter.absenceIsProof(platform)) {

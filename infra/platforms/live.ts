@@ -1,13 +1,13 @@
 /** The networks that have an adapter of their own: one line each. */
 import type pg from 'pg';
 import type { Connector } from '#contracts/ports/connector.ts';
-import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { Credential, CredentialStore, Refresh } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { type ClientKeys, PostgresCredentials } from '#infra/postgres/credentials.ts';
 import type { Platform } from '#schemas/common.ts';
-import { BlueskyAdapter, BlueskyInsights, blueskyConnector } from './bluesky/index.ts';
+import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
 
 export interface LiveOptions {
   readonly pool: pg.Pool;
@@ -30,6 +30,14 @@ export interface LiveNetworks {
   readonly adapters: Each<PlatformAdapter>;
   readonly sources: Each<InsightsSource>;
   readonly connectors: Each<Connector>;
+  /** Ask a network once for a fresh credential. */
+  readonly refreshers: Each<(former: Credential, signal: AbortSignal) => Promise<Refresh>>;
+  /** Milliseconds before its end at which a credential that nobody used is refreshed. */
+  readonly refreshWindows: Each<number>;
+  /** Ask a network once to take back what it gave; `revoked` also where it no longer knows it. */
+  readonly revokers: Each<
+    (credential: Credential, accountId: string, signal: AbortSignal) => Promise<'revoked' | 'unavailable'>
+  >;
 }
 
 /** Makes the table of credentials where it is missing. */
@@ -48,5 +56,13 @@ export const openLiveNetworks = async ({ pool, keys, http, clock, config }: Live
     adapters: { bluesky: new BlueskyAdapter(shared) },
     sources: { bluesky: new BlueskyInsights({ ...shared, appView }) },
     connectors: { bluesky: blueskyConnector({ http, resolver, directory }) },
+    refreshers: {
+      bluesky: (former, signal) => refreshSession(http, former, { accountId: '', targetId: null }, signal),
+    },
+    // A session of 90 days that no post has renewed.
+    refreshWindows: { bluesky: 14 * 86_400_000 },
+    revokers: {
+      bluesky: (credential, accountId, signal) => endSession(http, credential, { accountId, targetId: null }, signal),
+    },
   };
 };

@@ -107,8 +107,9 @@ export class PostgresCredentials implements CredentialStore {
     return refreshCredential(deps, accountId, seen, ask, signal);
   }
 
-  async destroy(accountId: string): Promise<void> {
-    await this.#pool.query('delete from ops.network_credentials where account_id = $1', [accountId]);
+  async destroy(accountId: string, version?: number): Promise<void> {
+    const sql = 'delete from ops.network_credentials where account_id = $1 and ($2::int is null or version = $2)';
+    await this.#pool.query(sql, [accountId, version ?? null]);
     this.#options.faultPoint?.('credentials.destroyed');
   }
 

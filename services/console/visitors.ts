@@ -32,6 +32,10 @@ export const visitorOf = async (it: Console, ctx: Context): Promise<Visitor | nu
   return { session, personId, name: person.name ?? '', email: person.email ?? '', memberships, membership };
 };
 
+/** The power of the visitor in that mode of their workspace. */
+export const principalIn = ({ session, membership }: MemberVisitor, mode: Mode): Principal =>
+  principalOf(session, membership, mode);
+
 /** Null: a member of no workspace. */
 export const memberOf = (visitor: Visitor): MemberVisitor | null => {
   const { session, membership } = visitor;

@@ -1,6 +1,9 @@
 import { openAdapters } from '#infra/adapters.ts';
+import { openLiveNetworks } from '#infra/platforms/live.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -36,7 +39,17 @@ await runProcess({
       logger,
       ...time,
     };
-    const outcomes = startOutcomes({ ...deps, ...sweepMetrics(registry, adapters.pool) }, signal);
+    const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
+    const { pool, dataKeys: keys } = adapters;
+    const { credentials, refreshers, revokers } = await openLiveNetworks({
+      pool,
+      keys,
+      http,
+      clock: clock.now,
+      config,
+    });
+    const live = { watch: { credentials, refreshers }, revoke: { credentials, revokers } };
+    const outcomes = startOutcomes({ ...deps, ...live, ...sweepMetrics(registry, adapters.pool) }, signal);
     watchConsumers({ registry, readiness, pool: adapters.pool }, 'outcomes', () => outcomes.consumers);
     ready();
     await outcomes.done;

@@ -17,13 +17,16 @@ import { type OverdueDeps, runOverdue } from './overdue.ts';
 import { placeTypes, tendPlacesOf } from './quotas.ts';
 import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runRecycles } from './recycles.ts';
+import { Resting } from './resting.ts';
+import { type RevocationDeps, runRevocations } from './revocations.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
  * about posts out, gives back places of quotas, ends the posts
  * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, tells of
- * overdue targets, makes the copies of recycled posts, and refreshes credentials ahead of their end. Its effects are appends, so its groups are
+ * overdue targets, makes the copies of recycled posts, refreshes credentials ahead of their end, and gives back those of
+ * disconnected accounts. Its effects are appends, so its groups are
  * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
  * event.
  */
@@ -47,6 +50,8 @@ export interface OutcomesDeps {
   readonly onFailure?: SweeperDeps['onFailure'] & {};
   /** Refreshes the credentials of these networks ahead of their end. Default: of none. */
   readonly watch?: Pick<CredentialWatchDeps, 'credentials' | 'refreshers' | 'rules'>;
+  /** Takes back what these networks gave for accounts that were disconnected. Default: of none. */
+  readonly revoke?: Pick<RevocationDeps, 'credentials' | 'revokers'>;
   /** Called for each target that was recorded as overdue. */
   readonly onOverdue?: OverdueDeps['onOverdue'] & {};
   /** Called for each refresh of a credential that ended. */
@@ -113,6 +118,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
   const timed = { ...deps, now: now ?? Date.now };
   const rounds = [runSweeper(deps, stop), runOverdue(deps, stop), runRecycles(timed, stop)];
   if (deps.watch !== undefined) rounds.push(watchCredentials({ ...timed, ...deps.watch }, stop));
+  if (deps.revoke !== undefined) rounds.push(runRevocations({ ...timed, ...deps.revoke }, new Resting(), stop));
   const done = together([outcomes.done, archives.done, ...rounds], failed);
   return { done, consumers: [outcomes, archives] };
 };

@@ -47,7 +47,8 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
         BLUESKY_RESOLVER: pds.service,
         BLUESKY_DIRECTORY: pds.directory,
         BLUESKY_APP_VIEW: pds.service,
-        POSTLINE_FAULT: 'invite:between-credentials-and-connect',
+        POSTLINE_FAULT: 'invite:between-credentials-and-connect,outcomes:after-revocation',
+        SWEEP_INTERVAL_MS: '300',
         POSTLINE_FAULT_ONCE: fired,
       },
       readyAt: /^Data: /m,
@@ -150,6 +151,39 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
     assert.equal(shown.externalId, head?.uri);
     assert.match(String(shown.permalink), new RegExp(`^https://bsky\\.app/profile/${ann.did}/post/`));
   });
+
+  const keptCredentials = async (): Promise<number> => {
+    const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+    const { rows } = await pool.query('select count(*)::int as n from ops.network_credentials');
+    await pool.end();
+    return rows[0].n;
+  };
+
+  t(
+    'a disconnected account: its session ends at the network, its credentials are destroyed, also after a death',
+    async () => {
+      const [account] = (await http.get('/accounts')).rows;
+      assert.equal(await keptCredentials(), 1);
+      const gone = await http.post(`/accounts/${account?.id}/disconnect`, {});
+      assert.equal(gone.status, 200, gone.text);
+      // The service dies between the network's answer and the deletion.
+      await until(
+        'it has died',
+        async () =>
+          !(await fetch(base()).then(
+            () => true,
+            () => false,
+          )),
+      );
+      assert.equal(await keptCredentials(), 1);
+      await begin();
+      await until('they are destroyed', async () => (await keptCredentials()) === 0);
+      assert.equal((await submit({ username: ann.handle, password })).status, 303);
+      await until('it is connected again', async () => (await http.get('/accounts')).rows[0]?.status === 'connected');
+      assert.equal((await http.get('/accounts')).rows[0]?.id, account?.id, 'the same account, with its history');
+      assert.equal(await keptCredentials(), 1);
+    },
+  );
 
   t('an account that the network takes down must be connected again: the target says so, and the account', async () => {
     const subject = { $type: 'com.atproto.admin.defs#repoRef', did: ann.did };

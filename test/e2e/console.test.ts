@@ -224,4 +224,20 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
       });
     });
   }
+
+  t('the bar is one row on a desk, and on a phone the sign-out has no row of its own', async () => {
+    await look(olga, async (page) => {
+      await page.goto(at('/console'));
+      const below = async (part: string): Promise<boolean> => {
+        const [one, button] = await Promise.all(
+          [part, 'button'].map((each) => page.locator(`.bar ${each}`).boundingBox()),
+        );
+        assert.ok(one && button, part);
+        return button.y >= one.y + one.height;
+      };
+      assert.equal(await below('.brand'), false);
+      await page.setViewportSize({ width: 375, height: 667 });
+      assert.equal(await below('.place'), false);
+    });
+  });
 });

@@ -24,6 +24,7 @@ import { type Session, Sessions } from './session.ts';
 import { type Members, membersOf, textIn } from './shapes.ts';
 import { isTid, tidOf } from './tid.ts';
 import { isFailed, type Uploading, uploadFile } from './upload.ts';
+import { uploadVideo } from './video.ts';
 
 /** What the first attempt decides, and each later one repeats. */
 interface Plan {
@@ -106,11 +107,17 @@ export class BlueskyAdapter implements PlatformAdapter {
     { secret }: Open,
     plan: Plan,
   ): Promise<{ readonly members: Members } | Exclude<PublishOutcome, { kind: 'published' }>> {
-    const { http, clock } = this.#options;
+    const { http, clock, videoService = 'https://video.bsky.app', videoPollMs, videoWaitMs } = this.#options;
+    const video = {
+      videoService,
+      ...(videoPollMs === undefined ? {} : { videoPollMs }),
+      ...(videoWaitMs === undefined ? {} : { videoWaitMs }),
+    };
     const uploading: Uploading = { http, secret, request, steps, now: clock };
     const media: UploadedMedia[] = [];
     for (const one of request.media) {
-      const uploaded = await uploadFile(uploading, one);
+      const uploaded =
+        one.kind === 'video' ? await uploadVideo(uploading, one, video) : await uploadFile(uploading, one);
       if (isFailed(uploaded)) return uploaded;
       media.push(uploaded);
     }

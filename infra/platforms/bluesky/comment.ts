@@ -30,6 +30,7 @@ export const commentOn = async (
       status: 400,
       error: 'RecordNotFound',
       message: 'The post is gone.',
+      data: null,
       headers: {},
     } as const;
     return { kind: 'failed', failure: failureOf(gone) };

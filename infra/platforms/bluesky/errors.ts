@@ -60,7 +60,19 @@ const meaningOf = ({ status, error }: Refused): Meaning =>
 export const failureOf = (refused: Refused): Failure =>
   failure(meaningOf(refused), refused.error || String(refused.status), refused.message || null);
 
-export const mediaFailure = (mediaId: string, said: string): Failure => ({ ...failure(down, null, said), mediaId });
+export const mediaFailure = (mediaId: string | null, said: string): Failure => ({
+  ...failure(down, null, said),
+  mediaId,
+});
+/** The service cannot make the video ready. */
+export const videoRefused = (mediaId: string, said: string | null): Failure => ({
+  ...failure(media, 'JOB_STATE_FAILED', said),
+  mediaId,
+});
+export const stillProcessing = (mediaId: string): Failure => ({
+  ...failure({ category: 'transient', code: 'processing_timeout', retryable: true, actor: 'platform' }, null, null),
+  mediaId,
+});
 export const contentChanged = (): Failure =>
   failure({ category: 'invalid_content', code: 'content_changed', retryable: false, actor: 'user' }, null, null);
 export const unknown = (said: string): Failure => failure(unknownOutcome, null, said);

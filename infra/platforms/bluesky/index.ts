@@ -2,4 +2,4 @@ export { BlueskyAdapter } from './adapter.ts';
 export { blueskyConnector, type ConnectOptions, connectByAppPassword } from './connect.ts';
 export { BlueskyInsights } from './insights.ts';
 export type { BlueskyOptions } from './options.ts';
-export { refreshSession } from './session.ts';
+export { endSession, refreshSession } from './session.ts';

@@ -10,4 +10,9 @@ export interface BlueskyOptions {
   readonly boundaryDeadlineMs?: number;
   /** Origin of the public app view, which counts. Default `https://public.api.bsky.app`. */
   readonly appView?: string;
+  /** Origin of the service that makes videos ready. Default `https://video.bsky.app`. */
+  readonly videoService?: string;
+  /** Milliseconds between two questions for a video, and that one attempt waits. Default 1,500 and 40,000. */
+  readonly videoPollMs?: number;
+  readonly videoWaitMs?: number;
 }

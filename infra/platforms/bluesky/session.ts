@@ -78,11 +78,27 @@ export const refreshSession = async (
     const words = `${result.error}: ${result.message}`;
     return { kind: lapses.has(result.error) ? 'refused' : 'unavailable', reason: words };
   }
+  // What was not answered may have been carried out: then the former token is spent.
+  if (result.kind === 'silent') return { kind: 'unavailable', reason: result.reason, isSilent: true };
   if (result.kind !== 'ok') return { kind: 'unavailable', reason: result.reason };
   const credential = credentialOf(service, result.data);
   return credential === null
     ? { kind: 'unavailable', reason: 'the answer has no tokens' }
     : { kind: 'refreshed', credential };
+};
+
+/** Ends the session (com.atproto.server.deleteSession). A token that the server no longer takes opens nothing. */
+export const endSession = async (
+  http: NetworkHttp,
+  credential: Credential,
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<'revoked' | 'unavailable'> => {
+  const { service, refreshJwt } = secretOf(credential);
+  const nsid = 'com.atproto.server.deleteSession';
+  const result = await xrpc(http, { service, nsid, input: 'none', token: refreshJwt, subject, isSecret: true }, signal);
+  if (result.kind === 'ok') return 'revoked';
+  return result.kind === 'refused' && result.status < 500 && result.status !== 429 ? 'revoked' : 'unavailable';
 };
 
 export class Sessions {
@@ -115,8 +131,6 @@ export class Sessions {
       return { kind: 'open', secret: secretOf(result.credential), version: result.credential.version };
     }
     if (result.kind === 'missing') return { kind: 'lapsed', reason: 'there are no credentials of the account' };
-    if (result.kind === 'unavailable') return result;
-    const lost = 'the answer to an earlier refresh was lost, and the network no longer takes the former token';
-    return { kind: 'lapsed', reason: result.isLost ? `${lost} (${result.reason})` : result.reason };
+    return result.kind === 'lapsed' ? { kind: 'lapsed', reason: result.reason } : result;
   }
 }

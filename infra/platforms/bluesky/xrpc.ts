@@ -22,6 +22,8 @@ export interface Refused {
   /** Name of the error; '' where the answer has none. */
   readonly error: string;
   readonly message: string;
+  /** All members of the answer; null: it is no object. */
+  readonly data: { readonly [name: string]: Json } | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -86,8 +88,9 @@ export const xrpc = async (http: NetworkHttp, ask: XrpcAsk, signal: AbortSignal)
   if (result.kind !== 'answered') return result;
   const { status, headers } = result;
   const data = membersOf(result.body);
-  if (status === 200 && data !== null) return { kind: 'ok', data, headers };
+  // A method without an output answers with an empty body.
+  if (status === 200 && (data !== null || result.body.length === 0)) return { kind: 'ok', data: data ?? {}, headers };
   // A success without the members that it promises says nothing of what it did.
   if (status < 400) return { kind: 'silent', reason: 'bad_response' };
-  return { kind: 'refused', status, error: textOf(data?.error), message: textOf(data?.message), headers };
+  return { kind: 'refused', status, error: textOf(data?.error), message: textOf(data?.message), data, headers };
 };

@@ -5,6 +5,7 @@ import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
 import { goTo, noticeOf, showPage } from '../show.ts';
+import { principalIn } from '../visitors.ts';
 import { modeName, scopeShown, scopesForRole } from '../words.ts';
 
 /** Developer settings: API keys. */
@@ -60,14 +61,30 @@ const typedIn = (form: URLSearchParams): Typed => ({
 
 const maxClients = 100;
 
-/** Clients of the workspace that the person looks at: those of the sandbox are others than the live ones. */
-const clientsOf = (visit: Visit<MemberVisitor>): Promise<readonly ClientRow[]> =>
-  call(visit, 'listClients', { query: { limit: maxClients } }, visit.visitor.principal);
+/** The clients of the sandbox are others than the live ones. */
+const clientsOf = (visit: Visit<MemberVisitor>, mode: Mode): Promise<readonly ClientRow[]> =>
+  call(visit, 'listClients', { query: { limit: maxClients } }, principalIn(visit.visitor, mode));
+
+/** Names of the clients that keys are limited to. Those of the mode that is not shown are asked for only if a key has one. */
+const clientNames = async (
+  visit: Visit<MemberVisitor>,
+  keys: readonly KeyRow[],
+  shown: readonly ClientRow[],
+): Promise<ReadonlyMap<string, string>> => {
+  const other: Mode = visit.visitor.session.mode === 'live' ? 'test' : 'live';
+  const isAsked = keys.some(({ mode, clientIds }) => mode === other && clientIds !== null);
+  const others = isAsked ? await clientsOf(visit, other) : [];
+  return new Map([...shown, ...others].map(({ id, name }) => [id, name]));
+};
 
 const show = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null, typed: Typed | null): Promise<void> => {
   const { it, visitor } = visit;
   const { session, membership } = visitor;
-  const [keys, clients] = await Promise.all([call<readonly KeyRow[]>(visit, 'listApiKeys'), clientsOf(visit)]);
+  const [keys, clients] = await Promise.all([
+    call<readonly KeyRow[]>(visit, 'listApiKeys'),
+    clientsOf(visit, session.mode),
+  ]);
+  const names = await clientNames(visit, keys, clients);
   const offered = scopesForRole(membership.role);
   const ticked = typed?.scopes ?? offered.map(({ name }) => name).filter((name) => name.endsWith('.read'));
   const now = new Date(it.deps.clock()).toISOString();
@@ -81,7 +98,7 @@ const show = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null, ty
         mayRotate: membership.role === 'owner' || one.memberId === membership.memberId,
         modeName: modeName(one.mode),
         scopes: one.scopes.map(scopeShown),
-        clients: one.clientIds?.map((id) => clients.find((client) => client.id === id)?.name ?? id) ?? null,
+        clients: one.clientIds?.map((id) => names.get(id) ?? id) ?? null,
         isOver: one.revokedAt !== null || one.expiresAt <= now,
         previousUntil: one.previousUntil !== null && one.previousUntil > now ? one.previousUntil : null,
       })),

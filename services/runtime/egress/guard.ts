@@ -56,10 +56,11 @@ export class EgressGuard {
   /**
    * Judges the text alone; `vet` judges a name's addresses, and each connection does again.
    * @returns the url in the form that is used: no fragment, no dot at the end of the host
+   * @param maxLength characters; calls of our own make longer ones than a caller may give
    * @throws NotAllowed
    */
-  checkUrl(text: string): URL {
-    if (text.length > MAX_LENGTH) throw new NotAllowed(`The url is longer than ${MAX_LENGTH} characters.`);
+  checkUrl(text: string, maxLength: number = MAX_LENGTH): URL {
+    if (text.length > maxLength) throw new NotAllowed(`The url is longer than ${maxLength} characters.`);
     // `URL` drops tabs and line ends and accepts `https:host` and `https:\\host`: then the text shows another url than
     // is used.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for control characters
@@ -70,7 +71,7 @@ export class EgressGuard {
       throw new NotAllowed('The url must not hold a user name or password.');
     url.hash = '';
     if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
-    if (url.href.length > MAX_LENGTH) throw new NotAllowed(`The url is longer than ${MAX_LENGTH} characters.`);
+    if (url.href.length > maxLength) throw new NotAllowed(`The url is longer than ${maxLength} characters.`);
     const named = this.isPrivateTarget(url);
     if (this.#isOurs(url, named)) throw new NotAllowed('The url must not point back at this service.');
     if (named) return url;

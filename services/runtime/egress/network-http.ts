@@ -21,6 +21,8 @@ export interface NetworkHttpOptions {
 
 const maxAnswerBytes = 1 << 20;
 const maxHeaderBytes = 32_768;
+/** Questions for many posts at once name each in the address. */
+const maxUrl = 16_384;
 const pieceBytes = 256 << 10;
 /** The socket takes one request: it is never idle. */
 const alone = { idleMs: 1, maxIdleMs: 1, maxAgeMs: 0 } as const;
@@ -127,7 +129,7 @@ export class GuardedNetworkHttp implements NetworkHttp {
     if (signal.aborted) return { kind: 'unsent', reason: 'aborted' };
     let url: URL;
     try {
-      url = this.#guard.checkUrl(call.url);
+      url = this.#guard.checkUrl(call.url, maxUrl);
     } catch (error) {
       if (error instanceof NotAllowed) return { kind: 'unsent', reason: 'url_not_allowed' };
       throw error;

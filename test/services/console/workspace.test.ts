@@ -112,6 +112,20 @@ suite('pages of a workspace', (t) => {
     assert.match(rowOf(await browser.get('/developers'), 'Limited').replaceAll(/\s+/g, ' '), /Only for: <bdi>Café/);
   });
 
+  t('the clients of a key are told by name, whichever mode the person looks at', async () => {
+    const { browser } = olga;
+    const names = ['Anna Bakes', 'Bruno Builds'];
+    const made = await Promise.all(names.map((name) => world.tester.post('/clients', { name, type: 'brand' })));
+    await world.settled();
+    const form = { name: 'For two', scope: ['clients.read'], client: made.map(({ data }) => data.id), life: '30' };
+    await browser.send('/developers', '/developers/keys', { ...form, mode: 'test' });
+    for (const mode of ['live', 'test']) {
+      await browser.send('/console', '/console/workspace', { mode });
+      const { text } = await browser.get('/developers');
+      assert.match(text, /Only for: (Anna Bakes , Bruno Builds|Bruno Builds , Anna Bakes) \./, mode);
+    }
+  });
+
   t('a key has no scope above the role, and below a Manager nobody makes one', async () => {
     const { browser } = await signedIn(world, { role: 'manager' });
     const shown = await browser.get('/developers');

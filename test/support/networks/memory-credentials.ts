@@ -53,8 +53,9 @@ export class MemoryCredentials implements CredentialStore {
     return { kind: 'current', credential: this.kept.get(accountId)?.credential as Credential };
   }
 
-  async destroy(accountId: string): Promise<void> {
-    this.kept.delete(accountId);
+  async destroy(accountId: string, version?: number): Promise<void> {
+    const kept = this.kept.get(accountId)?.credential.version;
+    if (version === undefined || kept === version) this.kept.delete(accountId);
   }
 
   async destroyOfClient(clientId: string): Promise<void> {

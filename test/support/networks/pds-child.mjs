@@ -20,7 +20,7 @@ Object.assign(process.env, {
   PDS_DEV_MODE: 'true',
   PDS_DATA_DIRECTORY: data,
   PDS_BLOBSTORE_DISK_LOCATION: path.join(data, 'blobs'),
-  PDS_DID_PLC_URL: `http://127.0.0.1:${plcPort}`,
+  PDS_DID_PLC_URL: `http://localhost:${plcPort}`,
   PDS_ADMIN_PASSWORD: 'admin',
   PDS_JWT_SECRET: process.env.PDS_TEST_JWT_SECRET,
   PDS_SERVICE_HANDLE_DOMAINS: '.test',

@@ -5,16 +5,13 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { SignJWT } from 'jose';
 import sharp from 'sharp';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
-import { type Harness, platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
-import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
+import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { MissingTool } from '#contracts/sdk/shell.ts';
 import { BlueskyAdapter, connectByAppPassword } from '#infra/platforms/bluesky/index.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
-import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
-import { type Identity, type Pds, startPds } from '#test/support/networks/pds.ts';
+import { type BlueskyWorld, blueskyWorld } from '#test/support/networks/bluesky-world.ts';
+import { type Pds, startPds } from '#test/support/networks/pds.ts';
 import { scriptedFront, scriptedText } from '#test/support/networks/scripted-front.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -27,66 +24,9 @@ const opened = await startPds().then(
   },
 );
 
-const guard = new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] });
-const boundaryDeadlineMs = 1_500;
-
-interface Write {
-  readonly targetId: string | null;
-  readonly key: string;
-  readonly isReply: boolean;
-}
-
-/** Counts the writes that really leave. */
-class Watched implements NetworkHttp {
-  readonly writes: Write[] = [];
-  readonly calls: NetworkCall[] = [];
-  readonly #http = new GuardedNetworkHttp(guard);
-
-  send(call: NetworkCall, signal: AbortSignal) {
-    this.calls.push(call);
-    if (call.url.endsWith('/com.atproto.repo.putRecord')) {
-      const [body] = call.body;
-      const { rkey, record } = JSON.parse(String(body)) as { rkey: string; record: { reply?: unknown } };
-      this.writes.push({ targetId: call.subject.targetId, key: rkey, isReply: record.reply !== undefined });
-    }
-    return this.#http.send(call, signal);
-  }
-}
-
-const world = async (pds: Pds) => {
-  const http = new Watched();
-  const credentials = new MemoryCredentials();
-  const options = { http, credentials, clock: () => Date.now(), boundaryDeadlineMs };
-  const connectOptions = { http, resolver: pds.service, directory: pds.directory };
-  const connected = async (identity: Identity, service: string = pds.service) => {
-    const password = await pds.appPassword(identity);
-    const made = await connectByAppPassword(
-      connectOptions,
-      { handle: identity.handle, password },
-      AbortSignal.timeout(10_000),
-    );
-    assert.ok(made.kind === 'connected', JSON.stringify(made));
-    const account = { id: randomUUID(), ...made.profile };
-    const owner = {
-      accountId: account.id,
-      workspaceId: randomUUID(),
-      clientId: randomUUID(),
-      platform: 'bluesky',
-    } as const;
-    await credentials.keep(owner, { ...made.credential, secret: { ...made.credential.secret, service } });
-    return account;
-  };
-  const postsOf = async (did: string) => {
-    const params = { repo: did, collection: 'app.bsky.feed.post', limit: '100' };
-    const { records } = await pds.call('com.atproto.repo.listRecords', { params });
-    return records as readonly { readonly uri: string; readonly value: Record<string, unknown> }[];
-  };
-  return { http, credentials, options, connectOptions, connected, postsOf, adapter: new BlueskyAdapter(options) };
-};
-
 /** The network through a front that spoils the writes whose text asks for it. */
 const harness = async (pds: Pds): Promise<Harness> => {
-  const it = await world(pds);
+  const it = await blueskyWorld(pds);
   const refusal = (status: number, error: string, message: string) => ({ status, body: { error, message } });
   const front = await scriptedFront(
     pds.service,
@@ -136,19 +76,13 @@ suite('bluesky as a platform', { timeoutMs: 120_000 }, (t) => {
 suite('bluesky', { timeoutMs: 120_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
   const { pds } = opened;
-  let it: Awaited<ReturnType<typeof world>>;
+  let it: BlueskyWorld;
   t.before(async () => {
-    it = await world(pds);
+    it = await blueskyWorld(pds);
   });
 
-  const request = (account: PublishRequest['account'], over: Partial<PublishRequest> = {}): PublishRequest => ({
-    ...{ targetId: randomUUID(), attempt: 1, platform: 'bluesky', account, content: 'Good morning', overrides: {} },
-    ...{ aiDisclosure: false, media: [], cover: null, coverFrameMs: null, thread: null, checkpoints: [], ...over },
-  });
-  const publish = async (asked: PublishRequest) => {
-    const steps = new RecordedSteps(asked, boundaryDeadlineMs);
-    return { outcome: await it.adapter.publish(asked, steps), steps };
-  };
+  const request: BlueskyWorld['request'] = (...asked) => it.request(...asked);
+  const publish: BlueskyWorld['publish'] = (...asked) => it.publish(...asked);
   const picture = async (name: string, altText: string | null): Promise<PublishMedia> => {
     const folder = mediaFolder();
     const file = path.join(folder, name);

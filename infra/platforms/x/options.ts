@@ -1,0 +1,40 @@
+import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { ObservedWindow } from '#schemas/cadence.ts';
+import type { AppRest } from './app-rest.ts';
+import type { ReadBudget } from './read-budget.ts';
+
+/** The operator's app in X's developer console. */
+export interface XApp {
+  readonly clientId: string;
+  /** Null: a public client, which has none. */
+  readonly clientSecret: string | null;
+}
+
+export interface XOptions {
+  readonly http: NetworkHttp;
+  readonly credentials: CredentialStore;
+  readonly app: XApp;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Shared by everything in the process that acts for the app. */
+  readonly rest: AppRest;
+  /** Default `https://api.x.com`. */
+  readonly api?: string;
+  /** Milliseconds that the create call may take. Default 10,000. */
+  readonly boundaryDeadlineMs?: number;
+  /** The OpenAPI document says `post.fields`, the changelog and the guides `tweet.fields`. Default `tweet.fields`. */
+  readonly fieldsName?: 'tweet.fields' | 'post.fields';
+  /** Bytes of a segment of an upload: 1 to 4 MB are proven. Default 4,000,000. */
+  readonly segmentBytes?: number;
+  /** Milliseconds that one attempt waits for X to process a file; the next attempt goes on. Default 600,000. */
+  readonly processingMs?: number;
+  /** Ends early when the signal aborts. Default: by the clock. */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Told what X says of an account's limits for posts. */
+  readonly onLimits?: (accountId: string, windows: readonly ObservedWindow[]) => void;
+  /** Paid reads for figures; absent: no bound. */
+  readonly reads?: ReadBudget;
+}
+
+export const defaultApi = 'https://api.x.com';

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import type { Checkpoint, Json, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
+import { links } from '#domain/platforms/index.ts';
+import type { XApi } from './api.ts';
+import type { XOptions } from './options.ts';
+import { beforeCreate } from './outcomes.ts';
+import { listIn, type Members, membersOf, textIn } from './shapes.ts';
+import { subjectOf } from './upload.ts';
+
+/**
+ * Looks for the post of a call whose answer was lost among the newest posts of the account: by the time of the call, the
+ * text, the post it replies to, and the files, whose keys on X end with the ids of their uploads. What is not there proves
+ * nothing: X's index is some seconds behind.
+ */
+
+const hashOf = ({ content, thread }: PublishRequest): string =>
+  createHash('sha256')
+    .update(JSON.stringify([content, thread?.replyTo?.parent ?? null]))
+    .digest('hex');
+
+export const boundaryOf = (request: PublishRequest, mediaIds: readonly string[], now: number): Json => ({
+  at: new Date(now).toISOString(),
+  contentHash: hashOf(request),
+  mediaIds,
+});
+
+export type Found =
+  | { readonly kind: 'found'; readonly id: string; readonly createdAt: string }
+  | { readonly kind: 'absent' }
+  | Undecided;
+
+/** Of our clock and X's. */
+const skewMs = 60_000;
+const perPage = 100;
+/** An account that made more posts since the call is not read to its end. */
+const maxPages = 5;
+
+/** @param deadlineMs milliseconds for each page */
+export const lookFor = async (
+  options: XOptions,
+  api: XApi,
+  request: PublishRequest,
+  { data }: Checkpoint,
+  deadlineMs: number,
+): Promise<Found> => {
+  const at = Date.parse(textIn(data, 'at') ?? '');
+  // With another text the search would find the wrong post.
+  if (Number.isNaN(at) || textIn(data, 'contentHash') !== hashOf(request)) return { kind: 'undecided' };
+  const ids = membersOf(data)?.mediaIds;
+  const mediaIds = Array.isArray(ids) ? ids.filter((one) => typeof one === 'string') : [];
+  const wanted = comparable(request.content, links(request.content));
+  let next: string | null = null;
+  const found: Members[] = [];
+  for (let page = 0; page < maxPages; page += 1) {
+    const result = await api.call(
+      subjectOf(request),
+      {
+        method: 'GET',
+        path: `/2/users/${encodeURIComponent(request.account.externalId)}/tweets`,
+        query: {
+          max_results: String(perPage),
+          // X takes whole seconds.
+          start_time: `${new Date(at - skewMs).toISOString().slice(0, 19)}Z`,
+          [options.fieldsName ?? 'tweet.fields']: 'attachments,created_at,entities,note_tweet,referenced_tweets',
+          ...(next === null ? {} : { pagination_token: next }),
+        },
+      },
+      AbortSignal.timeout(deadlineMs),
+    );
+    if (result.kind !== 'ok') return { kind: 'undecided', failure: beforeCreate(result, options.clock()).failure };
+    found.push(...listIn(result.body, 'data').filter((post) => isIt(post, request, wanted, mediaIds)));
+    next = textIn(result.body.meta, 'next_token');
+    if (next === null) break;
+  }
+  // The timeline begins with the newest: of several the first one made is ours.
+  const post = found.at(-1);
+  const id = textIn(post, 'id');
+  if (id !== null) {
+    const createdAt = Date.parse(textIn(post, 'created_at') ?? '');
+    return { kind: 'found', id, createdAt: new Date(Number.isNaN(createdAt) ? at : createdAt).toISOString() };
+  }
+  return next === null ? { kind: 'absent' } : { kind: 'undecided' };
+};
+
+const isIt = (post: Members, request: PublishRequest, wanted: string, mediaIds: readonly string[]): boolean => {
+  const references = [...listIn(post, 'referenced_tweets'), ...listIn(post, 'referenced_posts')];
+  const parent = references.find((one) => one.type === 'replied_to')?.id ?? null;
+  if (parent !== (request.thread?.replyTo?.parent ?? null)) return false;
+  const keys = membersOf(post.attachments)?.media_keys;
+  const media = Array.isArray(keys) ? keys.map(String) : [];
+  if (media.length !== mediaIds.length) return false;
+  if (mediaIds.length > 0) return mediaIds.every((id) => media.some((key) => key.endsWith(`_${id}`)));
+  return textOf(post) === wanted;
+};
+
+/** A long post has its whole text apart. */
+const textOf = (post: Members): string => {
+  const whole = membersOf(post.note_tweet) ?? post;
+  let text = textIn(whole, 'text') ?? '';
+  for (const url of listIn(whole.entities, 'urls')) {
+    const [short, expanded] = [textIn(url, 'url') ?? '', textIn(url, 'expanded_url') ?? ''];
+    if (short === '') continue;
+    // The address of the post's own media or of the quoted post stands at the end and is none of ours.
+    const isAdded = url.media_key !== undefined || /\/status\/\d+(?:\/(?:photo|video)\/\d)?$/.test(expanded);
+    text = isAdded && text.endsWith(short) ? text.slice(0, -short.length) : text.replace(short, bare(expanded));
+  }
+  return spaced(unescaped(text));
+};
+
+const comparable = (content: string, found: Iterable<{ readonly start: number; readonly end: number }>): string => {
+  let text = '';
+  let from = 0;
+  for (const { start, end } of found) {
+    text += content.slice(from, start) + bare(content.slice(start, end));
+    from = end;
+  }
+  return spaced(text + content.slice(from));
+};
+
+/** X writes a scheme before a bare host, and a slash behind it. */
+const bare = (url: string): string =>
+  url
+    .replace(/^https?:\/\//i, '')
+    .replace(/\/$/, '')
+    .toLowerCase();
+const spaced = (text: string): string => text.normalize('NFC').replace(/\s+/gu, ' ').trim();
+const unescaped = (text: string): string =>
+  text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');

@@ -1,0 +1,31 @@
+import type { Json } from '#contracts/ports/platform.ts';
+
+export type Members = { readonly [name: string]: Json };
+
+export const membersOf = (value: Json | undefined): Members | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : null;
+
+export const textIn = (value: Json | undefined, name: string): string | null => {
+  const member = membersOf(value)?.[name];
+  return typeof member === 'string' ? member : null;
+};
+
+export const numberIn = (value: Json | undefined, name: string): number | null => {
+  const member = membersOf(value)?.[name];
+  return typeof member === 'number' && Number.isFinite(member) ? member : null;
+};
+
+export const listIn = (value: Json | undefined, name: string): readonly Members[] => {
+  const member = membersOf(value)?.[name];
+  const list: readonly Json[] = Array.isArray(member) ? member : [];
+  return list.map(membersOf).filter((one) => one !== null);
+};
+
+/** Null: the body is no JSON object. */
+export const parsed = (body: Buffer): Members | null => {
+  try {
+    return membersOf(JSON.parse(body.toString('utf8')) as Json);
+  } catch {
+    return null;
+  }
+};
