@@ -16,6 +16,8 @@ export interface ConnectedProfile {
   readonly avatarUrl: string | null;
   /** Permissions that the owner granted, in the network's own words. */
   readonly scopes: readonly string[];
+  /** ISO 8601, when the consent itself ends; null: it lasts for as long as it is refreshed. */
+  readonly consentEndsAt: string | null;
 }
 
 export type Connected =

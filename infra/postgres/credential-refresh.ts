@@ -118,7 +118,7 @@ const endedAs = async (deps: RefreshDeps, row: CredentialRow | null, seen: numbe
 /** The owner of the account reads these words. */
 const lapsed = (version: number, said: string, isLost: boolean): Refreshed => {
   const reason = isLost
-    ? `The network's answer to a refresh was lost, and with it the account's new token. The network now says: ${said}`
+    ? `The network's answer to a refresh was lost, so it may have replaced the account's token. It now says: ${said}`
     : said;
   return { kind: 'lapsed', version, reason, isLost };
 };
@@ -195,10 +195,11 @@ const answerOf = async (
   try {
     return await new Promise<Refresh>((resolve, reject) => {
       call.signal.addEventListener('abort', () => after(lateMs, () => resolve(silent)), { once: true });
-      ask(former, call.signal).then(resolve, (error: unknown) => {
-        if (call.signal.aborted) resolve(silent);
-        else reject(error);
-      });
+      ask(former, call.signal).then(
+        // We ended the call, so the adapter cannot know what the network did.
+        (answer) => resolve(call.signal.aborted && answer.kind === 'unavailable' ? silent : answer),
+        (error: unknown) => (call.signal.aborted ? resolve(silent) : reject(error)),
+      );
     });
   } finally {
     signal.removeEventListener('abort', stopping);

@@ -134,7 +134,8 @@ const networkMs = 10_000;
 const consented = async (deps: Deps, { mode }: OpenInvite, wanted: Wanted): Promise<Consented> => {
   const { platform, username, secrets } = wanted;
   if (mode === 'test') {
-    return { network: 'sandbox', profile: deps.sandboxProfile(platform, username), credential: null };
+    const profile = { ...deps.sandboxProfile(platform, username), consentEndsAt: null };
+    return { network: 'sandbox', profile, credential: null };
   }
   const connector = deps.live?.connectors[platform];
   if (connector === undefined) throw refuse('That network cannot be connected here yet.');
@@ -173,14 +174,14 @@ const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wante
     if (kept === null || kept === undefined) throw notFound('link');
     faultPoint('invite:between-credentials-and-connect');
   }
-  const { externalId, username, displayName, avatarUrl, scopes } = profile;
+  const { externalId, username, displayName, avatarUrl, scopes, consentEndsAt: expiresAt } = profile;
   await execute(
     deps.store,
     account,
     accountId,
     {
       ...{ type: 'Connect', clientId: open.clientId, platform, externalId, network, username, displayName, avatarUrl },
-      ...{ scopes, expiresAt: credential?.expiresAt ?? null, timezone, inviteId: open.id },
+      ...{ scopes, expiresAt, timezone, inviteId: open.id },
     },
     context,
     { positions },

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type {
   Credential,
+  CredentialOwner,
   CredentialStore,
   EndingCredential,
   Refresh,
@@ -23,8 +24,10 @@ import { type RoundDeps, runRounds } from './rounds.ts';
  * an installation's app is kept however many processes there are.
  */
 
-/** Asks the network once. */
-export type Refreshers = Partial<Record<Platform, (former: Credential, signal: AbortSignal) => Promise<Refresh>>>;
+/** Asks the network once. `owner`: whose credential it is, as a call names its subject. */
+export type Refreshers = Partial<
+  Record<Platform, (former: Credential, signal: AbortSignal, owner: CredentialOwner) => Promise<Refresh>>
+>;
 
 export interface WatchRules {
   /** How long before its end a credential is refreshed. Less than half of what the network gives it. */
@@ -128,7 +131,12 @@ const refreshOne = async (
   const { credentials, logger, onRefresh } = deps;
   const { accountId } = owner;
   try {
-    const ended = await credentials.refresh(accountId, version, refresher, signal);
+    const ended = await credentials.refresh(
+      accountId,
+      version,
+      (former, until) => refresher(former, until, owner),
+      signal,
+    );
     onRefresh?.(platform, ended.kind);
     if (ended.kind === 'unavailable') {
       logger.info({ accountId, platform, reason: ended.reason }, 'a credential could not be refreshed; retrying later');

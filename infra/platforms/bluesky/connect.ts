@@ -1,5 +1,6 @@
 import type { Connected, Connector } from '#contracts/ports/connector.ts';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
+import { isHandle } from './facets.ts';
 import { isDid, resolveHandle, serviceOf } from './people.ts';
 import { credentialOf } from './session.ts';
 import { type Members, textIn } from './shapes.ts';
@@ -21,6 +22,10 @@ export interface ConnectOptions {
 const subject: NetworkCall['subject'] = { accountId: '', targetId: null };
 const refused = (words: string): Connected => ({ kind: 'refused', words });
 const later = 'Bluesky does not answer now. Try again in a few minutes.';
+
+/** As a person may read it: a server may be anybody's, and says what it likes. */
+const shown = (text: string): string =>
+  [...text.slice(0, 1_000).replaceAll(/\p{C}/gu, ' ').trim()].slice(0, 64).join('');
 
 const documentOf = async (options: ConnectOptions, did: string, signal: AbortSignal): Promise<unknown> => {
   const { http, directory = 'https://plc.directory' } = options;
@@ -81,12 +86,13 @@ export const connectByAppPassword = async (
   const credential = credentialOf(service, result.data);
   if (credential === null || textIn(result.data, 'did') !== did) return refused(later);
   const profile = await profileOf(options, service, textIn(result.data, 'accessJwt') ?? '', did, signal);
-  const username = textIn(result.data, 'handle') ?? handle;
-  const displayName = textIn(profile, 'displayName') || null;
+  const said = textIn(result.data, 'handle') ?? '';
+  const username = isHandle(said) ? said : handle;
+  const displayName = shown(textIn(profile, 'displayName') ?? '') || null;
   return {
     kind: 'connected',
     credential,
-    profile: { externalId: did, username, displayName, avatarUrl: null, scopes: ['app_password'] },
+    profile: { externalId: did, username, displayName, avatarUrl: null, scopes: ['app_password'], consentEndsAt: null },
   };
 };
 

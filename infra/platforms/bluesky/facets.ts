@@ -23,6 +23,8 @@ const tagForm = /(?<=^|\s)[#＃]((?!\ufe0f)(?:(?![\u00ad\u2060\u200a-\u200d]|\u2
 const mentionForm = /(?<=^|[\s(])@([a-zA-Z0-9][a-zA-Z0-9.-]{2,252})/g;
 const handleForm = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,20}[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
+export const isHandle = (text: string): boolean => text.length <= 253 && handleForm.test(text);
+
 const tagsIn = (text: string): readonly Found[] =>
   [...text.matchAll(tagForm)].flatMap(({ index, 1: written = '' }): Found[] => {
     const tag = written.replace(/\p{P}{1,200}$/u, '');
@@ -34,7 +36,7 @@ const tagsIn = (text: string): readonly Found[] =>
 const mentionsIn = (text: string): readonly Found[] =>
   [...text.matchAll(mentionForm)].flatMap(({ index, 1: written = '' }): Found[] => {
     const handle = written.replace(/[.-]{1,250}$/, '').toLowerCase();
-    if (!handleForm.test(handle)) return [];
+    if (!isHandle(handle)) return [];
     return [{ kind: 'mention', start: index, end: index + 1 + handle.length, handle }];
   });
 

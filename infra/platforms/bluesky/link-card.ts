@@ -19,8 +19,12 @@ const thumbTypes = new Set(['image/jpeg', 'image/png', 'image/webp']);
 type Answered = Extract<NetworkResult, { readonly kind: 'answered' }>;
 
 /** Follows redirects, each judged anew by the guard. Null: there is no page. */
-const get = async ({ http, request }: Uploading, url: string, accept: string): Promise<[Answered, string] | null> => {
-  const signal = AbortSignal.timeout(pageMs);
+const get = async (
+  { http, request, steps }: Uploading,
+  url: string,
+  accept: string,
+): Promise<[Answered, string] | null> => {
+  const signal = AbortSignal.any([steps.signal, AbortSignal.timeout(pageMs)]);
   const subject = { accountId: request.account.id, targetId: request.targetId };
   let at = url;
   for (let hop = 0; hop <= maxHops; hop += 1) {

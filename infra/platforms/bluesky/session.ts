@@ -49,10 +49,14 @@ export const endOf = (jwt: string): string | null => {
   }
 };
 
+/** Characters of a token; those of the reference server have some 500. A server may be anybody's. */
+const maxToken = 16_384;
+
 /** What a session's answer gives us to keep; null: the answer lacks it. */
 export const credentialOf = (service: string, data: { readonly [name: string]: Json }): NewCredential | null => {
   const { accessJwt, refreshJwt, did } = data;
   if (typeof accessJwt !== 'string' || typeof refreshJwt !== 'string' || typeof did !== 'string') return null;
+  if (Math.max(accessJwt.length, refreshJwt.length) > maxToken) return null;
   const accessUntil = endOf(accessJwt);
   if (accessUntil === null) return null;
   return { secret: { service, did, accessJwt, refreshJwt, accessUntil }, expiresAt: endOf(refreshJwt) };

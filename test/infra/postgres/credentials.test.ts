@@ -136,6 +136,17 @@ suite('network credentials in Postgres', { timeoutMs: 120_000 }, (t) => {
     assert.ok(result.kind === 'lapsed' && result.isLost);
   });
 
+  t('a call that we ended counts as lost, whatever its adapter makes of that', async () => {
+    const { id } = await kept();
+    const ask = (_: Credential, signal: AbortSignal) =>
+      new Promise<Refresh>((resolve) => {
+        signal.addEventListener('abort', () => resolve({ kind: 'unavailable', reason: 'aborted' }));
+      });
+    assert.equal((await another({ callMs: 50 }).refresh(id, 1, ask, never)).kind, 'unavailable');
+    const result = await store.refresh(id, 1, refusing, never);
+    assert.ok(result.kind === 'lapsed' && result.isLost);
+  });
+
   t("a call ends some time after its caller's signal", async () => {
     const { id } = await kept();
     const stopped = new AbortController();
