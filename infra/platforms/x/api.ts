@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
-import type { Rest } from './app-rest.ts';
+import type { AppRefusal } from './app-rest.ts';
 import { failureOf, meaningOf, type Refused } from './errors.ts';
 import { exhausted } from './limits.ts';
 import { defaultApi, type XOptions } from './options.ts';
@@ -32,10 +32,10 @@ export type XResult =
   | Answered
   /** Only a new consent helps. */
   | { readonly kind: 'lapsed'; readonly reason: string }
-  /** There was no call: the token could not be refreshed now. */
+  /** X did nothing: the token had ended and could not be refreshed in time. */
   | { readonly kind: 'unavailable'; readonly reason: string }
   /** There was no call: X refuses the whole app. */
-  | { readonly kind: 'resting'; readonly rest: Rest };
+  | { readonly kind: 'resting'; readonly rest: AppRefusal };
 
 type Body = Pick<NetworkCall, 'body'> & { readonly type: string | null };
 
@@ -85,11 +85,11 @@ export class XApi {
    */
   async callWith(open: Open, subject: NetworkCall['subject'], ask: Ask, signal: AbortSignal): Promise<XResult> {
     const first = await this.#once(open, subject, ask, signal);
-    if (first.kind !== 'refused' || first.status !== 401 || signal.aborted) return first;
+    if (first.kind !== 'refused' || first.status !== 401) return first;
     const renewed = await refreshed(this.#options, subject, open.version, signal);
     if (renewed.kind !== 'open') return renewed;
-    // The refresh may have outlived the deadline.
-    return signal.aborted ? first : this.#once(renewed, subject, ask, signal);
+    if (signal.aborted) return { kind: 'unavailable', reason: 'the time was over when the token was new' };
+    return this.#once(renewed, subject, ask, signal);
   }
 
   async #once(open: Open, subject: NetworkCall['subject'], ask: Ask, signal: AbortSignal): Promise<Answered> {

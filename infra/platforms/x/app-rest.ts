@@ -1,6 +1,7 @@
 import type { Failure } from '#schemas/target.ts';
 
-export interface Rest {
+/** A refusal that is about the app. */
+export interface AppRefusal {
   /** Milliseconds since the epoch. */
   readonly until: number;
   readonly failure: Failure;
@@ -11,14 +12,14 @@ export interface Rest {
  * finds it out by itself.
  */
 export class AppRest {
-  #rest: Rest | null = null;
+  #rest: AppRefusal | null = null;
 
-  begin(rest: Rest): void {
+  begin(rest: AppRefusal): void {
     if (this.#rest === null || rest.until > this.#rest.until) this.#rest = rest;
   }
 
   /** Null: the app may call. */
-  at(now: number): Rest | null {
+  at(now: number): AppRefusal | null {
     return this.#rest !== null && this.#rest.until > now ? this.#rest : null;
   }
 }

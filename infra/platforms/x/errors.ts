@@ -15,12 +15,10 @@ export interface Refused {
   readonly body: Members | null;
 }
 
-/** `app`: the refusal is about the operator's app, so it rests as a whole. */
-export type Scope = 'account' | 'app';
-
 export interface Meaning extends Pick<Failure, 'category' | 'retryable' | 'actor'> {
   readonly code: FailureCode;
-  readonly scope: Scope;
+  /** `app`: the refusal is about the operator's app, so it rests as a whole. */
+  readonly scope: 'account' | 'app';
 }
 
 interface Row {

@@ -9,6 +9,8 @@ export type NotOk = Exclude<XResult, { readonly kind: 'ok' }>;
 /** X refills an account's calls every 15 minutes. */
 const quarterMs = 900_000;
 const unpaidMs = 900_000;
+/** Until a refresh is tried again. */
+const tokenMs = 30_000;
 
 const limitedUntil = (until: number, failure: Failed['failure']): Failed => ({
   kind: 'rate_limited',
@@ -45,6 +47,8 @@ export const ofCreate = (result: NotOk, now: number): Failed => {
   if (result.kind === 'unsent' || result.kind === 'silent') {
     return { kind: 'unknown', failure: unknown(result.reason) };
   }
+  // The token had ended: X made nothing, so the post need not be looked for.
+  if (result.kind === 'unavailable') return limitedUntil(now + tokenMs, notReached(result.reason));
   if (result.kind === 'refused' && result.status >= 500) {
     return { kind: 'unknown', failure: unknown(`${result.status} ${failureOf(result).platformMessage ?? ''}`.trim()) };
   }

@@ -129,6 +129,20 @@ suite('x', (t) => {
     assert.equal(counted(route), 0);
   });
 
+  t(
+    'a token that X refuses and that cannot be refreshed now makes the post wait, and not the account lapse',
+    async () => {
+      const account = await world.account();
+      world.network.state.access.delete(String((await kept(account.id)).secret.accessToken));
+      world.network.script({ route: 'POST /2/oauth2/token', then: { answer: problems.over_capacity } });
+      const { outcome } = await world.publish(world.request(account));
+      assert.ok(outcome.kind === 'rate_limited', JSON.stringify(outcome));
+      assert.equal(outcome.failure.category, 'platform_down');
+      assert.equal((await world.publish(world.request(account))).outcome.kind, 'published');
+      assert.equal(made(), 1);
+    },
+  );
+
   t('a network that is down while a file is uploaded makes the post wait', async () => {
     const account = await world.account();
     const picture = mediaOf(file, { kind: 'image', contentType: 'image/png', bytes: 900 });
