@@ -49,6 +49,8 @@ export const lookFor = async (
   const ids = membersOf(data)?.mediaIds;
   const mediaIds = Array.isArray(ids) ? ids.filter((one) => typeof one === 'string') : [];
   const wanted = comparable(request.content, links(request.content));
+  const { fieldsName = 'tweet.fields' } = options;
+  const references = fieldsName === 'post.fields' ? 'referenced_posts' : 'referenced_tweets';
   let next: string | null = null;
   const found: Members[] = [];
   for (let page = 0; page < maxPages; page += 1) {
@@ -61,7 +63,7 @@ export const lookFor = async (
           max_results: String(perPage),
           // X takes whole seconds.
           start_time: `${new Date(at - skewMs).toISOString().slice(0, 19)}Z`,
-          [options.fieldsName ?? 'tweet.fields']: 'attachments,created_at,entities,note_tweet,referenced_tweets',
+          [fieldsName]: `attachments,created_at,entities,note_tweet,${references}`,
           ...(next === null ? {} : { pagination_token: next }),
         },
       },

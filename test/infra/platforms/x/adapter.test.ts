@@ -351,6 +351,27 @@ suite('x', (t) => {
     );
   });
 
+  t('the names of the OpenAPI document are asked for and read where an operator chooses them', async () => {
+    const other = await xWorld({ fieldsName: 'post.fields' }, { fieldsName: 'post.fields' });
+    try {
+      const account = await other.account();
+      const head = await other.publish(other.request(account));
+      assert.ok(head.outcome.kind === 'published');
+      other.network.script({ route, then: 'drop_after' });
+      const { externalId } = head.outcome;
+      const thread = { index: 1, of: 2, replyTo: { parent: externalId, head: externalId } };
+      const request = other.request(account, { content: 'Second', thread });
+      const { steps } = await other.publish(request);
+      assert.equal((await other.adapter.reconcile(request, steps.crossed)).kind, 'present');
+      const subject = { targetId: request.targetId, ...head.outcome, use: 'feed', hasVideo: false } as const;
+      for await (const answer of other.adapter.fetchPostInsights('x', account, [subject], AbortSignal.timeout(5_000))) {
+        assert.ok(answer.kind === 'reported' && JSON.stringify(answer.raw).includes('repost_count'));
+      }
+    } finally {
+      other.network.close();
+    }
+  });
+
   t('no token is in an outcome or a checkpoint', async () => {
     const account = await world.account();
     const { secret } = await kept(account.id);

@@ -5,13 +5,20 @@ import { type Check, id, list, names, object, text } from './strict.ts';
 
 /** Lookups. Each member comes only when it is asked for by name; a name that the contract lacks fails the call. */
 
-const postFields = names(
-  ...['article', 'attachments', 'author_id', 'card_uri', 'community_id', 'context_annotations', 'conversation_id'],
-  ...['created_at', 'display_text_range', 'edit_controls', 'edit_history_tweet_ids', 'entities', 'geo', 'id'],
-  ...['in_reply_to_user_id', 'lang', 'media_metadata', 'non_public_metrics', 'note_tweet', 'organic_metrics'],
-  ...['paid_partnership', 'possibly_sensitive', 'promoted_metrics', 'public_metrics', 'referenced_tweets'],
-  ...['reply_settings', 'scopes', 'source', 'text', 'withheld'],
-);
+/** The names that the OpenAPI document has, or those of the guides. */
+const referencesOf = ({ fieldsName }: State) =>
+  fieldsName === 'post.fields' ? 'referenced_posts' : 'referenced_tweets';
+const repostsOf = ({ fieldsName }: State) => (fieldsName === 'post.fields' ? 'repost_count' : 'retweet_count');
+
+const postFields = (state: State): Check =>
+  names(
+    referencesOf(state),
+    ...['article', 'attachments', 'author_id', 'card_uri', 'community_id', 'context_annotations', 'conversation_id'],
+    ...['created_at', 'display_text_range', 'edit_controls', 'edit_history_tweet_ids', 'entities', 'geo', 'id'],
+    ...['in_reply_to_user_id', 'lang', 'media_metadata', 'non_public_metrics', 'note_tweet', 'organic_metrics'],
+    ...['paid_partnership', 'possibly_sensitive', 'promoted_metrics', 'public_metrics'],
+    ...['reply_settings', 'scopes', 'source', 'text', 'withheld'],
+  );
 const mediaFields = names(
   ...['alt_text', 'duration_ms', 'height', 'media_key', 'non_public_metrics', 'organic_metrics', 'preview_image_url'],
   ...['promoted_metrics', 'public_metrics', 'type', 'url', 'variants', 'width'],
@@ -32,7 +39,7 @@ const count =
   };
 
 const shared = (state: State): Record<string, Check> => ({
-  [state.fieldsName]: postFields,
+  [state.fieldsName]: postFields(state),
   'media.fields': mediaFields,
   'user.fields': userFields,
   expansions,
@@ -45,7 +52,7 @@ const asked = (members: Record<string, string>, name: string) => new Set((member
 const publicMetrics = (state: State, { at }: Post) => {
   const hours = Math.floor((state.now() - at) / 3_600_000);
   return {
-    ...{ retweet_count: hours, reply_count: hours, like_count: 3 * hours, quote_count: 0 },
+    ...{ [repostsOf(state)]: hours, reply_count: hours, like_count: 3 * hours, quote_count: 0 },
     ...{ bookmark_count: 1, impression_count: 50 * hours },
   };
 };
@@ -62,7 +69,7 @@ const shownPost = (state: State, post: Post, fields: ReadonlySet<string>, person
     public_metrics: publicMetrics(state, post),
     ...(post.mediaKeys.length > 0 ? { attachments: { media_keys: post.mediaKeys } } : {}),
     ...(post.urls.length > 0 ? { entities: { urls: post.urls } } : {}),
-    ...(references.length > 0 ? { referenced_tweets: references } : {}),
+    ...(references.length > 0 ? { [referencesOf(state)]: references } : {}),
     ...(isOwn ? { non_public_metrics: { url_link_clicks: 12, user_profile_clicks: 6, engagements: 66 } } : {}),
   };
   const chosen = Object.entries(all).filter(([name]) => fields.has(name));
@@ -147,7 +154,7 @@ export const me = (state: State, request: Request): Answer => {
   const { personId } = accessOf(state, request, 'tweet.read', 'users.read');
   emptyOf(request);
   const members = single(request.query);
-  object({ 'user.fields': userFields, expansions, [state.fieldsName]: postFields })(members, 'query');
+  object({ 'user.fields': userFields, expansions, [state.fieldsName]: postFields(state) })(members, 'query');
   const { id: own, username, subscription } = state.people.get(personId) as Person;
   const fields = asked(members, 'user.fields');
   const all = {
