@@ -57,6 +57,9 @@ const bodyOf = ({ json, form }: Ask): Body => {
   return { type: 'application/json', body: [Buffer.from(JSON.stringify(json))] };
 };
 
+/** Of posts and people: what X counts and bills. The state of an upload is not. */
+const isRead = ({ method, path }: Ask): boolean => method === 'GET' && !path.startsWith('/2/media/');
+
 const unpaidRestMs = 900_000;
 const cappedRestMs = 3_600_000;
 
@@ -67,15 +70,23 @@ export class XApi {
     this.#options = options;
   }
 
-  /** What a call needs before it: a token, and an app that may call. */
-  async open(subject: NetworkCall['subject'], signal: AbortSignal): Promise<Open | Exclude<XResult, Answered>> {
-    const rest = this.#options.rest.at(this.#options.clock());
+  /** What a call that writes needs before it: a token, and an app that may call. */
+  open(subject: NetworkCall['subject'], signal: AbortSignal): Promise<Open | Exclude<XResult, Answered>> {
+    return this.#open(subject, false, signal);
+  }
+
+  async #open(
+    subject: NetworkCall['subject'],
+    isRead: boolean,
+    signal: AbortSignal,
+  ): Promise<Open | Exclude<XResult, Answered>> {
+    const rest = this.#options.rest.at(this.#options.clock(), isRead);
     return rest === null ? sessionOf(this.#options, subject, signal) : { kind: 'resting', rest };
   }
 
   /** Calls, and once more with a new token when X refuses the first one. */
   async call(subject: NetworkCall['subject'], ask: Ask, signal: AbortSignal): Promise<XResult> {
-    const open = await this.open(subject, signal);
+    const open = await this.#open(subject, isRead(ask), signal);
     return open.kind === 'open' ? this.callWith(open, subject, ask, signal) : open;
   }
 
@@ -117,17 +128,18 @@ export class XApi {
     if (status >= 200 && status < 300) return { kind: 'ok', body: said ?? {}, headers };
     if (status < 400) return { kind: 'silent', reason: `unexpected status ${status}` };
     const refused: Refused = { kind: 'refused', status, headers, body: said };
-    this.#noteRefusal(refused);
+    this.#noteRefusal(refused, isRead(ask));
     return refused;
   }
 
-  #noteRefusal(refused: Refused): void {
+  #noteRefusal(refused: Refused, ofRead: boolean): void {
     const { scope, category } = meaningOf(refused);
     const now = this.#options.clock();
     const isUnpaid = category === 'permission';
     const { until, isOfApp } = exhausted(refused.headers, now, now + (isUnpaid ? unpaidRestMs : cappedRestMs));
     if (scope === 'account' && !(category === 'rate_limited' && isOfApp)) return;
     const at = isUnpaid ? now + unpaidRestMs : until;
-    this.#options.rest.begin({ until: at, failure: { ...failureOf(refused), actor: 'service' } });
+    const what = ofRead && !isUnpaid ? 'reads' : 'all';
+    this.#options.rest.begin(what, { until: at, failure: { ...failureOf(refused), actor: 'service' } });
   }
 }

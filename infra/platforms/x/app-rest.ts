@@ -7,19 +7,23 @@ export interface AppRefusal {
   readonly failure: Failure;
 }
 
+/** X caps what an app reads apart from what it posts. */
+export type Resting = 'all' | 'reads';
+
 /**
  * How long X refuses the whole app (no credit left, its cap reached): until then no account of it calls. Each process
  * finds it out by itself.
  */
 export class AppRest {
-  #rest: AppRefusal | null = null;
+  readonly #rests = new Map<Resting, AppRefusal>();
 
-  begin(rest: AppRefusal): void {
-    if (this.#rest === null || rest.until > this.#rest.until) this.#rest = rest;
+  begin(what: Resting, rest: AppRefusal): void {
+    if (rest.until > (this.#rests.get(what)?.until ?? 0)) this.#rests.set(what, rest);
   }
 
   /** Null: the app may call. */
-  at(now: number): AppRefusal | null {
-    return this.#rest !== null && this.#rest.until > now ? this.#rest : null;
+  at(now: number, isRead: boolean): AppRefusal | null {
+    const rests = isRead ? [this.#rests.get('all'), this.#rests.get('reads')] : [this.#rests.get('all')];
+    return rests.find((rest) => rest !== undefined && rest.until > now) ?? null;
   }
 }

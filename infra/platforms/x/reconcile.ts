@@ -31,9 +31,10 @@ export type Found =
 
 /** Of our clock and X's. */
 const skewMs = 60_000;
-const perPage = 100;
+/** So few that 25,000 characters of each stay within one answer. */
+const perPage = 25;
 /** An account that made more posts since the call is not read to its end. */
-const maxPages = 5;
+const maxPages = 10;
 
 /** @param deadlineMs milliseconds for each page */
 export const lookFor = async (

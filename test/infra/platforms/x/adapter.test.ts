@@ -75,7 +75,7 @@ suite('x', (t) => {
     assert.equal(changed.kind, 'undecided');
   });
 
-  t('what X does not list in five pages is undecided, and a network that is down as well', async () => {
+  t('what X does not list in ten pages is undecided, and a network that is down as well', async () => {
     const account = await world.account();
     world.network.script({ route, then: 'drop_before' });
     const request = world.request(account);
@@ -90,7 +90,7 @@ suite('x', (t) => {
     assert.ok(one !== undefined);
     for (let at = 0; at < 500; at += 1) posts.push({ ...one, id: String(BigInt(one.id) + BigInt(at + 1_000)) });
     assert.equal((await world.adapter.reconcile(request, steps.crossed)).kind, 'undecided');
-    assert.equal(counted('GET /2/users/:id/tweets'), 7);
+    assert.equal(counted('GET /2/users/:id/tweets'), 12);
   });
 
   t('a token with few minutes left is refreshed before it is used, and one that X refuses once', async () => {
@@ -174,6 +174,15 @@ suite('x', (t) => {
     world.network.state.isUnpaid = false;
     world.network.state.advance(900_001);
     assert.equal((await world.publish(world.request(other))).outcome.kind, 'published');
+  });
+
+  t('an app that has read as much as it may reads no more, and still posts', async () => {
+    const account = await world.account();
+    world.network.script({ route: 'GET /2/users/me', then: { answer: problems.usage_capped } });
+    const figures = () => world.adapter.fetchAccountInsights('x', account, AbortSignal.timeout(5_000));
+    for (let at = 0; at < 2; at += 1) assert.equal((await figures()).kind, 'rate_limited');
+    assert.equal(counted('GET /2/users/me'), 1);
+    assert.equal((await world.publish(world.request(account))).outcome.kind, 'published');
   });
 
   t('the empty bucket that is refilled last names the time; that of the app rests the app', async () => {
