@@ -109,7 +109,8 @@ const finalize = async (
   if (upload.state === 'processing') return processed(uploading, media, upload, null);
   if (mayBeFinalized) {
     const seen = await status(uploading, upload);
-    const info = seen.kind === 'ok' ? membersOf(seen.body.data)?.processing_info : undefined;
+    if (seen.kind !== 'ok') return givenUp(uploading, media, upload, seen);
+    const info = membersOf(seen.body.data)?.processing_info;
     if (info !== undefined && info !== null) return processed(uploading, media, upload, info);
   }
   const result = await ask(uploading, { method: 'POST', path: `/2/media/upload/${upload.id}/finalize` });

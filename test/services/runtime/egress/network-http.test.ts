@@ -73,6 +73,28 @@ suite('calls of networks', (t) => {
     assert.deepEqual([headers['content-length'], got.length, seen.at(-1)?.bodySha256], [undefined, 0, null]);
   });
 
+  t('sends the same bytes to a receiver that is slow to take them', async () => {
+    let got: Buffer = Buffer.alloc(0);
+    answer = async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) {
+        chunks.push(Buffer.from(chunk));
+        request.pause();
+        for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      }
+      got = Buffer.concat(chunks);
+      response.end();
+    };
+    const ends = [0, 10, 300_000, 300_001, 1_400_000, 2_999_999, 3_000_000];
+    const body = ends.slice(1).map((end, at) => ({ path: place, start: ends[at] ?? 0, end }));
+    const result = await http.send(call({ body }), patient());
+    assert.equal(result.kind, 'answered');
+    assert.ok(got.equals(file));
+    assert.equal(seen.at(-1)?.bodySha256, createHash('sha256').update(file).digest('hex'));
+    const short = [{ path: place, start: 2_900_000, end: 3_000_001 }];
+    assert.equal((await http.send(call({ body: short }), patient())).kind, 'silent', 'the file is too short');
+  });
+
   t('what never left is told apart from what may have arrived', async () => {
     const before = received;
     const closed = `http://127.0.0.1:${await freePort()}/`;

@@ -116,7 +116,8 @@ export const finalize = (state: State, request: Request, uploadId: string): Answ
   upload.until = state.now() + dayMs;
   const isVideo = upload.category === 'tweet_video';
   const [first, ...rest] = isVideo ? state.processing : [];
-  upload.processing = rest;
+  // The last state stays.
+  upload.processing = first !== undefined && rest.length === 0 ? [first] : rest;
   upload.isReady = first === undefined;
   return {
     status: 200,
