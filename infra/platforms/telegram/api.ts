@@ -32,7 +32,8 @@ export interface Refused {
 export type ApiResult =
   | { readonly kind: 'ok'; readonly result: Json; readonly date: string | null }
   | Refused
-  | { readonly kind: 'unsent' | 'silent'; readonly reason: string };
+  | { readonly kind: 'unsent'; readonly reason: string }
+  | { readonly kind: 'silent'; readonly reason: string };
 
 /** `{bot id}:{secret}`, whose members need no escape in an address. */
 const tokenForm = /^\d{1,20}:[\w-]{1,200}$/;
