@@ -1,17 +1,14 @@
 /** The networks that have an adapter of their own: one line each. */
-import type pg from 'pg';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { Credential, CredentialStore, Refresh } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
-import { type ClientKeys, PostgresCredentials } from '#infra/postgres/credentials.ts';
 import type { Platform } from '#schemas/common.ts';
 import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
 
 export interface LiveOptions {
-  readonly pool: pg.Pool;
-  readonly keys: ClientKeys;
+  readonly credentials: CredentialStore;
   readonly http: NetworkHttp;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -26,7 +23,6 @@ export interface LiveOptions {
 type Each<T> = Readonly<Partial<Record<Platform, T>>>;
 
 export interface LiveNetworks {
-  readonly credentials: CredentialStore;
   readonly adapters: Each<PlatformAdapter>;
   readonly sources: Each<InsightsSource>;
   readonly connectors: Each<Connector>;
@@ -40,10 +36,7 @@ export interface LiveNetworks {
   >;
 }
 
-/** Makes the table of credentials where it is missing. */
-export const openLiveNetworks = async ({ pool, keys, http, clock, config }: LiveOptions): Promise<LiveNetworks> => {
-  const credentials = new PostgresCredentials({ pool, keys });
-  await credentials.migrate();
+export const liveNetworks = ({ credentials, http, clock, config }: LiveOptions): LiveNetworks => {
   const {
     boundaryDeadlineMs,
     blueskyResolver: resolver,
@@ -52,7 +45,6 @@ export const openLiveNetworks = async ({ pool, keys, http, clock, config }: Live
   } = config;
   const shared = { http, credentials, clock, ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }) };
   return {
-    credentials,
     adapters: { bluesky: new BlueskyAdapter(shared) },
     sources: { bluesky: new BlueskyInsights({ ...shared, appView }) },
     connectors: { bluesky: blueskyConnector({ http, resolver, directory }) },

@@ -1,5 +1,5 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
-import { openLiveNetworks } from '#infra/platforms/live.ts';
+import { liveNetworks } from '#infra/platforms/live.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
@@ -28,7 +28,7 @@ await runProcess({
       readiness,
       report,
       sandboxProfile,
-      openLive: openLiveNetworks,
+      connectorsOf: (options) => liveNetworks(options).connectors,
       parts: frontParts(config, registry),
     });
     onClose(api.stop);

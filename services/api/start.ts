@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
@@ -39,6 +40,7 @@ export interface ApiAdapters {
   readonly store: EventStore;
   readonly log: Log;
   readonly dataKeys: DataKeys;
+  readonly credentials: CredentialStore;
   readonly blobs: BlobStore;
   readonly analytics: ClickHouseClient | null;
 }
@@ -54,14 +56,13 @@ export interface ApiOptions {
   /** The report that /readyz shows: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
-  /** Opens the networks of live accounts. */
-  readonly openLive: (options: {
-    readonly pool: Pool;
-    readonly keys: DataKeys;
+  /** How accounts of real networks are connected. */
+  readonly connectorsOf: (options: {
+    readonly credentials: CredentialStore;
     readonly http: NetworkHttp;
     readonly clock: () => number;
     readonly config: Config;
-  }) => Promise<NonNullable<Deps['live']>>;
+  }) => NonNullable<Deps['live']>['connectors'];
   /** What the server serves beside the api. */
   readonly parts: readonly Part[];
   /** Default: that of production. */
@@ -81,7 +82,7 @@ export interface Api {
 export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, openLive, parts, patience } =
+  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, connectorsOf, parts, patience } =
     options;
   const { databaseUrl, pool: patient, log } = adapters;
   // Links and signing secrets in use must go on working, so the api refuses to start without a key version from which
@@ -103,7 +104,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const http = new GuardedNetworkHttp(
     new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts() }),
   );
-  const live = await openLive({ pool: patient, keys: adapters.dataKeys, http, clock: time.now, config });
+  const { credentials } = adapters;
+  const live = { credentials, connectors: connectorsOf({ credentials, http, clock: time.now, config }) };
   const deps: Deps = {
     live,
     mailer,

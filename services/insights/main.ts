@@ -1,5 +1,5 @@
 import { openAdapters } from '#infra/adapters.ts';
-import { openLiveNetworks } from '#infra/platforms/live.ts';
+import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
@@ -29,7 +29,7 @@ await runProcess({
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const live = await openLiveNetworks({ pool, keys: adapters.dataKeys, http, clock: clock.now, config });
+    const live = liveNetworks({ credentials: adapters.credentials, http, clock: clock.now, config });
     const sourceOf: SourceOf = (network, platform) =>
       network === 'sandbox' ? sandbox : (live.sources[platform] ?? null);
     const reading = { log, eventStore: adapters.store, store, codec, pool };

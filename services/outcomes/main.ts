@@ -1,5 +1,5 @@
 import { openAdapters } from '#infra/adapters.ts';
-import { openLiveNetworks } from '#infra/platforms/live.ts';
+import { liveNetworks } from '#infra/platforms/live.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
@@ -40,15 +40,12 @@ await runProcess({
       ...time,
     };
     const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const { pool, dataKeys: keys } = adapters;
-    const { credentials, refreshers, revokers } = await openLiveNetworks({
-      pool,
-      keys,
-      http,
-      clock: clock.now,
-      config,
-    });
-    const live = { watch: { credentials, refreshers }, revoke: { credentials, revokers } };
+    const { credentials } = adapters;
+    const { refreshers, revokers, refreshWindows } = liveNetworks({ credentials, http, clock: clock.now, config });
+    const rules = Object.fromEntries(
+      Object.entries(refreshWindows).map(([platform, windowMs]) => [platform, { windowMs }]),
+    );
+    const live = { watch: { credentials, refreshers, rules }, revoke: { credentials, revokers } };
     const outcomes = startOutcomes({ ...deps, ...live, ...sweepMetrics(registry, adapters.pool) }, signal);
     watchConsumers({ registry, readiness, pool: adapters.pool }, 'outcomes', () => outcomes.consumers);
     ready();

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
-import { openLiveNetworks } from '#infra/platforms/live.ts';
+import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
@@ -40,8 +40,7 @@ await runProcess({
     onClose(() => clock.close());
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
     const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const { pool: own, dataKeys: keys } = adapters;
-    const live = await openLiveNetworks({ pool: own, keys, http, clock: clock.now, config });
+    const live = liveNetworks({ credentials: adapters.credentials, http, clock: clock.now, config });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
       network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
     readiness.add('store', async () => adapters.store.ping().then(() => null));

@@ -4,7 +4,7 @@ import { SetupError } from '#contracts/ports/setup-error.ts';
 import { openAdapters } from '#infra/adapters.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
-import { openLiveNetworks } from '#infra/platforms/live.ts';
+import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
@@ -145,7 +145,7 @@ const run: (
     readiness,
     report: threads.report,
     sandboxProfile,
-    openLive: openLiveNetworks,
+    connectorsOf: (options) => liveNetworks(options).connectors,
     parts: frontParts(config, registry),
   });
   onClose(api.stop);

@@ -37,7 +37,8 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
   let clientId = '';
   let invite = '';
 
-  const begin = async (): Promise<void> => {
+  /** Starts the service, which dies at the point once it comes there. */
+  const child = async (point: string): Promise<void> => {
     const port = new URL(pds.service).host;
     service = await start('services/standalone/main.ts', {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
@@ -47,9 +48,9 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
         BLUESKY_RESOLVER: pds.service,
         BLUESKY_DIRECTORY: pds.directory,
         BLUESKY_APP_VIEW: pds.service,
-        POSTLINE_FAULT: 'invite:between-credentials-and-connect,outcomes:after-revocation',
-        SWEEP_INTERVAL_MS: '300',
+        POSTLINE_FAULT: point,
         POSTLINE_FAULT_ONCE: fired,
+        SWEEP_INTERVAL_MS: '300',
       },
       readyAt: /^Data: /m,
     });
@@ -74,7 +75,7 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
     db = await testDatabase();
     ann = await pds.identity();
     password = await pds.appPassword(ann);
-    await begin();
+    await child('invite:between-credentials-and-connect');
     key = /sk_live_\S+/.exec(service.output())?.[0] ?? '';
     http = callerOf(base, key);
     ({ id: clientId } = (await http.post('/clients', { name: 'Café', type: 'brand' })).data);
@@ -110,7 +111,7 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
       ({ status }) => assert.fail(`answered with ${status}`),
       () => undefined,
     );
-    await begin();
+    await child('outcomes:after-revocation');
     assert.deepEqual((await http.get('/accounts')).rows, []);
     const done = await submit({ username: `@${ann.handle}`, password });
     assert.equal(done.status, 303, await done.text());
@@ -176,7 +177,7 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
           )),
       );
       assert.equal(await keptCredentials(), 1);
-      await begin();
+      await child('outcomes:after-revocation');
       await until('they are destroyed', async () => (await keptCredentials()) === 0);
       assert.equal((await submit({ username: ann.handle, password })).status, 303);
       await until('it is connected again', async () => (await http.get('/accounts')).rows[0]?.status === 'connected');

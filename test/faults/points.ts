@@ -141,6 +141,8 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'credentials.lapsed': 'test/infra/postgres/credentials.test.ts',
   'credentials.leased': 'test/infra/postgres/credentials.test.ts',
   'credentials.stored': 'test/infra/postgres/credentials.test.ts',
+  'invite:between-credentials-and-connect': 'test/e2e/bluesky.test.ts',
+  'outcomes:after-revocation': 'test/e2e/bluesky.test.ts',
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
   'fanout:after-skips': 'test/services/runtime/eventing/deaths.test.ts',
   'fanout:before-skips': 'test/services/runtime/eventing/deaths.test.ts',

@@ -87,7 +87,7 @@ export const refreshSession = async (
   if (result.kind !== 'ok') return { kind: 'unavailable', reason: result.reason };
   const credential = credentialOf(service, result.data);
   return credential === null
-    ? { kind: 'unavailable', reason: 'the answer has no tokens' }
+    ? { kind: 'unavailable', reason: 'the answer has no tokens', isSilent: true }
     : { kind: 'refreshed', credential };
 };
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
-import { openLiveNetworks } from '#infra/platforms/live.ts';
+import { liveNetworks } from '#infra/platforms/live.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
@@ -16,6 +16,7 @@ import { openDoor, startServer } from '#services/api/server.ts';
 import { startApi } from '#services/api/start.ts';
 import { composer, refused } from '#test/support/composing.ts';
 import { type Answered, callerOf, startWorld, type World } from '#test/support/http.ts';
+import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { watched } from '#test/support/pool.ts';
 import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -59,6 +60,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
         },
         store,
         log: world.log,
+        credentials: new MemoryCredentials(),
         dataKeys: { forWriting: async () => null, forReading: async () => null },
         blobs: world.deps.blobs,
         analytics: null,
@@ -70,7 +72,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
       readiness: new Readiness(),
       report: { checks: async () => [], metrics: async () => [] },
       sandboxProfile,
-      openLive: openLiveNetworks,
+      connectorsOf: (options) => liveNetworks(options).connectors,
       parts: [],
       patience,
     });

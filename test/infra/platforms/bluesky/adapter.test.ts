@@ -68,7 +68,7 @@ const harness = async (pds: Pds): Promise<Harness> => {
   };
 };
 
-suite('bluesky as a platform', { timeoutMs: 120_000 }, (t) => {
+suite('bluesky as a platform', { timeoutMs: 120_000, waits: true }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
   platformSuite(t, () => harness(opened.pds));
 });

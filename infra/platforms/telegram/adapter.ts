@@ -1,0 +1,117 @@
+/**
+ * The adapter of Telegram: a bot sends messages to a chat. A bot reads nothing back, and a send takes no key, so an effect
+ * that is unknown stays unknown.
+ */
+import type {
+  CommentOutcome,
+  CommentRequest,
+  PlatformAdapter,
+  PublishOutcome,
+  PublishRequest,
+  PublishSteps,
+  ReconcileOutcome,
+} from '#contracts/ports/platform.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
+import { publishedAs } from './answers.ts';
+import { type ApiResult, callApi } from './api.ts';
+import { type Chat, chatOf, moveChat } from './chat.ts';
+import { commentOn } from './comment.ts';
+import { checkEntities } from './entities.ts';
+import { contentFailure, readFailed, reauth, sendFailed, unknown } from './errors.ts';
+import { messageOf, type Send } from './message.ts';
+import type { TelegramOptions } from './options.ts';
+import { textIn } from './shapes.ts';
+
+const tooLate = unknown('the deadline passed before the call was made');
+const noChat = reauth('there is no bot token and chat of this account');
+
+export class TelegramAdapter implements PlatformAdapter {
+  readonly boundaryDeadlineMs: number;
+  readonly #options: TelegramOptions;
+
+  constructor(options: TelegramOptions) {
+    this.#options = options;
+    this.boundaryDeadlineMs = options.boundaryDeadlineMs ?? 120_000;
+  }
+
+  settleWindowMs(): number {
+    return rulesOf('telegram').publish.settleWindowMs;
+  }
+
+  absenceIsProof(): boolean {
+    return rulesOf('telegram').publish.absenceIsProof;
+  }
+
+  listsOwnPosts(): boolean {
+    return rulesOf('telegram').publish.listsOwnPosts;
+  }
+
+  async publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome> {
+    steps.signal.throwIfAborted();
+    const { credentials, http, clock } = this.#options;
+    const wrong = checkEntities(request.content, request.overrides.parseMode);
+    if (wrong !== null) return { kind: 'failed', failure: contentFailure(wrong) };
+    const chat = await chatOf(credentials, request.account.id);
+    if (chat === null) return { kind: 'failed', failure: noChat };
+    // Finds a dead token, a lost chat and a network that is down while it is still certain that nothing is out.
+    const subject = { accountId: request.account.id, targetId: request.targetId };
+    const fields = { chat_id: Number(chat.chatId) };
+    const seen = await callApi(this.#options, { token: chat.token, method: 'getChat', fields, subject }, steps.signal);
+    steps.signal.throwIfAborted();
+    if (seen.kind !== 'ok') return readFailed(seen, clock());
+    const { first, then } = await messageOf(request, chat.chatId);
+    steps.signal.throwIfAborted();
+    const send = (one: Send, to: Chat, signal: AbortSignal): Promise<ApiResult> =>
+      callApi(
+        { ...this.#options, http },
+        {
+          ...{ token: to.token, method: one.method, subject, files: one.files, onSent: (bytes) => steps.moved(bytes) },
+          fields: { ...one.fields, chat_id: Number(to.chatId) },
+        },
+        signal,
+      );
+    const signal = await steps.boundary({ chatId: chat.chatId, method: first.method });
+    if (signal.aborted) return { kind: 'unknown', failure: tooLate };
+    let to = chat;
+    let result = await send(first, to, signal);
+    // The refusal of a chat that moved made nothing, so one more call is the same crossing.
+    if (result.kind === 'refused' && result.code === 400 && result.migrateTo !== null) {
+      to = { ...chat, chatId: result.migrateTo };
+      await moveChat(credentials, request.account.id, chat, to.chatId, signal);
+      if (signal.aborted) return sendFailed({ kind: 'unsent', reason: 'aborted' }, false, clock());
+      result = await send(first, to, signal);
+    }
+    if (result.kind !== 'ok') return sendFailed(result, first.method === 'sendMediaGroup', clock());
+    const username = textIn(seen.result, 'username') || null;
+    const published = publishedAs(result.result, to.chatId, username, clock());
+    if (published === null) return { kind: 'unknown', failure: unknown('the answer names no message') };
+    if (then === null) return published;
+    return this.#withText(published, await send(then, to, signal));
+  }
+
+  /** The media are out. Without its text the post is not what was asked for, and another attempt would double them. */
+  #withText(published: Extract<PublishOutcome, { readonly kind: 'published' }>, result: ApiResult): PublishOutcome {
+    if (result.kind === 'ok') return published;
+    const why = result.kind === 'refused' ? `${result.code} ${result.description}` : result.reason;
+    const where = published.permalink ?? published.externalId;
+    return {
+      kind: 'unknown',
+      failure: unknown(`the media are out (${where}), the text after them is not certain: ${why}`),
+    };
+  }
+
+  async reconcile(): Promise<ReconcileOutcome> {
+    return {
+      kind: 'undecided',
+      failure: unknown('Telegram shows a bot none of its own messages: look into the chat'),
+    };
+  }
+
+  async comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {
+    if (signal.aborted) return { kind: 'unknown', failure: tooLate };
+    const chat = await chatOf(this.#options.credentials, request.account.id);
+    if (chat === null) return { kind: 'failed', failure: noChat };
+    if (signal.aborted) return { kind: 'unknown', failure: tooLate };
+    return commentOn(this.#options, chat, request, signal);
+  }
+}

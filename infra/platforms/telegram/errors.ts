@@ -1,0 +1,143 @@
+import type { PublishOutcome } from '#contracts/ports/platform.ts';
+import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
+import type { Failure } from '#schemas/target.ts';
+import type { ApiResult, Refused } from './api.ts';
+
+/** What each error of the Bot API means for a post. Its texts may change, so a fragment decides, in any case. */
+
+type Meaning = Pick<Failure, 'category' | 'retryable' | 'actor'> & { readonly code: FailureCode };
+
+const lapsed: Meaning = { category: 'reauth_required', code: 'reauth_required', retryable: true, actor: 'user' };
+const shutOut: Meaning = { category: 'permission', code: 'reauth_required', retryable: true, actor: 'user' };
+const content: Meaning = { category: 'invalid_content', code: 'content_rejected', retryable: false, actor: 'user' };
+const media: Meaning = { category: 'media', code: 'content_rejected', retryable: false, actor: 'user' };
+const limited: Meaning = {
+  category: 'rate_limited',
+  code: 'network_rate_limited',
+  retryable: true,
+  actor: 'platform',
+};
+const down: Meaning = { category: 'platform_down', code: 'network_down', retryable: true, actor: 'platform' };
+const ours: Meaning = { category: 'transient', code: 'network_down', retryable: true, actor: 'service' };
+const unknownOutcome: Meaning = { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' };
+
+/** By a fragment of the description, in lower case; the first that fits. */
+export const meanings: readonly (readonly [fragment: string, meaning: Meaning])[] = [
+  ["can't parse entities", content],
+  ['message text is empty', content],
+  ['caption is too long', content],
+  ['caption_too_long', content],
+  ['message is too long', content],
+  ['text is too long', content],
+  ['message to be replied not found', content],
+  ['message to reply not found', content],
+  ['message thread not found', content],
+  ['wrong file identifier', media],
+  ['failed to get http url content', media],
+  ['wrong type of the web page content', media],
+  ['wrong remote file', media],
+  ["can't upload file by url", media],
+  ['photo_invalid_dimensions', media],
+  ['image_process_failed', media],
+  ['photo_ext_invalid', media],
+  ['video_file_invalid', media],
+  ['media_empty', media],
+  ['media_grouped_invalid', media],
+  ['file is too big', media],
+  ['file must be non-empty', media],
+  ['request entity too large', media],
+  ['bot was kicked', shutOut],
+  ['bot is not a member', shutOut],
+  ['bot was blocked', shutOut],
+  ['user is deactivated', shutOut],
+  ['group chat was deleted', shutOut],
+  ['chat not found', shutOut],
+  ['chat_id is empty', shutOut],
+  ['peer_id_invalid', shutOut],
+  ['channel_private', shutOut],
+  ['need administrator rights', shutOut],
+  ['not enough rights', shutOut],
+  ['chat_admin_required', shutOut],
+  ['chat_write_forbidden', shutOut],
+  ['chat_send_', shutOut],
+  ['topic_closed', shutOut],
+  ['group chat was upgraded', ours],
+];
+
+const byCode = (code: number): Meaning => {
+  if (code === 401 || code === 404) return lapsed;
+  if (code === 403) return shutOut;
+  if (code === 413) return media;
+  if (code === 429) return limited;
+  if (code === 409 || code === 421) return ours;
+  if (code >= 500) return down;
+  return content;
+};
+
+const meaningOf = ({ code, description }: Refused): Meaning => {
+  // These codes say all of it, whatever the words.
+  if (code === 401 || code === 404 || code === 429 || code >= 500) return byCode(code);
+  const said = description.toLowerCase();
+  return meanings.find(([fragment]) => said.includes(fragment))?.[1] ?? byCode(code);
+};
+
+const failure = (meaning: Meaning, code: string | null, said: string | null): Failure => ({
+  ...meaning,
+  message: failureCodes[meaning.code],
+  platformCode: code,
+  platformMessage: said,
+  mediaId: null,
+});
+
+export const failureOf = (refused: Refused): Failure =>
+  failure(meaningOf(refused), String(refused.code), refused.description || null);
+export const contentFailure = (said: string): Failure => failure(content, null, said);
+export const mediaFailure = (mediaId: string, said: string): Failure => ({ ...failure(media, null, said), mediaId });
+export const unknown = (said: string): Failure => failure(unknownOutcome, null, said);
+export const notReached = (said: string): Failure => failure(down, null, said);
+export const reauth = (said: string): Failure => failure(lapsed, null, said);
+
+/** A longer wait is no wait that the network means. */
+const maxWaitMs = 86_400_000;
+const defaultWaitMs = 60_000;
+
+export const retryAtOf = ({ retryAfter }: Refused, now: number): string => {
+  const wait = retryAfter === null ? defaultWaitMs : Math.min(retryAfter * 1_000, maxWaitMs);
+  return new Date(now + wait).toISOString();
+};
+
+type Unsuccessful = Exclude<ApiResult, { readonly kind: 'ok' }>;
+export type Failed = Exclude<PublishOutcome, { readonly kind: 'published' }>;
+
+/** What a read means that did not succeed: it changed nothing. */
+export const readFailed = (result: Unsuccessful, now: number): Exclude<Failed, { readonly kind: 'unknown' }> => {
+  if (result.kind !== 'refused') return { kind: 'deferred', failure: notReached(result.reason) };
+  const failure = failureOf(result);
+  if (failure.category === 'rate_limited') return { kind: 'rate_limited', retryAt: retryAtOf(result, now), failure };
+  if (failure.category === 'platform_down' || failure.category === 'transient') return { kind: 'deferred', failure };
+  return { kind: 'failed', failure };
+};
+
+/**
+ * What a send means that did not succeed. A refusal below 500 made nothing, except of an album: the server sends its
+ * messages one by one, and an error of one may follow others that are out.
+ */
+export const sendFailed = (result: Unsuccessful, isAlbum: boolean, now: number): Failed => {
+  if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
+  // Nothing left this machine; the claim's boundary is behind us, so only a person or a new attempt goes on.
+  if (result.kind === 'unsent') return { kind: 'failed', failure: notReached(`nothing was sent: ${result.reason}`) };
+  const said = `${result.code} ${result.description}`;
+  if (result.code >= 500) return { kind: 'unknown', failure: unknown(said) };
+  if (isAlbum && mayBePartlyOut(result)) {
+    return { kind: 'unknown', failure: unknown(`a part of the album may be out: ${said}`) };
+  }
+  const failed = readFailed(result, now);
+  // A new attempt is another crossing: it is not the adapter's to begin.
+  return failed.kind === 'deferred' ? { kind: 'failed', failure: failed.failure } : failed;
+};
+
+/** The token and the form of the request are judged before anything is sent. */
+const mayBePartlyOut = ({ code, description, migrateTo }: Refused): boolean => {
+  if (code === 401 || code === 404 || code === 413 || migrateTo !== null) return false;
+  return !description.toLowerCase().includes("can't parse entities");
+};

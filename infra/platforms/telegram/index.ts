@@ -1,0 +1,3 @@
+export { TelegramAdapter } from './adapter.ts';
+export { TelegramInsights } from './insights.ts';
+export type { TelegramOptions } from './options.ts';

@@ -1,0 +1,104 @@
+import type { PublishRequest } from '#contracts/ports/platform.ts';
+import type {
+  AccountInsightsAnswer,
+  InsightsSource,
+  InsightsSubject,
+  PostInsightsAnswer,
+} from '#contracts/ports/platform-insights.ts';
+import type { Platform } from '#schemas/common.ts';
+import { postOf } from './answers.ts';
+import { type ApiResult, callApi } from './api.ts';
+import { chatOf } from './chat.ts';
+import { readFailed } from './errors.ts';
+import type { TelegramOptions } from './options.ts';
+import { textIn } from './shapes.ts';
+
+/**
+ * Figures of chats: the network tells the number of members. It answers nothing about a message; what its updates told is
+ * read from whoever listened.
+ */
+
+type Account = PublishRequest['account'];
+type NoFigures = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
+
+export class TelegramInsights implements InsightsSource {
+  readonly insightsVersion = 'telegram/1';
+  readonly minIntervalMs = 300_000;
+  readonly maxAheadMs = 300_000;
+  readonly #options: TelegramOptions;
+
+  constructor(options: TelegramOptions) {
+    this.#options = options;
+  }
+
+  async *fetchPostInsights(
+    _platform: Platform,
+    account: Account,
+    posts: readonly InsightsSubject[],
+    signal: AbortSignal,
+  ): AsyncGenerator<PostInsightsAnswer> {
+    signal.throwIfAborted();
+    if (posts.length === 0) return;
+    const chat = await chatOf(this.#options.credentials, account.id);
+    const own = posts.flatMap(({ externalId }) => {
+      const post = postOf(externalId);
+      return post !== null && post.chatId === chat?.chatId ? [post.messageId] : [];
+    });
+    const heard = chat === null ? undefined : await this.#options.heard?.of(chat.chatId, own, signal);
+    signal.throwIfAborted();
+    for (const { externalId } of posts) {
+      const observedAt = new Date(this.#options.clock()).toISOString();
+      const post = postOf(externalId);
+      if (chat === null) yield { kind: 'reauth_required', reason: 'there is no bot token and chat of this account' };
+      else if (post?.chatId !== chat.chatId) yield { kind: 'removed', raw: null, observedAt };
+      else {
+        const raw = { ...heard?.get(post.messageId) };
+        yield { kind: 'reported', raw, observedAt, fields: ['likes', 'comments'] };
+      }
+    }
+  }
+
+  async fetchAccountInsights(
+    _platform: Platform,
+    account: Account,
+    signal: AbortSignal,
+  ): Promise<AccountInsightsAnswer> {
+    signal.throwIfAborted();
+    const chat = await chatOf(this.#options.credentials, account.id);
+    if (chat === null) return { kind: 'reauth_required', reason: 'there is no bot token and chat of this account' };
+    const ask = (method: string) => {
+      const subject = { accountId: account.id, targetId: null };
+      const fields = { chat_id: Number(chat.chatId) };
+      return callApi(this.#options, { token: chat.token, method, fields, subject }, signal);
+    };
+    const members = await ask('getChatMemberCount');
+    signal.throwIfAborted();
+    if (members.kind !== 'ok') return this.#without(members);
+    const shown = await ask('getChat');
+    signal.throwIfAborted();
+    if (shown.kind !== 'ok') return this.#without(shown);
+    const said = Date.parse(members.date ?? '');
+    return {
+      kind: 'reported',
+      raw: { getChatMemberCount: members.result },
+      observedAt: new Date(Number.isNaN(said) ? this.#options.clock() : said).toISOString(),
+      figuresOf: null,
+      profile: {
+        username: textIn(shown.result, 'username') || null,
+        displayName: textIn(shown.result, 'title') || null,
+        // Its address would hold the token.
+        avatarUrl: null,
+      },
+    };
+  }
+
+  #without(result: Exclude<ApiResult, { readonly kind: 'ok' }>): NoFigures {
+    const failed = readFailed(result, this.#options.clock());
+    if (failed.kind === 'rate_limited') return { kind: 'rate_limited', retryAt: failed.retryAt };
+    const { category } = failed.failure;
+    const reason = failed.failure.platformMessage ?? failed.failure.message;
+    return category === 'reauth_required' || category === 'permission'
+      ? { kind: 'reauth_required', reason }
+      : { kind: 'unavailable', reason };
+  }
+}

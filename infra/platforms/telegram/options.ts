@@ -1,0 +1,20 @@
+import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { HeardFigures } from './heard.ts';
+
+export interface TelegramOptions {
+  readonly http: NetworkHttp;
+  readonly credentials: CredentialStore;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Milliseconds that a call may take. An upload is a part of the call. Default 120,000. */
+  readonly boundaryDeadlineMs?: number;
+  /** Origin of the Bot API, the cloud's or an own server's. Default `https://api.telegram.org`. */
+  readonly api?: string;
+  /** Separates the parts of a form. Default: random, so that no file can hold it. */
+  readonly separator?: () => string;
+  /** What the updates told of posts. Absent: nobody listens, and a post has no figures. */
+  readonly heard?: HeardFigures;
+}
+
+export const cloud = 'https://api.telegram.org';

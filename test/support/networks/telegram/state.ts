@@ -1,0 +1,47 @@
+/** What the simulated network holds. */
+import type { Upload } from './form.ts';
+
+export interface Chat {
+  id: number;
+  readonly type: 'channel' | 'supergroup' | 'group';
+  readonly title: string;
+  readonly username?: string;
+  /** The group of a channel's discussions. */
+  readonly linkedId?: number;
+  lastId: number;
+  readonly messages: Map<number, Made>;
+  /** Of the bot. */
+  rights: 'admin' | 'no_posts' | 'member' | 'kicked';
+  movedTo: number | null;
+  /** Milliseconds since the epoch, before which it refuses. */
+  quietUntil: number;
+  members: number;
+}
+
+export interface Bot {
+  readonly id: number;
+  readonly token: string;
+  readonly username: string;
+  isRevoked: boolean;
+  quietUntil: number;
+  readonly updates: { readonly update_id: number; readonly [name: string]: unknown }[];
+  isPolled: boolean;
+}
+
+/** A message that a bot made. */
+export interface Made {
+  readonly chatId: number;
+  readonly messageId: number;
+  readonly method: string;
+  /** Text or caption, with its markup. */
+  readonly text: string;
+  readonly targetId: string;
+  readonly replyTo: number | null;
+  readonly albumId: string | null;
+}
+
+export interface StoredFile {
+  readonly id: string;
+  readonly kind: string;
+  readonly upload: Upload;
+}
