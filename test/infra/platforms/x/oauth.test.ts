@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import {
   authorizeUrl,
+  connectByCode,
   exchangeCode,
   lookUpAccount,
   newVerifier,
@@ -146,6 +147,30 @@ suite('oauth of x', (t) => {
     assert.ok(found.kind === 'refused' && found.status === 401);
     world.network.script({ route: 'POST /2/oauth2/revoke', then: 'drop_before' });
     assert.equal((await revokeTokens(options, former, subject, signal())).kind, 'unavailable');
+  });
+
+  t('a guest is connected by the code, or told in words what is wrong', async () => {
+    const { person, ...asked } = await consent();
+    const made = await connectByCode(options, asked, signal());
+    assert.ok(made.kind === 'connected', JSON.stringify(made));
+    assert.deepEqual([made.profile.externalId, made.profile.username], [person.id, person.username]);
+    assert.ok(made.profile.scopes.includes('media.write'));
+    const words = async (...[callback, given = options]: [Parameters<typeof connectByCode>[1], OAuthOptions?]) => {
+      const refused = await connectByCode(given, callback, signal());
+      return refused.kind === 'refused' ? refused.words : refused.kind;
+    };
+    assert.match(await words(asked), /Start again/);
+    assert.match(await words({ error: 'access_denied' }), /did not allow/);
+    assert.match(await words({ error: 'invalid_scope' }), /only they can mend/);
+    const wrong = { ...options, app: { ...options.app, clientSecret: 'wrong' } };
+    assert.match(await words(await consent(), wrong), /only they can mend/);
+    world.network.script({ route: 'GET /2/users/me', then: { answer: problems.over_capacity } });
+    assert.match(await words(await consent()), /a few minutes/);
+    world.network.script({ route: 'GET /2/users/me', then: { answer: problems.user_suspended } });
+    assert.match(await words(await consent()), /suspended/);
+    const body = { token_type: 'bearer', access_token: 'a', expires_in: 7_200, scope: 'tweet.read users.read' };
+    world.network.script({ route: 'POST /2/oauth2/token', then: { answer: { status: 200, body } } });
+    assert.match(await words(await consent()), /posting for you, staying connected/);
   });
 
   t('a call that carries a token in its body is secret', async () => {
