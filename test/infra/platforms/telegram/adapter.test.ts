@@ -229,6 +229,7 @@ suite('telegram', (t) => {
     const table = [
       ['MarkdownV2', '*a _b ~c~_* __d__ ||e|| `f.g` ```js\nh.i\n``` [j\\.k](https://e.com/a.b) \\!'],
       ['MarkdownV2', '>quote\n>more\nafter'],
+      ['MarkdownV2', '**>quote\n>the last line||'],
       [
         'HTML',
         '<b>a <i>b</i></b> <a href="https://e.com/?a=1&amp;b">c</a> <span class="tg-spoiler">d</span> &lt; &amp; e',
@@ -255,10 +256,8 @@ suite('telegram', (t) => {
     const other = await fresh();
     const published = (await it.publish(it.request(other.account))).outcome;
     assert.ok(published.kind === 'published');
-    const asked = {
-      ...{ targetId: 'a target of another', platform: 'telegram', account, content: 'Hi' },
-      externalId: published.externalId,
-    } as const;
+    const { externalId } = published;
+    const asked = { targetId: 'a target', platform: 'telegram', account, content: 'Hi', externalId } as const;
     const outcome = await it.adapter.comment(asked, AbortSignal.timeout(2_000));
     assert.equal(outcome.kind, 'failed');
     assert.deepEqual(it.network.made(asked.targetId), []);
