@@ -56,8 +56,11 @@ const markAt = (text: string, place: number): string | null => {
 
 const isLineStart = (text: string, place: number): boolean => place === 0 || text[place - 1] === '\n';
 
+const isLineEnd = (text: string, place: number): boolean => place >= text.length || text[place] === '\n';
+
 const checkMarkdownV2 = (text: string): string | null => {
   const open: Open[] = [];
+  let isQuote = false;
   for (let place = 0; place < text.length; ) {
     const one = text.charAt(place);
     if (one === '\\') {
@@ -65,6 +68,7 @@ const checkMarkdownV2 = (text: string): string | null => {
       continue;
     }
     if (!reserved.has(one)) {
+      if (one === '\n') isQuote = false;
       place += 1;
       continue;
     }
@@ -88,7 +92,13 @@ const checkMarkdownV2 = (text: string): string | null => {
       continue;
     }
     if (isLineStart(text, place) && (one === '>' || text.startsWith('**>', place))) {
+      isQuote = true;
       place += one === '>' ? 1 : 3;
+      continue;
+    }
+    // Ends a quotation that can be unfolded.
+    if (isQuote && open.length === 0 && text.startsWith('||', place) && isLineEnd(text, place + 2)) {
+      place += 2;
       continue;
     }
     const mark = markAt(text, place);

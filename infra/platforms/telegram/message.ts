@@ -43,6 +43,8 @@ const fileOf = async (media: PublishMedia, name: string): Promise<FormFile> => (
   slice: { path: await media.file(), start: 0, end: media.bytes },
 });
 
+/** Another name than that of the member: a form has each name once. */
+const coverPart = 'cover0';
 const attached = (name: string): string => `attach://${name}`;
 
 /** What the network shows of a video before it has read the file. */
@@ -60,9 +62,9 @@ const single = async (media: PublishMedia, cover: PublishMedia | null): Promise<
   const { method, field } = singles[media.kind];
   const files = [await fileOf(media, field)];
   const hasCover = media.kind === 'video' && cover !== null;
-  if (hasCover) files.push(await fileOf(cover, 'cover'));
+  if (hasCover) files.push(await fileOf(cover, coverPart));
   // A file in the field of its own name needs no other mention.
-  return { method, fields: { ...filmOf(media), ...(hasCover ? { cover: attached('cover') } : {}) }, files };
+  return { method, fields: { ...filmOf(media), ...(hasCover ? { cover: attached(coverPart) } : {}) }, files };
 };
 
 /** The cover is that of the first video. */
@@ -73,12 +75,12 @@ const album = async (all: readonly PublishMedia[], cover: PublishMedia | null, c
   for (const [place, one] of all.entries()) {
     const name = `file${place}`;
     files.push(await fileOf(one, name));
-    if (place === covered && cover !== null) files.push(await fileOf(cover, 'cover'));
+    if (place === covered && cover !== null) files.push(await fileOf(cover, coverPart));
     media.push({
       type: singles[one.kind].type,
       media: attached(name),
       ...filmOf(one),
-      ...(place === covered ? { cover: attached('cover') } : {}),
+      ...(place === covered ? { cover: attached(coverPart) } : {}),
       ...(place === 0 ? caption : {}),
     });
   }

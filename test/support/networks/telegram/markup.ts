@@ -68,6 +68,10 @@ class V2 {
       } else if (end !== '' && mark === end) {
         this.#at += end.length;
         return out;
+      } else if (this.#startsLine() && (one === '>' || rest === '**>')) {
+        this.#at += one === '>' ? 1 : 3;
+      } else if (outer.length === 0 && this.#unfolds()) {
+        this.#at += 2;
       } else if (mark in kinds) {
         if (outer.includes(mark)) throw this.#reserved(one);
         const from = this.#at;
@@ -79,8 +83,7 @@ class V2 {
         this.#at += one === '[' ? 1 : 2;
         out += this.#until(']', from, [...outer, ']']);
         if (this.#text[this.#at] === '(') this.#address();
-      } else if (this.#startsLine() && (one === '>' || rest === '**>')) this.#at += one === '>' ? 1 : 3;
-      else if (')]>#+-=|{}.!('.includes(one)) throw this.#reserved(one);
+      } else if (')]>#+-=|{}.!('.includes(one)) throw this.#reserved(one);
       else {
         out += one;
         this.#at += 1;
@@ -89,6 +92,14 @@ class V2 {
     if (end !== '')
       throw cannot(`Can't find end of ${kinds[end] ?? 'TextUrl'} entity at byte offset ${bytesTo(this.#text, begun)}`);
     return out;
+  }
+
+  /** The end of a quotation that can be unfolded. */
+  #unfolds(): boolean {
+    const line = this.#text.slice(this.#text.lastIndexOf('\n', this.#at - 1) + 1).split('\n', 1)[0] ?? '';
+    const begins = line.startsWith('>') || line.startsWith('**>');
+    const after = this.#text.charAt(this.#at + 2);
+    return begins && this.#text.startsWith('||', this.#at) && (after === '' || after === '\n');
   }
 
   #startsLine(): boolean {

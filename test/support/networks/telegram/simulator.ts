@@ -55,7 +55,7 @@ export class TelegramSimulator {
     const id = 7_000_000 + this.#next;
     const made: Bot = {
       ...{ id, token: `${id}:AA-secret_${this.#next}`, username: `postline_${this.#next}_bot`, isRevoked: false },
-      ...{ quietUntil: 0, updates: [], isPolled: false },
+      ...{ quietUntil: 0, updates: [], listener: null },
     };
     this.#bots.set(made.token, made);
     return made;
@@ -65,7 +65,7 @@ export class TelegramSimulator {
     this.#next += 1;
     const made: Chat = {
       ...{ id: -1_001_234_500_000 - this.#next, type: 'channel', title: `Acme ${this.#next}`, lastId: 500 },
-      ...{ messages: new Map(), rights: 'admin', movedTo: null, quietUntil: 0, members: 12_045, ...over },
+      ...{ messages: new Map(), rights: 'admin', movedTo: null, quietUntil: 0, members: 12_045, admins: [], ...over },
     };
     this.#chats.set(made.id, made);
     return made;
@@ -78,7 +78,10 @@ export class TelegramSimulator {
   /** Tells the bots of something that happened. */
   tell(update: Values): void {
     this.#next += 1;
-    for (const bot of this.#bots.values()) bot.updates.push({ update_id: this.#next, ...update });
+    for (const bot of this.#bots.values()) {
+      bot.updates.push({ update_id: this.#next, ...update });
+      bot.listener?.(false);
+    }
   }
 
   /** Somebody writes in a chat. */
@@ -151,6 +154,7 @@ export class TelegramSimulator {
         setTimeout(() => this.#call(bot, method, form, String(request.headers['x-target'] ?? '')), fault.ms).unref();
         throw new RefusedCall(500, 'Internal Server Error');
       }
+      if (method === 'getUpdates') await this.#wait(bot, Number(form.values.get('timeout') ?? 0) * 1_000);
       const out = fault?.kind === 'partial' ? fault.out : Number.POSITIVE_INFINITY;
       const result = this.#call(bot, method, form, String(request.headers['x-target'] ?? ''), out);
       if (fault?.kind === 'partial') throw badRequest(`Failed to send message #${out + 1} with the error message "X"`);
@@ -177,7 +181,7 @@ export class TelegramSimulator {
       return { ...this.#shown(chat), ...linked, accent_color_id: 0, max_reaction_count: 11 };
     }
     if (method === 'getChatMember') return this.#member(bot, chat, Number(form.values.get('user_id')));
-    return this.#send(bot, chat, method, form, targetId, out);
+    return this.#send(chat, method, form, targetId, out);
   }
 
   #judge(method: string, { values, uploads, isTyped }: Form): void {
@@ -204,22 +208,38 @@ export class TelegramSimulator {
   }
 
   #member(bot: Bot, chat: Chat, userId: number): Values {
-    if (userId !== bot.id) throw badRequest('user not found');
+    if (userId !== bot.id) {
+      const status = chat.admins.includes(userId) ? 'administrator' : 'member';
+      return { status, user: { id: userId, is_bot: false, first_name: 'Somebody' } };
+    }
     const user = { id: bot.id, is_bot: true, first_name: 'Postline', username: bot.username };
     if (chat.rights === 'member') return { status: 'member', user };
     return { status: 'administrator', user, can_post_messages: chat.rights === 'admin', can_delete_messages: true };
   }
 
+  /** A second listener ends the first one. */
+  #wait(bot: Bot, ms: number): Promise<void> {
+    bot.listener?.(true);
+    if (bot.updates.length > 0 || ms === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const listener = (isConflict: boolean): void => {
+        clearTimeout(timer);
+        if (bot.listener === listener) bot.listener = null;
+        if (isConflict) reject(new RefusedCall(409, 'Conflict: terminated by other getUpdates request'));
+        else resolve();
+      };
+      const timer = setTimeout(listener, ms, false).unref();
+      bot.listener = listener;
+    });
+  }
+
   #updates(bot: Bot, { values }: Form): unknown {
-    if (bot.isPolled) {
-      throw new RefusedCall(409, 'Conflict: terminated by other getUpdates request; make sure that only one bot runs');
-    }
     const offset = Number(values.get('offset') ?? 0);
     while (bot.updates[0] !== undefined && bot.updates[0].update_id < offset) bot.updates.shift();
     return bot.updates.slice(0, Number(values.get('limit') ?? 100));
   }
 
-  #send(bot: Bot, chat: Chat, method: string, form: Form, targetId: string, out: number): unknown {
+  #send(chat: Chat, method: string, form: Form, targetId: string, out: number): unknown {
     if (chat.movedTo !== null) {
       const said = 'Bad Request: group chat was upgraded to a supergroup chat';
       throw new RefusedCall(400, said, { migrate_to_chat_id: chat.movedTo });

@@ -16,6 +16,8 @@ export interface Chat {
   /** Milliseconds since the epoch, before which it refuses. */
   quietUntil: number;
   members: number;
+  /** Ids of people. */
+  readonly admins: readonly number[];
 }
 
 export interface Bot {
@@ -25,7 +27,8 @@ export interface Bot {
   isRevoked: boolean;
   quietUntil: number;
   readonly updates: { readonly update_id: number; readonly [name: string]: unknown }[];
-  isPolled: boolean;
+  /** Of whoever waits for updates. */
+  listener: ((isConflict: boolean) => void) | null;
 }
 
 /** A message that a bot made. */
