@@ -6,6 +6,7 @@ import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
+import { TelegramAdapter, TelegramInsights, telegramConnector } from './telegram/index.ts';
 
 export interface LiveOptions {
   readonly credentials: CredentialStore;
@@ -17,6 +18,7 @@ export interface LiveOptions {
     readonly blueskyResolver: string;
     readonly blueskyDirectory: string;
     readonly blueskyAppView: string;
+    readonly telegramApi: string;
   };
 }
 
@@ -42,12 +44,19 @@ export const liveNetworks = ({ credentials, http, clock, config }: LiveOptions):
     blueskyResolver: resolver,
     blueskyDirectory: directory,
     blueskyAppView: appView,
+    telegramApi: api,
   } = config;
   const shared = { http, credentials, clock, ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }) };
   return {
-    adapters: { bluesky: new BlueskyAdapter(shared) },
-    sources: { bluesky: new BlueskyInsights({ ...shared, appView }) },
-    connectors: { bluesky: blueskyConnector({ http, resolver, directory }) },
+    adapters: { bluesky: new BlueskyAdapter(shared), telegram: new TelegramAdapter({ ...shared, api }) },
+    sources: {
+      bluesky: new BlueskyInsights({ ...shared, appView }),
+      telegram: new TelegramInsights({ ...shared, api }),
+    },
+    connectors: {
+      bluesky: blueskyConnector({ http, resolver, directory }),
+      telegram: telegramConnector({ http, api }),
+    },
     refreshers: {
       bluesky: (former, signal) => refreshSession(http, former, { accountId: '', targetId: null }, signal),
     },

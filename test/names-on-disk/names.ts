@@ -194,6 +194,7 @@ export const settings: readonly string[] = [
   'SETTLE_WINDOW_MS',
   'SMTP_URL',
   'SWEEP_INTERVAL_MS',
+  'TELEGRAM_API',
   'TRUSTED_PROXIES',
   'WEBHOOKS_PER_WORKSPACE',
   'WEBHOOK_BREAKER_FAILURES',

@@ -21,4 +21,10 @@ export const networkSettings = {
     'https://public.api.bsky.app',
     'Bluesky: server that counts likes, replies and followers',
   ),
+  telegramApi: variable(
+    'TELEGRAM_API',
+    url('https:', 'http:'),
+    'https://api.telegram.org',
+    'Telegram: the Bot API, or a Bot API server of your own',
+  ),
 } as const;

@@ -7,6 +7,7 @@ import {
   listen,
   newCode,
   type Posted,
+  telegramConnector,
 } from '#infra/platforms/telegram/index.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -45,9 +46,32 @@ suite('telegram is connected', (t) => {
       profile: {
         ...{ externalId: String(chat.id), username: 'acme_open', displayName: chat.title, avatarUrl: null },
         scopes: ['can_post_messages'],
+        consentEndsAt: null,
       },
     });
   });
+
+  t(
+    'the form connects a chat that a bot of the guest may post to, by its name or its number, and no other',
+    async () => {
+      const bot = it.network.bot();
+      const open = it.network.chat({ username: 'form_open' });
+      const closed = it.network.chat({ username: 'form_closed', rights: 'no_posts' });
+      const form = telegramConnector(it.options);
+      const connected = async (name: string, token = bot.token) => {
+        const answer = await form.connect(name, new Map([['botToken', token]]), soon());
+        return answer.kind === 'connected' ? answer.profile.externalId : answer.words;
+      };
+      for (const name of ['@form_open', 'form_open', String(open.id)])
+        assert.equal(await connected(name), String(open.id));
+      assert.match(await connected('form_closed'), /administrator of the channel with the right to post/);
+      assert.match(await connected(String(closed.id)), /administrator of the channel/);
+      assert.match(await connected('nobody_has_this'), /sees no such chat/);
+      assert.match(await connected('a b'), /sees no such chat/);
+      assert.match(await connected('form_open', 'no token'), /has the form/);
+      assert.match(await connected('form_open', '1:gone'), /does not take this bot token/);
+    },
+  );
 
   t('what is wrong is told in words', async () => {
     const bot = it.network.bot();

@@ -53,6 +53,7 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   BLUESKY_RESOLVER: { right: 'https://bsky.example.com', wrong: ['bsky.example.com', 'ftp://bsky.example.com'] },
   BLUESKY_DIRECTORY: { right: 'http://127.0.0.1:2582', wrong: ['plc.example.com'] },
   BLUESKY_APP_VIEW: { right: 'https://view.example.com', wrong: ['view'] },
+  TELEGRAM_API: { right: 'http://127.0.0.1:8081', wrong: ['api.telegram.org'] },
   INSIGHTS_CONCURRENCY: { right: '1', wrong: ['0', '257'] },
   INSIGHTS_YOUNG_DELAYS_MS: { right: '0,5000', wrong: ['soon', '-1'] },
   WEBHOOK_RETRY_DELAYS_MS: { right: '0,5000', wrong: ['0,soon', '-1'] },

@@ -1,6 +1,6 @@
 /**
- * A live account of Bluesky from its connect link to a post that is read from the network, not from us: standalone in a
- * process of its own, and the real server of the protocol in another.
+ * Live accounts from their connect link to a post that is read from the network, not from us: standalone in a process of
+ * its own, the real server of Bluesky's protocol in another, and a strict Bot API of Telegram.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +10,7 @@ import pg from 'pg';
 import { MissingTool } from '#contracts/sdk/shell.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { type Identity, type Pds, startPds } from '#test/support/networks/pds.ts';
+import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { dataFolder, type TestDatabase, testDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
@@ -24,7 +25,7 @@ const opened = await startPds().then(
   },
 );
 
-suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
+suite('live accounts', { timeoutMs: 120_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
   const { pds } = opened as { readonly pds: Pds };
   const data = dataFolder();
@@ -34,7 +35,9 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
   let http: Caller;
   let ann: Identity;
   let password = '';
+  let bearer = '';
   let clientId = '';
+  let telegram: TelegramSimulator;
   let invite = '';
 
   /** Starts the service, which dies at the point once it comes there. */
@@ -44,7 +47,8 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
       env: {
         DATABASE_URL: db.url,
-        PRIVATE_TARGETS: [port, new URL(pds.directory).host].join(),
+        PRIVATE_TARGETS: [port, ...[pds.directory, telegram.origin].map((url) => new URL(url).host)].join(),
+        TELEGRAM_API: telegram.origin,
         BLUESKY_RESOLVER: pds.service,
         BLUESKY_DIRECTORY: pds.directory,
         BLUESKY_APP_VIEW: pds.service,
@@ -73,6 +77,7 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
 
   t.before(async () => {
     db = await testDatabase();
+    telegram = await TelegramSimulator.start();
     ann = await pds.identity();
     password = await pds.appPassword(ann);
     await child('invite:between-credentials-and-connect');
@@ -82,6 +87,7 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
   });
   t.after(async () => {
     await service?.stop();
+    telegram?.close();
     rmSync(fired, { recursive: true, force: true });
   });
 
@@ -186,6 +192,43 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
+  t('a channel of Telegram, by a bot of its own: connected, posted to, commented on', async () => {
+    const bot = telegram.bot();
+    const chat = telegram.chat({ username: 'cafe_real' });
+    const client = (await http.post('/clients', { name: 'Channel', type: 'brand' })).data.id;
+    const link = await http.post(`/clients/${client}/connect-invites`, { platforms: ['telegram'] });
+    const done = await fetch(new URL(new URL(String(link.data.url)).pathname, base()), {
+      ...{ method: 'POST', redirect: 'manual' },
+      body: new URLSearchParams({ platform: 'telegram', username: '@cafe_real', botToken: bot.token, timezone: '' }),
+    });
+    assert.equal(done.status, 303, await done.text());
+    await until('the account', async () => (await http.get(`/accounts?clientId=${client}`)).rows.length === 1);
+    const composed = await http.post('/posts', {
+      ...{ clientId: client, content: 'From *Postline*, for real', targets: { mode: 'group', clientId: client } },
+      ...{ schedule: { type: 'now' } },
+      variants: [{ platform: 'telegram', overrides: { parseMode: 'MarkdownV2', firstComment: 'And below.' } }],
+    });
+    assert.equal(composed.status, 200, composed.text);
+    const made = await until('both messages', async () => {
+      const all = telegram.ledger.filter(({ chatId }) => chatId === chat.id);
+      return all.length >= 2 ? all : null;
+    });
+    assert.deepEqual(
+      made.map(({ text, replyTo }) => [text, replyTo]),
+      [
+        ['From *Postline*, for real', null],
+        ['And below.', made[0]?.messageId],
+      ],
+    );
+    const target = await until('the target', async () => {
+      const { data: post } = await http.get(`/posts/${composed.data.id}`);
+      const [one] = post.targets as readonly Record<string, unknown>[];
+      return one?.status === 'published' ? one : null;
+    });
+    assert.equal(target.permalink, `https://t.me/cafe_real/${made[0]?.messageId}`);
+    bearer = bot.token;
+  });
+
   t('an account that the network takes down must be connected again: the target says so, and the account', async () => {
     const subject = { $type: 'com.atproto.admin.defs#repoRef', did: ann.did };
     const input = { subject, takedown: { applied: true, ref: '1' } };
@@ -201,13 +244,16 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
       return target?.status === 'failed' ? (target.failure as Record<string, unknown>) : null;
     });
     assert.deepEqual([failure.category, failure.actor], ['reauth_required', 'user']);
-    await until('the account', async () => (await http.get('/accounts')).rows[0]?.status === 'reauth_required');
+    await until(
+      'the account',
+      async () => (await http.get(`/accounts?clientId=${clientId}`)).rows[0]?.status === 'reauth_required',
+    );
   });
 
   t('no password and no token was written down in clear: rows, events, log', async () => {
     const pool = new pg.Pool({ connectionString: db.url, max: 1 });
     const { rows: kept } = await pool.query('select sealed from ops.network_credentials');
-    assert.equal(kept.length, 1);
+    assert.equal(kept.length, 2);
     const { rows: tables } = await pool.query<{ name: string }>(
       `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
        where table_schema not in ('pg_catalog', 'information_schema') and table_type = 'BASE TABLE'`,
@@ -220,7 +266,8 @@ suite('a live account of bluesky', { timeoutMs: 120_000 }, (t) => {
     await pool.end();
     const all = written.join('\n');
     assert.ok(all.length > 10_000);
-    for (const secret of [password, 'not-this-one-at-all']) {
+    for (const secret of [password, 'not-this-one-at-all', bearer]) {
+      assert.ok(secret.length > 8);
       for (const form of [secret, Buffer.from(secret).toString('hex')]) assert.ok(!all.includes(form));
     }
     assert.ok(!/eyJ[\w-]{20,}\.eyJ[\w-]{20,}/.test(all), 'a token of the network');
