@@ -78,6 +78,7 @@ export const checkChat = async (
       // Its address would hold the token.
       avatarUrl: null,
       scopes: rights,
+      consentEndsAt: null,
     },
   };
 };

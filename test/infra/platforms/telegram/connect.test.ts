@@ -45,6 +45,7 @@ suite('telegram is connected', (t) => {
       profile: {
         ...{ externalId: String(chat.id), username: 'acme_open', displayName: chat.title, avatarUrl: null },
         scopes: ['can_post_messages'],
+        consentEndsAt: null,
       },
     });
   });
