@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
+import type { Json } from '#contracts/ports/platform.ts';
 import { TelegramAdapter } from '#infra/platforms/telegram/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
@@ -252,6 +253,23 @@ suite('telegram', (t) => {
     const steps = new RecordedSteps(asked, boundaryDeadlineMs);
     const outcome = await it.adapter.publish(asked, steps);
     assert.ok(outcome.kind === 'failed' && outcome.failure.category === 'reauth_required');
+  });
+
+  t('a call that finds nobody after the boundary sent nothing, and says so', async () => {
+    const one = await telegramWorld();
+    const own = await one.account(one.network.chat(), one.network.bot());
+    const asked = one.request(own);
+    class Closing extends RecordedSteps {
+      override boundary(data: Json): Promise<AbortSignal> {
+        one.network.close();
+        return super.boundary(data);
+      }
+    }
+    const outcome = await one.adapter.publish(asked, new Closing(asked, boundaryDeadlineMs));
+    assert.ok(outcome.kind === 'failed', JSON.stringify(outcome));
+    assert.equal(outcome.failure.category, 'platform_down');
+    assert.equal(outcome.failure.retryable, true);
+    assert.match(outcome.failure.platformMessage ?? '', /^nothing was sent/);
   });
 
   t('the token stands in no report of a call and in no outcome', async () => {
