@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
+import type { Json } from '#contracts/ports/platform.ts';
 import { TelegramAdapter } from '#infra/platforms/telegram/index.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import type { SeenCall } from '#runtime/egress/seen-call.ts';
 import type { Fault } from '#test/support/networks/telegram/faults.ts';
 import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
@@ -249,6 +253,40 @@ suite('telegram', (t) => {
     const steps = new RecordedSteps(asked, boundaryDeadlineMs);
     const outcome = await it.adapter.publish(asked, steps);
     assert.ok(outcome.kind === 'failed' && outcome.failure.category === 'reauth_required');
+  });
+
+  t('a call that finds nobody after the boundary sent nothing, and says so', async () => {
+    const one = await telegramWorld();
+    const own = await one.account(one.network.chat(), one.network.bot());
+    const asked = one.request(own);
+    class Closing extends RecordedSteps {
+      override boundary(data: Json): Promise<AbortSignal> {
+        one.network.close();
+        return super.boundary(data);
+      }
+    }
+    const outcome = await one.adapter.publish(asked, new Closing(asked, boundaryDeadlineMs));
+    assert.ok(outcome.kind === 'failed', JSON.stringify(outcome));
+    assert.equal(outcome.failure.category, 'platform_down');
+    assert.equal(outcome.failure.retryable, true);
+    assert.match(outcome.failure.platformMessage ?? '', /^nothing was sent/);
+  });
+
+  t('the token stands in no report of a call and in no outcome', async () => {
+    const { account, bot } = await fresh();
+    const seen: SeenCall[] = [];
+    const guard = new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] });
+    const http = new GuardedNetworkHttp(guard, { report: (one) => void seen.push(one) });
+    const by = new TelegramAdapter({ ...it.options, http });
+    const outcomes = [await it.publish(it.request(account, { media: [file('image', 'one')] }), by)];
+    bot.isRevoked = true;
+    outcomes.push(await it.publish(it.request(account), by));
+    assert.deepEqual(
+      seen.map(({ path }) => path),
+      ['/bot…/getChat', '/bot…/sendPhoto', '/bot…/getChat'],
+    );
+    const [, secret = ''] = bot.token.split(':');
+    assert.ok(!JSON.stringify([seen, outcomes.map(({ outcome }) => outcome)]).includes(secret));
   });
 
   t('a comment goes below posts of its own chat only', async () => {

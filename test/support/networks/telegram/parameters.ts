@@ -74,7 +74,7 @@ export const itemMembers: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Null: the value has the kind. */
+/** @param isTyped whether the form of the request keeps types */
 export const wrongKind = (kind: Kind, value: unknown, isTyped: boolean): boolean => {
   switch (kind) {
     case 'text':
