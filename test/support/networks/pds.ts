@@ -5,9 +5,10 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MissingTool, run } from '#contracts/sdk/shell.ts';
 import { freePort } from '#test/support/port.ts';
 import { afterFile } from '#test/support/suite.ts';
@@ -21,10 +22,33 @@ const cacheOf = (): string => process.env.XDG_CACHE_HOME || path.join(homedir(),
 /** Milliseconds for the installation; a file has 360 s until its first test. */
 const installMs = 300_000;
 
-/** @returns the folder of its packages. @throws MissingTool where no registry answers */
-const installed = async (): Promise<string> => {
-  const folder = path.join(cacheOf(), 'postline', `pds-${versions['@atproto/pds']}-${process.versions.modules}`);
-  if (existsSync(path.join(folder, 'ready'))) return folder;
+const isReady = (folder: string): boolean => existsSync(path.join(folder, 'ready'));
+
+/** Several files need it at once, and one installation keeps both cores busy: the others wait for it. */
+const holding = async <T>(folder: string, work: () => Promise<T>): Promise<T | null> => {
+  const lock = `${folder}.lock`;
+  mkdirSync(path.dirname(folder), { recursive: true });
+  for (;;) {
+    try {
+      mkdirSync(lock);
+      break;
+    } catch {
+      if (isReady(folder)) return null;
+      const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+      // Whoever made it has died.
+      if (age > installMs) rmSync(lock, { recursive: true, force: true });
+      await delay(200);
+    }
+  }
+  try {
+    return await work();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+};
+
+const install = async (folder: string): Promise<void> => {
+  if (isReady(folder)) return;
   const made = `${folder}.${process.pid}`;
   mkdirSync(made, { recursive: true });
   writeFileSync(path.join(made, 'package.json'), JSON.stringify({ private: true, dependencies: versions, overrides }));
@@ -35,12 +59,13 @@ const installed = async (): Promise<string> => {
     throw new MissingTool(`@atproto/pds could not be installed: ${error.message}`);
   });
   writeFileSync(path.join(made, 'ready'), '');
-  // Two files may install at once: the first to finish gives the folder its name.
-  try {
-    renameSync(made, folder);
-  } catch {
-    rmSync(made, { recursive: true, force: true });
-  }
+  renameSync(made, folder);
+};
+
+/** @returns the folder of its packages. @throws MissingTool where no registry answers */
+const installed = async (): Promise<string> => {
+  const folder = path.join(cacheOf(), 'postline', `pds-${versions['@atproto/pds']}-${process.versions.modules}`);
+  if (!isReady(folder)) await holding(folder, () => install(folder));
   return folder;
 };
 
