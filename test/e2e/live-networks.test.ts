@@ -117,6 +117,7 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
       ({ status }) => assert.fail(`answered with ${status}`),
       () => undefined,
     );
+    assert.equal((await service.exited()).signal, 'SIGKILL');
     await child('outcomes:after-revocation');
     assert.deepEqual((await http.get('/accounts')).rows, []);
     const done = await submit({ username: `@${ann.handle}`, password });
@@ -174,14 +175,7 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
       const gone = await http.post(`/accounts/${account?.id}/disconnect`, {});
       assert.equal(gone.status, 200, gone.text);
       // The service dies between the network's answer and the deletion.
-      await until(
-        'it has died',
-        async () =>
-          !(await fetch(base()).then(
-            () => true,
-            () => false,
-          )),
-      );
+      assert.equal((await service.exited()).signal, 'SIGKILL');
       assert.equal(await keptCredentials(), 1);
       await child('outcomes:after-revocation');
       await until('they are destroyed', async () => (await keptCredentials()) === 0);
