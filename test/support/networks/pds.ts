@@ -95,6 +95,17 @@ export interface Pds {
 /** @throws MissingTool where it cannot be installed */
 export const startPds = async (): Promise<Pds> => {
   const packages = await installed();
+  // Another program may take one of its two ports first.
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await begun(packages);
+    } catch (error) {
+      if (tries === 3) throw error;
+    }
+  }
+};
+
+const begun = async (packages: string): Promise<Pds> => {
   const data = mkdtempSync(path.join(tmpdir(), 'postline-pds-'));
   const ports = [await freePort(), await freePort()];
   const jwtSecret = randomBytes(16).toString('hex');
