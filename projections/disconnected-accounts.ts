@@ -60,7 +60,10 @@ export const openTargetsOfAccount = async (
   return rows;
 };
 
-/** A disconnected account whose credentials are still kept. */
+/**
+ * A disconnected account whose credentials are still kept. A consent keeps its credentials before the event that connects
+ * the account again: those that are newer than the disconnect count after an hour, when such a consent has come to nothing.
+ */
 export interface KeptCredential {
   readonly accountId: string;
   readonly platform: Platform;
@@ -78,6 +81,7 @@ export const disconnectedWithCredentials = async (
     `select c.account_id::text as id, c.platform, a.disconnected_at as at
      from ops.network_credentials c join read.accounts a on a.id = c.account_id
      where a.status = 'disconnected' and ($1::uuid is null or c.account_id > $1)
+       and c.kept_at < greatest(coalesce(a.disconnected_at, now()), now() - interval '1 hour')
      order by c.account_id limit $2`,
     [after, limit],
   );

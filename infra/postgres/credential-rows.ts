@@ -32,6 +32,8 @@ export const migrateCredentials = (pool: pg.Pool): Promise<void> =>
         version integer not null,
         -- AES-256-GCM under the client's data key: 12 bytes of iv, 16 of tag, the secret.
         sealed bytea not null,
+        -- When a consent gave it; a refresh leaves it.
+        kept_at timestamptz not null default now(),
         -- Null: until somebody ends it.
         expires_at timestamptz,
         -- The lease of a refresh: whose, and until when it may store its answer.
@@ -65,7 +67,7 @@ export const keepSql = `
   values ($1, $2, $3, $4, $5, $6, $7)
   on conflict (account_id) do update set
     workspace_id = excluded.workspace_id, client_id = excluded.client_id, platform = excluded.platform,
-    version = excluded.version, sealed = excluded.sealed, expires_at = excluded.expires_at,
+    version = excluded.version, sealed = excluded.sealed, expires_at = excluded.expires_at, kept_at = now(),
     refresher = null, refresh_until = null, lost_since = null, failures = 0, rests_until = null,
     lapse_reason = null, lapse_told = false
   where kept.version = excluded.version - 1`;

@@ -44,7 +44,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.metrics_refreshes': 'refresh_id workspace_id cause_id correlation_id waiting not_before',
   'ops.metrics_zones': 'id timezone revision closed',
   'ops.network_credentials':
-    'account_id workspace_id client_id platform version sealed expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_told',
+    'account_id workspace_id client_id platform version sealed kept_at expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_told',
   'ops.parked_events': 'consumer_group stream revision event_id type position reason parked_at workspace_id retry_at',
   'ops.progress': 'id done at',
   'ops.projection_readers': 'instance name generation until',

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { credentialOf } from '#contracts/ports/credentials.suite.ts';
+import { account } from '#domain/account.ts';
+import { PostgresCredentials } from '#infra/postgres/credentials.ts';
+import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
+import type { Platform } from '#schemas/common.ts';
+import { Resting } from '#services/outcomes/resting.ts';
+import { type Revokers, runRevocations } from '#services/outcomes/revocations.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { PublishingWorld } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
+  let world: PublishingWorld;
+  let clientId: string;
+  let credentials: PostgresCredentials;
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    const keys = new PostgresDataKeys({
+      pool: world.pool,
+      secrets: new Secrets(`v1:${randomBytes(32).toString('base64')}`),
+    });
+    await keys.migrate();
+    credentials = new PostgresCredentials({ pool: world.pool, keys });
+    await credentials.migrate();
+    clientId = await world.client();
+  });
+  t.after(() => world?.close());
+
+  const keep = (accountId: string, platform: Platform) =>
+    credentials.keep(
+      { accountId, workspaceId: world.workspaceId, clientId, platform },
+      credentialOf({ expiresAt: null }),
+    );
+  const disconnected = async (platform: Platform): Promise<string> => {
+    const { id } = await world.connect(clientId, platform);
+    await keep(id, platform);
+    // Events count milliseconds: a person takes longer than one.
+    await world.pool.query(
+      `update ops.network_credentials set kept_at = now() - interval '1 second' where account_id = $1`,
+      [id],
+    );
+    await execute(world.store, account, id, { type: 'Disconnect', reason: 'left' }, world.context());
+    await until('the read model', async () => {
+      const { rows } = await world.pool.query('select status from read.accounts where id = $1', [id]);
+      return rows[0]?.status === 'disconnected';
+    });
+    return id;
+  };
+  const rounds = (revokers: Revokers, more: { readonly now?: () => number } = {}) =>
+    world.run((signal) =>
+      runRevocations(
+        {
+          ...{ credentials, revokers, logger: world.logger, pool: world.pool, store: world.store, now: Date.now },
+          ...{ config: { sweepIntervalMs: 50, leaseTtlMs: 900 }, ...more },
+        },
+        new Resting(),
+        signal,
+      ),
+    );
+
+  t('the network is asked once, then they are destroyed; a network without a way to revoke too', async () => {
+    const [one, other] = [await disconnected('x'), await disconnected('threads')];
+    const asked: string[] = [];
+    const running = rounds({
+      x: async (_, accountId) => {
+        asked.push(accountId);
+        return 'revoked';
+      },
+    });
+    for (const id of [one, other]) {
+      await until('they are destroyed', async () => (await credentials.read(id)) === null);
+    }
+    await running.stop();
+    assert.deepEqual(asked, [one]);
+  });
+
+  t('what a new consent gave is left alone, although the account is not connected again yet', async () => {
+    const id = await disconnected('bluesky');
+    await credentials.destroy(id);
+    await keep(id, 'bluesky');
+    const witness = await disconnected('x');
+    const running = rounds({ bluesky: async () => assert.fail('revoked'), x: async () => 'revoked' });
+    await until('a round has ended', async () => (await credentials.read(witness)) === null);
+    await running.stop();
+    assert.notEqual(await credentials.read(id), null);
+    // A consent that came to nothing for an hour.
+    await world.pool.query(
+      `update ops.network_credentials set kept_at = now() - interval '61 minutes' where account_id = $1`,
+      [id],
+    );
+    const later = rounds({ bluesky: async () => 'revoked' });
+    await until('it is destroyed', async () => (await credentials.read(id)) === null);
+    await later.stop();
+  });
+
+  t('a network that does not answer is asked again; after a day they are destroyed without it', async () => {
+    const id = await disconnected('linkedin');
+    let asked = 0;
+    const silent: Revokers = {
+      linkedin: async () => {
+        asked += 1;
+        return 'unavailable';
+      },
+    };
+    const witness = await disconnected('x');
+    const running = rounds(silent);
+    await until('a round has ended', async () => asked > 0 && (await credentials.read(witness)) === null);
+    await running.stop();
+    assert.notEqual(await credentials.read(id), null);
+    const nextDay = rounds(silent, { now: () => Date.now() + 90_000_000 });
+    await until('they are destroyed', async () => (await credentials.read(id)) === null);
+    await nextDay.stop();
+  });
+});
