@@ -304,7 +304,12 @@ suite('people, apps and agents at a new service', { timeoutMs: 180_000 }, (t) =>
     assert.deepEqual(await Promise.all([...agents].map(isLetIn)), [true, true]);
     await row.locator('summary', { hasText: 'Revoke' }).click();
     await row.locator('button[value=revoke]').click();
-    await row.locator('.over').waitFor();
+    await page.waitForURL('**/apps?done=revoked');
+    await page.waitForLoadState();
+    await until('the page shows that it has ended', async () => {
+      await page.reload();
+      return (await row.locator('.over').count()) === 1;
+    });
     await until('it has no power', async () => !(await isLetIn(agents[1] ?? '')));
     assert.equal(await isLetIn(agents[0] ?? ''), true, 'the other goes on');
   });
