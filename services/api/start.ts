@@ -73,6 +73,9 @@ export interface Api {
   readonly port: number;
   /** REST root, with `/v1`. */
   readonly baseUrl: string;
+  /** Host of the pages for people, without a slash at the end. */
+  readonly consoleUrl: string;
+  readonly mcpUrl: string;
   readonly store: DomainStore;
   /** Answers the requests in flight, then closes. */
   stop(): Promise<void>;
@@ -117,7 +120,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     logger,
     clock: time.now,
     baseUrl: () => baseUrlOf(config, door),
-    consoleUrl: () => config.consoleUrl ?? door.origin,
+    consoleUrl: () => config.consoleUrl ?? new URL(baseUrlOf(config, door)).origin,
     authUrl: () => config.authUrl ?? new URL(baseUrlOf(config, door)).origin,
     mcpUrl: () => config.mcpUrl ?? `${new URL(baseUrlOf(config, door)).origin}/mcp`,
     trustedProxies: config.trustedProxies,
@@ -146,6 +149,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   return {
     port: server.port,
     baseUrl: deps.baseUrl(),
+    consoleUrl: deps.consoleUrl(),
+    mcpUrl: deps.mcpUrl(),
     store: deps.store,
     stop: async () => {
       await server.stop();

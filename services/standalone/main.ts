@@ -192,7 +192,7 @@ const run: (
       dataDir,
       logFile: own.LOG_FILE ?? '',
       testKey: first.made?.testKey ?? null,
-      people: { ...addresses, link: await first.ownersLink() },
+      people: { consoleUrl: api.consoleUrl, mcpUrl: api.mcpUrl, link: await first.ownersLink() },
     });
   }
   await Promise.race([aborted(signal), threads.failed]);

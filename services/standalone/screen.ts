@@ -103,7 +103,7 @@ export class Screen {
     readonly dataDir: string;
     readonly logFile: string;
     readonly testKey: string | null;
-    readonly people: { readonly consoleUrl: string | null; readonly mcpUrl: string | null; readonly link: string };
+    readonly people: { readonly consoleUrl: string; readonly mcpUrl: string; readonly link: string };
   }): void {
     const key = testKey ?? '$POSTLINE_KEY';
     this.#write(`\n${bold('Serving')} ${baseUrl} until Ctrl-C. Try:`);
@@ -115,13 +115,9 @@ export class Screen {
         dim('  (POSTLINE_KEY: a key shown at the first start, or a new one: npm run admin -- key create --help)'),
       );
     }
-    if (consoleUrl !== null) {
-      this.#write(`\n${bold('Console')}, for people. This link signs the Owner in, once, within a day:`);
-      this.#write(`  ${bold(`${consoleUrl}${link}`)}`);
-    }
-    if (mcpUrl !== null) {
-      this.#write(`${bold('Agents')} connect over MCP, with OAuth or a key: ${mcpUrl}`);
-    }
+    this.#write(`\n${bold('Console')}, for people. This link signs the Owner in, once, within a day:`);
+    this.#write(`  ${bold(`${consoleUrl}${link}`)}`);
+    this.#write(`${bold('Agents')} connect over MCP, with OAuth or a key: ${mcpUrl}`);
     this.#write(`\nData: ${dataDir}   Log: ${logFile}`);
   }
 }

@@ -27,19 +27,19 @@ export const processSettings = {
     'CONSOLE_URL',
     optional(url('http:', 'https:')),
     null as string | null,
-    'host of the console and of the pages behind links; none = the api itself',
+    'host of the console and of the pages behind links; none = the host of BASE_URL',
   ),
   authUrl: variable(
     'AUTH_URL',
     optional(url('http:', 'https:')),
     null as string | null,
-    'host of the OAuth endpoints, the issuer of tokens; none = the host of PUBLIC_URL',
+    'host of the OAuth endpoints, the issuer of tokens; none = the host of BASE_URL',
   ),
   mcpUrl: variable(
     'MCP_URL',
     optional(url('http:', 'https:')),
     null as string | null,
-    'address of the MCP server, with its path; none = /mcp on the host of PUBLIC_URL',
+    'address of the MCP server, with its path; none = /mcp on the host of BASE_URL',
   ),
   dataDir: variable('DATA_DIR', text, './data', 'folder of the embedded parts'),
   logLevel: variable(

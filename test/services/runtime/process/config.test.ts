@@ -180,6 +180,10 @@ suite('config', (t) => {
     match(help, /DATABASE_URL .*\[none\]/);
     match(help, /DEFER_DELAYS_MS .*\[30000,120000,600000\]/);
     ok(!help.includes('undefined') && !help.includes('POSTLINE_FAULT'));
+    // EVENTSTORE_URL is the former name of ESDB_URL.
+    for (const [, name = ''] of help.matchAll(/\b([A-Z]+_URL)\b/g)) {
+      ok(names.includes(name) || name === 'EVENTSTORE_URL', `${name} is no variable`);
+    }
   });
 
   t('has no fault point unless a test names one', () => {
