@@ -23,20 +23,32 @@ const replySettings: Readonly<Record<string, string>> = {
 
 const textOf = (value: Json | undefined): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
+const isHead = ({ thread }: Pick<PublishRequest, 'thread'>): boolean => thread === null || thread.index === 0;
+
+/** What the owner gave as the post to quote; null: nothing. Only the head of a thread quotes. */
+const quoteGiven = (request: Pick<PublishRequest, 'overrides' | 'thread'>): string | null =>
+  isHead(request) ? textOf(request.overrides.quoteTweetId) : null;
+
+/** Id of the post that this one quotes; null: none. */
+export const quotedId = (request: Pick<PublishRequest, 'overrides' | 'thread'>): string | null => {
+  const given = quoteGiven(request);
+  return given === null ? null : postIdOf(given);
+};
+
 /** @param mediaIds X's ids of the uploaded files, in the order of the post */
 export const postOf = (
-  { content, overrides, thread }: Pick<PublishRequest, 'content' | 'overrides' | 'thread'>,
+  request: Pick<PublishRequest, 'content' | 'overrides' | 'thread'>,
   mediaIds: readonly string[],
 ): Members => {
-  const isHead = thread === null || thread.index === 0;
-  const quoted = isHead ? textOf(overrides.quoteTweetId) : null;
-  const settings = isHead ? replySettings[textOf(overrides.replySettings) ?? ''] : undefined;
+  const { content, overrides, thread } = request;
+  const quoted = quotedId(request);
+  const settings = isHead(request) ? replySettings[textOf(overrides.replySettings) ?? ''] : undefined;
   const replyTo = thread?.replyTo?.parent;
   return {
     ...(content === '' && mediaIds.length > 0 ? {} : { text: content }),
     ...(mediaIds.length === 0 ? {} : { media: { media_ids: mediaIds } }),
     ...(replyTo === undefined ? {} : { reply: { in_reply_to_tweet_id: replyTo } }),
-    ...(quoted === null ? {} : { quote_tweet_id: postIdOf(quoted) }),
+    ...(quoted === null ? {} : { quote_tweet_id: quoted }),
     // "everyone" is no value of X: it is the absence of one.
     ...(settings === undefined ? {} : { reply_settings: settings }),
     ...(overrides.madeWithAi === true ? { made_with_ai: true } : {}),
@@ -45,11 +57,10 @@ export const postOf = (
 };
 
 /** What X refuses of a request, found before a file is uploaded; null: nothing. */
-export const refusalOf = ({ overrides, thread, media }: PublishRequest): string | null => {
-  const quoted = thread === null || thread.index === 0 ? textOf(overrides.quoteTweetId) : null;
-  if (quoted === null) return null;
-  if (postIdOf(quoted) === null) return 'quoteTweetId is neither the id nor the address of a post on X';
-  return media.length > 0 ? 'X takes a quote or media, not both' : null;
+export const refusalOf = (request: PublishRequest): string | null => {
+  if (quoteGiven(request) === null) return null;
+  if (quotedId(request) === null) return 'quoteTweetId is neither the id nor the address of a post on X';
+  return request.media.length > 0 ? 'X takes a quote or media, not both' : null;
 };
 
 export const replyOf = (text: string, parent: string): Members => ({

@@ -4,6 +4,7 @@ import { links } from '#domain/platforms/index.ts';
 import type { XApi } from './api.ts';
 import type { XOptions } from './options.ts';
 import { beforeCreate } from './outcomes.ts';
+import { postIdOf, quotedId } from './post.ts';
 import { listIn, type Members, membersOf, textIn } from './shapes.ts';
 import { subjectOf } from './upload.ts';
 
@@ -93,21 +94,23 @@ const isIt = (post: Members, request: PublishRequest, wanted: string, mediaIds: 
   const media = Array.isArray(keys) ? keys.map(String) : [];
   if (media.length !== mediaIds.length) return false;
   if (mediaIds.length > 0) return mediaIds.every((id) => media.some((key) => key.endsWith(`_${id}`)));
-  return textOf(post) === wanted;
+  // X may take an address of the quoted post that the author wrote at the end for its own.
+  return [quotedId(request), null].some((quoted) => textOf(post, quoted) === wanted);
 };
 
-/** A long post has its whole text apart. */
-const textOf = (post: Members): string => {
+/** As its author wrote it. A long post has its whole text apart. @param quoted id of the post that it quotes */
+const textOf = (post: Members, quoted: string | null): string => {
   const whole = membersOf(post.note_tweet) ?? post;
-  let text = textIn(whole, 'text') ?? '';
+  // Before the addresses are put back: those may have such characters of their own.
+  let text = unescaped(textIn(whole, 'text') ?? '');
   for (const url of listIn(whole.entities, 'urls')) {
     const [short, expanded] = [textIn(url, 'url') ?? '', textIn(url, 'expanded_url') ?? ''];
     if (short === '') continue;
-    // The address of the post's own media or of the quoted post stands at the end and is none of ours.
-    const isAdded = url.media_key !== undefined || /\/status\/\d+(?:\/(?:photo|video)\/\d)?$/.test(expanded);
-    text = isAdded && text.endsWith(short) ? text.slice(0, -short.length) : text.replace(short, bare(expanded));
+    // X puts the address of the quoted post at the end, whatever the author wrote before it.
+    const isAdded = quoted !== null && postIdOf(expanded) === quoted && text.endsWith(short);
+    text = isAdded ? text.slice(0, -short.length) : text.replace(short, () => bare(expanded));
   }
-  return spaced(unescaped(text));
+  return spaced(text);
 };
 
 const comparable = (content: string, found: Iterable<{ readonly start: number; readonly end: number }>): string => {

@@ -60,6 +60,41 @@ suite('x', (t) => {
     }
   });
 
+  t('a lost post is found by its text, whatever its addresses are', async () => {
+    const author = world.network.person();
+    const { outcome: other } = await world.publish(world.request(await world.account(author)));
+    assert.ok(other.kind === 'published');
+    const contents = [
+      "Dollars https://example.com/a$&b$$c and https://example.com/$'d",
+      'Entities https://example.com/?a=1&amp;b=2',
+      `An address of a post https://x.com/${author.username}/status/${other.externalId}`,
+    ];
+    const missed: string[] = [];
+    for (const content of contents) {
+      world.network.script({ route, then: 'drop_after' });
+      const request = world.request(await world.account(), { content });
+      const { outcome, steps } = await world.publish(request);
+      assert.equal(outcome.kind, 'unknown', content);
+      const seen = await world.adapter.reconcile(request, steps.crossed);
+      if (seen.kind !== 'present') missed.push(`${content}: ${seen.kind}`);
+    }
+    assert.deepEqual(missed, []);
+  });
+
+  t('a lost quote is found, also where its text ends with the address that it quotes', async () => {
+    const { outcome: other } = await world.publish(world.request(await world.account()));
+    assert.ok(other.kind === 'published');
+    const address = `https://x.com/i/status/${other.externalId}`;
+    for (const content of ['Quoted', `Quoted ${address}`]) {
+      const account = await world.account(world.network.person({ tier: 'enterprise' }));
+      world.network.script({ route, then: 'drop_after' });
+      const request = world.request(account, { content, overrides: { quoteTweetId: address } });
+      const { outcome, steps } = await world.publish(request);
+      assert.equal(outcome.kind, 'unknown', content);
+      assert.equal((await world.adapter.reconcile(request, steps.crossed)).kind, 'present', content);
+    }
+  });
+
   t('a lost answer to a post of files alone is found by the keys of its files', async () => {
     const account = await world.account();
     const picture = () => mediaOf(file, { kind: 'image', contentType: 'image/png', bytes: 900 });
