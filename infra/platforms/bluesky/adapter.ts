@@ -12,6 +12,7 @@ import type {
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
+import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { commentOn } from './comment.ts';
 import { contentChanged, notReached, outcomeOf, reauth, unknown } from './errors.ts';
 import { found } from './facets.ts';
@@ -21,7 +22,6 @@ import { resolveHandles } from './people.ts';
 import { findPost, publishedAs, writePost } from './posts.ts';
 import { hashOf, labelsOf, recordOf, type UploadedMedia } from './record.ts';
 import { type Session, Sessions } from './session.ts';
-import { type Members, membersOf, textIn } from './shapes.ts';
 import { isTid, tidOf } from './tid.ts';
 import { isFailed, type Uploading, uploadFile } from './upload.ts';
 import { uploadVideo } from './video.ts';

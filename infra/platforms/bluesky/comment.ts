@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
+import { textIn } from '../shared/members.ts';
 import { failureOf, notReached, outcomeOf, unknown } from './errors.ts';
 import { found } from './facets.ts';
 import type { BlueskyOptions } from './options.ts';
@@ -7,7 +8,6 @@ import { resolveHandles } from './people.ts';
 import { findPost, partsOf, writePost } from './posts.ts';
 import { recordOf } from './record.ts';
 import type { SessionSecret } from './session.ts';
-import { textIn } from './shapes.ts';
 import { tidOf } from './tid.ts';
 
 /**

@@ -1,9 +1,9 @@
 import type { Connected, Connector } from '#contracts/ports/connector.ts';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
+import { type Members, membersOf, parsed, textIn } from '../shared/members.ts';
 import { isHandle } from './facets.ts';
 import { isDid, resolveHandle, serviceOf } from './people.ts';
 import { credentialOf } from './session.ts';
-import { type Members, textIn } from './shapes.ts';
 import { xrpc } from './xrpc.ts';
 
 /**
@@ -27,19 +27,14 @@ const later = 'Bluesky does not answer now. Try again in a few minutes.';
 const shown = (text: string): string =>
   [...text.slice(0, 1_000).replaceAll(/\p{C}/gu, ' ').trim()].slice(0, 64).join('');
 
-const documentOf = async (options: ConnectOptions, did: string, signal: AbortSignal): Promise<unknown> => {
+const documentOf = async (options: ConnectOptions, did: string, signal: AbortSignal): Promise<Members | null> => {
   const { http, directory = 'https://plc.directory' } = options;
   const url = did.startsWith('did:web:')
     ? `https://${did.slice('did:web:'.length)}/.well-known/did.json`
     : `${directory}/${encodeURIComponent(did)}`;
   const headers = { accept: 'application/did+json, application/json' };
   const result = await http.send({ method: 'GET', url, headers, body: [], subject }, signal);
-  if (result.kind !== 'answered' || result.status !== 200) return null;
-  try {
-    return JSON.parse(result.body.toString('utf8'));
-  } catch {
-    return null;
-  }
+  return result.kind === 'answered' && result.status === 200 ? parsed(result.body) : null;
 };
 
 const profileOf = async (
@@ -52,7 +47,7 @@ const profileOf = async (
   // The record of the profile: the app view's own answer would need the app view.
   const params = { repo: did, collection: 'app.bsky.actor.profile', rkey: 'self' };
   const result = await xrpc(http, { service, nsid: 'com.atproto.repo.getRecord', params, token, subject }, signal);
-  return result.kind === 'ok' ? ((result.data.value as Members | undefined) ?? {}) : {};
+  return result.kind === 'ok' ? (membersOf(result.data.value) ?? {}) : {};
 };
 
 /** @param handle with or without `@`; a did is taken too */

@@ -6,10 +6,10 @@ import type {
   PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
+import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { failureOf, outcomeOf } from './errors.ts';
 import type { BlueskyOptions } from './options.ts';
 import { findPost, partsOf } from './posts.ts';
-import { type Members, membersOf, textIn } from './shapes.ts';
 import { type XrpcResult, xrpc } from './xrpc.ts';
 
 /**

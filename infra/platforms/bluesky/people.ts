@@ -1,5 +1,5 @@
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
-import { textIn } from './shapes.ts';
+import { listIn, type Members, textIn } from '../shared/members.ts';
 import { xrpc } from './xrpc.ts';
 
 /** Handles and dids (atproto.com, "Identity"). */
@@ -42,13 +42,10 @@ export const resolveHandles = async (
 };
 
 /** The origin of the server that holds a person's repository; null: the document names none. */
-export const serviceOf = (document: unknown): string | null => {
-  const { service } = (document ?? {}) as { readonly service?: unknown };
-  if (!Array.isArray(service)) return null;
-  for (const one of service.slice(0, 20) as readonly { readonly [name: string]: unknown }[]) {
-    const isPds = typeof one?.id === 'string' && one.id.endsWith('#atproto_pds');
-    const { serviceEndpoint: url } = one ?? {};
-    if (isPds && typeof url === 'string' && URL.canParse(url)) return new URL(url).origin;
+export const serviceOf = (document: Members | null): string | null => {
+  for (const one of listIn(document, 'service').slice(0, 20)) {
+    const [id, url] = [textIn(one, 'id'), textIn(one, 'serviceEndpoint')];
+    if (id?.endsWith('#atproto_pds') && url !== null && URL.canParse(url)) return new URL(url).origin;
   }
   return null;
 };

@@ -1,9 +1,9 @@
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { Undecided } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
+import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { failureOf, notReached } from './errors.ts';
 import type { SessionSecret } from './session.ts';
-import { type Members, membersOf, textIn } from './shapes.ts';
 import { type XrpcResult, xrpc } from './xrpc.ts';
 
 /** Posts in a repository: written and read by their key. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import type { Members } from '../shared/members.ts';
 import { byteSpan, type Found } from './facets.ts';
-import type { BlobRef, Members, StrongRef } from './shapes.ts';
+import type { BlobRef, StrongRef } from './shapes.ts';
 
 /** The record of a post: a pure function of what was resolved and uploaded before. */
 

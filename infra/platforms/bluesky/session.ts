@@ -1,6 +1,6 @@
 import type { Credential, CredentialStore, NewCredential, Refresh } from '#contracts/ports/credentials.ts';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { Json } from '#contracts/ports/platform.ts';
+import { type Members, textIn } from '../shared/members.ts';
 import { xrpc } from './xrpc.ts';
 
 /**
@@ -26,17 +26,12 @@ export type Session =
 /** A token is used until so many milliseconds before its end: a post with a video takes its time. */
 const spareMs = 600_000;
 
-const text = (secret: Credential['secret'], name: string): string => {
-  const value = secret[name];
-  return typeof value === 'string' ? value : '';
-};
-
 const secretOf = ({ secret }: Credential): SessionSecret => ({
-  service: text(secret, 'service'),
-  did: text(secret, 'did'),
-  accessJwt: text(secret, 'accessJwt'),
-  refreshJwt: text(secret, 'refreshJwt'),
-  accessUntil: text(secret, 'accessUntil'),
+  service: textIn(secret, 'service') ?? '',
+  did: textIn(secret, 'did') ?? '',
+  accessJwt: textIn(secret, 'accessJwt') ?? '',
+  refreshJwt: textIn(secret, 'refreshJwt') ?? '',
+  accessUntil: textIn(secret, 'accessUntil') ?? '',
 });
 
 /** `exp` of a token, ISO 8601; null: it has none. */
@@ -53,7 +48,7 @@ export const endOf = (jwt: string): string | null => {
 const maxToken = 16_384;
 
 /** What a session's answer gives us to keep; null: the answer lacks it. */
-export const credentialOf = (service: string, data: { readonly [name: string]: Json }): NewCredential | null => {
+export const credentialOf = (service: string, data: Members): NewCredential | null => {
   const { accessJwt, refreshJwt, did } = data;
   if (typeof accessJwt !== 'string' || typeof refreshJwt !== 'string' || typeof did !== 'string') return null;
   if (Math.max(accessJwt.length, refreshJwt.length) > maxToken) return null;

@@ -1,8 +1,7 @@
 import type { Json } from '#contracts/ports/platform.ts';
+import { type Members, membersOf, textIn } from '../shared/members.ts';
 
 /** Shapes of the lexicons app.bsky.feed.post, app.bsky.embed.* and app.bsky.richtext.facet, as far as we write them. */
-
-export type Members = { readonly [name: string]: Json };
 
 export interface BlobRef extends Members {
   readonly $type: 'blob';
@@ -15,14 +14,6 @@ export interface StrongRef extends Members {
   readonly uri: string;
   readonly cid: string;
 }
-
-export const membersOf = (value: Json | undefined): Members | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : null;
-
-export const textIn = (value: Json | undefined, name: string): string | null => {
-  const member = membersOf(value)?.[name];
-  return typeof member === 'string' ? member : null;
-};
 
 /** A blob of an answer, unchanged; null: it is none. */
 export const blobOf = (value: Json | undefined): BlobRef | null => {

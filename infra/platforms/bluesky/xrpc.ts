@@ -1,5 +1,6 @@
 import type { FileSlice, NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
+import { type Members, parsed, textIn } from '../shared/members.ts';
 
 /** Calls of XRPC (atproto.com, "HTTP API"): a query is a GET, a procedure a POST; an error has a name and a message. */
 
@@ -23,14 +24,14 @@ export interface Refused {
   readonly error: string;
   readonly message: string;
   /** All members of the answer; null: it is no object. */
-  readonly data: { readonly [name: string]: Json } | null;
+  readonly data: Members | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export type XrpcResult =
   | {
       readonly kind: 'ok';
-      readonly data: { readonly [name: string]: Json };
+      readonly data: Members;
       readonly headers: Readonly<Record<string, string>>;
     }
   | Refused
@@ -50,19 +51,6 @@ const queryOf = (params: XrpcAsk['params'] = {}): string => {
   const text = query.toString();
   return text === '' ? '' : `?${text}`;
 };
-
-const membersOf = (body: Buffer): { readonly [name: string]: Json } | null => {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as { readonly [name: string]: Json })
-      : null;
-  } catch {
-    return null;
-  }
-};
-
-const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
 
 export const xrpc = async (http: NetworkHttp, ask: XrpcAsk, signal: AbortSignal): Promise<XrpcResult> => {
   const { service, nsid, params, input, token, subject, isSecret, onSent } = ask;
@@ -87,10 +75,17 @@ export const xrpc = async (http: NetworkHttp, ask: XrpcAsk, signal: AbortSignal)
   );
   if (result.kind !== 'answered') return result;
   const { status, headers } = result;
-  const data = membersOf(result.body);
+  const data = parsed(result.body);
   // A method without an output answers with an empty body.
   if (status === 200 && (data !== null || result.body.length === 0)) return { kind: 'ok', data: data ?? {}, headers };
   // A success without the members that it promises says nothing of what it did.
   if (status < 400) return { kind: 'silent', reason: 'bad_response' };
-  return { kind: 'refused', status, error: textOf(data?.error), message: textOf(data?.message), data, headers };
+  return {
+    kind: 'refused',
+    status,
+    error: textIn(data, 'error') ?? '',
+    message: textIn(data, 'message') ?? '',
+    data,
+    headers,
+  };
 };

@@ -1,9 +1,10 @@
 /** Figures of an account in each network's own members and shapes: those of past days, and its followers now. */
 import { accountDays } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Members } from '../shared/members.ts';
 import { countingOfDay, cut, followersOf } from './curves.ts';
 import { imitations } from './imitations.ts';
-import { type Members, split } from './shapes.ts';
+import { split } from './shapes.ts';
 
 const demographics = (followers: number) => {
   const by = {

@@ -1,7 +1,7 @@
 import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Members } from '../shared/members.ts';
 import type { Counting } from './curves.ts';
-import type { Members } from './shapes.ts';
 
 /** Refusals that do not depend on the content. */
 export type NetworkRefusal = 'rate_limit' | 'token_death' | 'reject' | 'duplicate';

@@ -1,8 +1,9 @@
 /** Figures of a post, in its network's own members and shapes. */
+
+import type { Members } from '../shared/members.ts';
 import { countingOf, dayMs } from './curves.ts';
 import type { Shown } from './imitation.ts';
 import { imitations } from './imitations.ts';
-import type { Members } from './shapes.ts';
 
 /** The figures of a story stop growing after a day. */
 export function postAnswer(shown: Shown): Members {

@@ -1,7 +1,6 @@
 /** Shapes that several answers of a network have in common. */
 import type { Json } from '#contracts/ports/platform.ts';
-
-export type Members = { readonly [member: string]: Json };
+import type { Members } from '../shared/members.ts';
 
 export const insight = (name: string, value: Json, period = 'lifetime'): Members => ({
   name,

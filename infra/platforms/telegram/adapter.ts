@@ -12,6 +12,7 @@ import type {
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
+import { textIn } from '../shared/members.ts';
 import { publishedAs } from './answers.ts';
 import { type ApiResult, callApi } from './api.ts';
 import { type Chat, chatOf, moveChat } from './chat.ts';
@@ -20,7 +21,6 @@ import { checkEntities } from './entities.ts';
 import { contentFailure, readFailed, reauth, sendFailed, unknown } from './errors.ts';
 import { messageOf, type Send } from './message.ts';
 import type { TelegramOptions } from './options.ts';
-import { textIn } from './shapes.ts';
 
 const tooLate = unknown('the deadline passed before the call was made');
 const noChat = reauth('there is no bot token and chat of this account');

@@ -1,6 +1,6 @@
 import type { Json, PublishOutcome } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
-import { integerIn, type Members } from './shapes.ts';
+import { integerIn, type Members } from '../shared/members.ts';
 
 /** A post is a message of a chat: its id is `{chat}:{message}`, an album's that of its first message. */
 const postForm = /^(-?\d{1,16}):(\d{1,16})$/;

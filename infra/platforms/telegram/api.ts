@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
+import { integerIn, type Members, parsed, textIn } from '../shared/members.ts';
 import { type FormFile, multipart } from './multipart.ts';
 import { cloud, type TelegramOptions } from './options.ts';
-import { integerIn, type Members, membersOf, textIn } from './shapes.ts';
 
 /** Calls of the Bot API (core.telegram.org/bots/api, "Making requests"). The address holds the token. */
 
@@ -38,14 +38,6 @@ export type ApiResult =
 /** `{bot id}:{secret}`, whose members need no escape in an address. */
 const tokenForm = /^\d{1,20}:[\w-]{1,200}$/;
 export const isToken = (token: string): boolean => tokenForm.test(token);
-
-const parsed = (body: Buffer): Members | null => {
-  try {
-    return membersOf(JSON.parse(body.toString('utf8')) as Json);
-  } catch {
-    return null;
-  }
-};
 
 const fieldText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -95,8 +87,8 @@ export const callApi = async (
   const migrateTo = integerIn(parameters, 'migrate_to_chat_id');
   return {
     kind: 'refused',
-    code: integerIn(data ?? undefined, 'error_code') ?? status,
-    description: textIn(data ?? undefined, 'description') ?? '',
+    code: integerIn(data, 'error_code') ?? status,
+    description: textIn(data, 'description') ?? '',
     retryAfter: secondsOf(integerIn(parameters, 'retry_after')) ?? secondsOf(headers['retry-after']),
     migrateTo: migrateTo === null ? null : String(migrateTo),
   };

@@ -1,7 +1,7 @@
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { Json } from '#contracts/ports/platform.ts';
+import { textIn } from '../shared/members.ts';
 import { isToken } from './api.ts';
-import { textIn } from './shapes.ts';
 
 /** The secret of an account: the bot that posts, and the chat it posts to. */
 export interface Chat {

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { Json } from '#contracts/ports/platform.ts';
+import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { type ApiOptions, callApi } from './api.ts';
-import { idIn, integerIn, type Members, membersOf, textIn } from './shapes.ts';
+import { idIn } from './shapes.ts';
 
 /** One-time codes, posted in a chat by somebody who may speak for it: `/connect CODE`. */
 

@@ -1,10 +1,10 @@
 import type { ConnectedProfile } from '#contracts/ports/connector.ts';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
-import type { Json } from '#contracts/ports/platform.ts';
+import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { type ApiOptions, type ApiResult, callApi, isToken } from './api.ts';
 import { isChatId } from './chat.ts';
 import { failureOf } from './errors.ts';
-import { idIn, type Members, membersOf, textIn } from './shapes.ts';
+import { idIn } from './shapes.ts';
 
 /**
  * Connects a chat to a bot, the operator's or one of the guest's own. Which chat it is comes from a code that was posted
@@ -84,7 +84,7 @@ export const checkChat = async (
 };
 
 /** Null: the bot may not post. */
-const rightsOf = (type: string | null, member: { readonly [name: string]: Json }): readonly string[] | null => {
+const rightsOf = (type: string | null, member: Members): readonly string[] | null => {
   const isAdmin = member.status === 'administrator' || member.status === 'creator';
   if (type === 'channel') {
     return member.status === 'creator' || (isAdmin && member.can_post_messages === true) ? ['can_post_messages'] : null;

@@ -6,12 +6,12 @@ import type {
   PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
+import { textIn } from '../shared/members.ts';
 import { postOf } from './answers.ts';
 import { type ApiResult, callApi } from './api.ts';
 import { chatOf } from './chat.ts';
 import { readFailed } from './errors.ts';
 import type { TelegramOptions } from './options.ts';
-import { textIn } from './shapes.ts';
 
 /**
  * Figures of chats: the network tells the number of members. It answers nothing about a message; what its updates told is

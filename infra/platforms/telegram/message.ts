@@ -2,8 +2,8 @@
 import type { Json, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { MediaKind } from '#schemas/media.ts';
+import type { Members } from '../shared/members.ts';
 import type { FormFile } from './multipart.ts';
-import type { Members } from './shapes.ts';
 
 export interface Send {
   readonly method: 'sendMessage' | 'sendPhoto' | 'sendVideo' | 'sendAnimation' | 'sendDocument' | 'sendMediaGroup';

@@ -15,6 +15,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
+import { textIn } from '../shared/members.ts';
 import { type Answered, XApi, type XResult } from './api.ts';
 import { uploadInSegments } from './chunked.ts';
 import { invalid, unknown } from './errors.ts';
@@ -25,7 +26,6 @@ import type { XOptions } from './options.ts';
 import { beforeCreate, type Failed, ofCreate } from './outcomes.ts';
 import { postOf, refusalOf, replyOf } from './post.ts';
 import { boundaryOf, lookFor } from './reconcile.ts';
-import { textIn } from './shapes.ts';
 import { earlier, isFailed, subjectOf, type Upload, type Uploading } from './upload.ts';
 
 const { publish: rules } = rulesOf('x');

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
+import { type Members, parsed } from '../shared/members.ts';
 import type { AppRefusal } from './app-rest.ts';
 import { failureOf, meaningOf, type Refused } from './errors.ts';
 import { exhausted } from './limits.ts';
 import { defaultApi, type XOptions } from './options.ts';
 import { type Open, refreshed, sessionOf } from './session.ts';
-import { type Members, parsed } from './shapes.ts';
 
 export interface Ask {
   readonly method: 'GET' | 'POST' | 'DELETE';

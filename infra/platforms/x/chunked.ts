@@ -1,9 +1,9 @@
 import type { Json, PublishMedia } from '#contracts/ports/platform.ts';
+import { membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { Ask, XResult } from './api.ts';
 import { badMedia, processing } from './errors.ts';
 import { tellAltText } from './images.ts';
 import type { Failed } from './outcomes.ts';
-import { membersOf, numberIn, textIn } from './shapes.ts';
 import {
   earlier,
   incomplete,
@@ -139,9 +139,9 @@ const processed = async (
   let info: Json | null = said;
   let aliveAt = now();
   for (;;) {
-    const state = textIn(info ?? undefined, 'state');
+    const state = textIn(info, 'state');
     // X has been seen to keep a file in progress that has an error.
-    const error = membersOf(info ?? undefined)?.error;
+    const error = membersOf(info)?.error;
     if (state === 'failed' || membersOf(error) !== null) {
       await keep(uploading, { ...upload, state: 'failed' });
       const words = textIn(error, 'message') ?? 'X could not process the file';
@@ -149,7 +149,7 @@ const processed = async (
     }
     if (state === 'succeeded') return upload;
     if (now() >= until) return { kind: 'deferred', failure: processing(media.mediaId) };
-    const seconds = numberIn(info ?? undefined, 'check_after_secs') ?? 1;
+    const seconds = numberIn(info, 'check_after_secs') ?? 1;
     if (info !== null) await pause(Math.min(Math.max(seconds, 1), maxWaitSeconds) * 1_000, steps.signal);
     steps.signal.throwIfAborted();
     if (now() - aliveAt >= signOfLifeMs) {

@@ -1,6 +1,6 @@
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { listIn, type Members, numberIn, textIn } from './shapes.ts';
+import { listIn, type Members, numberIn, textIn } from '../shared/members.ts';
 
 /**
  * What each error of X means. Facts: docs.x.com, "Response codes and errors"; OpenAPI 2.167. X classifies by status, by
@@ -88,15 +88,15 @@ export const table: readonly Row[] = [
 ];
 
 const words = ({ body }: Pick<Refused, 'body'>): string => {
-  const [first] = listIn(body ?? undefined, 'errors');
-  const all = [textIn(body ?? undefined, 'detail'), textIn(first, 'message'), textIn(body ?? undefined, 'title')];
+  const [first] = listIn(body, 'errors');
+  const all = [textIn(body, 'detail'), textIn(first, 'message'), textIn(body, 'title')];
   return [...new Set(all.filter((one) => one !== null && one !== ''))].join(': ').slice(0, 2_000);
 };
 
-const typeOf = ({ body }: Refused): string => textIn(body ?? undefined, 'type') ?? '';
+const typeOf = ({ body }: Refused): string => textIn(body, 'type') ?? '';
 
 const codesOf = ({ body }: Refused): readonly number[] =>
-  listIn(body ?? undefined, 'errors').flatMap((one) => numberIn(one, 'code') ?? []);
+  listIn(body, 'errors').flatMap((one) => numberIn(one, 'code') ?? []);
 
 const fits = (row: Row, refused: Refused): boolean =>
   (row.status === undefined || row.status === refused.status) &&

@@ -6,11 +6,11 @@ import type {
   PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
+import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import type { XApi } from './api.ts';
 import { userFields } from './oauth.ts';
 import type { XOptions } from './options.ts';
 import { beforeCreate, type NotOk } from './outcomes.ts';
-import { listIn, type Members, membersOf, textIn } from './shapes.ts';
 
 /**
  * Figures of posts by `GET /2/tweets`, at most 100 a call, and of the account by `GET /2/users/me`. X bills each post

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Credential, NewCredential, Refresh } from '#contracts/ports/credentials.ts';
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
+import { type Members, numberIn, parsed, textIn } from '../shared/members.ts';
 import { defaultApi, type XApp } from './options.ts';
-import { type Members, numberIn, parsed, textIn } from './shapes.ts';
 
 /**
  * OAuth 2 of X: authorization code with PKCE, an access token of two hours, and a refresh token that each use replaces
@@ -81,11 +81,11 @@ interface Tokens {
 
 /** Null: the answer has no token. */
 const tokensOf = (body: Members | null, now: number): Tokens | null => {
-  const accessToken = textIn(body ?? undefined, 'access_token');
+  const accessToken = textIn(body, 'access_token');
   if (accessToken === null || accessToken === '') return null;
-  const refreshToken = textIn(body ?? undefined, 'refresh_token');
-  const accessUntil = new Date(now + (numberIn(body ?? undefined, 'expires_in') ?? 7_200) * 1_000).toISOString();
-  const granted = textIn(body ?? undefined, 'scope');
+  const refreshToken = textIn(body, 'refresh_token');
+  const accessUntil = new Date(now + (numberIn(body, 'expires_in') ?? 7_200) * 1_000).toISOString();
+  const granted = textIn(body, 'scope');
   return {
     scopes: granted === null ? [] : granted.split(' ').filter((one) => one !== ''),
     credential: {
@@ -103,10 +103,7 @@ export type Exchanged =
   | { readonly kind: 'unavailable'; readonly reason: string };
 
 const reasonOf = (body: Members | null, status: number): string =>
-  (textIn(body ?? undefined, 'error_description') ?? textIn(body ?? undefined, 'error') ?? String(status)).slice(
-    0,
-    500,
-  );
+  (textIn(body, 'error_description') ?? textIn(body, 'error') ?? String(status)).slice(0, 500);
 
 /** Nobody has an account yet. */
 const nobody: NetworkCall['subject'] = { accountId: '', targetId: null };
@@ -125,7 +122,7 @@ export const exchangeCode = async (
   if (result.status !== 200) {
     const reason = reasonOf(body, result.status);
     if (result.status === 429 || result.status >= 500) return { kind: 'unavailable', reason };
-    return { kind: 'refused', error: textIn(body ?? undefined, 'error') ?? String(result.status), reason };
+    return { kind: 'refused', error: textIn(body, 'error') ?? String(result.status), reason };
   }
   const tokens = tokensOf(body, options.clock());
   return tokens === null
@@ -138,8 +135,8 @@ export const exchangeCode = async (
  * app (`invalid_client`, `unauthorized_client`) does not end the account.
  */
 const isEnd = (body: Members | null): boolean => {
-  const error = textIn(body ?? undefined, 'error');
-  const says = (textIn(body ?? undefined, 'error_description') ?? '').toLowerCase();
+  const error = textIn(body, 'error');
+  const says = (textIn(body, 'error_description') ?? '').toLowerCase();
   return error === 'invalid_grant' || (error === 'invalid_request' && says.includes('token was invalid'));
 };
 
@@ -229,7 +226,7 @@ export const lookUpAccount = async (
   const externalId = textIn(data, 'id');
   const username = textIn(data, 'username');
   if (result.status !== 200 || externalId === null || username === null) {
-    const reason = (textIn(body ?? undefined, 'detail') ?? String(result.status)).slice(0, 500);
+    const reason = (textIn(body, 'detail') ?? String(result.status)).slice(0, 500);
     const isLater = result.status === 429 || result.status >= 500 || result.status === 200;
     return isLater ? { kind: 'unavailable', reason } : { kind: 'refused', status: result.status, reason };
   }

@@ -1,5 +1,5 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
-import type { Members } from './shapes.ts';
+import type { Members } from '../shared/members.ts';
 
 /** The body of `POST /2/tweets`, which refuses every member that it does not know. */
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Checkpoint, Json, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
 import { links } from '#domain/platforms/index.ts';
+import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import type { XApi } from './api.ts';
 import type { XOptions } from './options.ts';
 import { beforeCreate } from './outcomes.ts';
 import { postIdOf, quotedId } from './post.ts';
-import { listIn, type Members, membersOf, textIn } from './shapes.ts';
 import { subjectOf } from './upload.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { Credential } from '#contracts/ports/credentials.ts';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
+import { textIn } from '../shared/members.ts';
 import { refreshTokens } from './oauth.ts';
 import type { XOptions } from './options.ts';
-import { textIn } from './shapes.ts';
 
 export interface Open {
   readonly kind: 'open';

@@ -57,12 +57,12 @@ const asUrl = (value: unknown, name: string): string =>
 
 const maxItems = 1000;
 
-export type Members = { readonly [member: string]: unknown };
+export type RawMembers = { readonly [member: string]: unknown };
 
-const isObject = (value: unknown): value is Members =>
+const isObject = (value: unknown): value is RawMembers =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const asObject = (value: unknown, name: string): Members => (isObject(value) ? value : refuse(name, 'an object'));
+const asObject = (value: unknown, name: string): RawMembers => (isObject(value) ? value : refuse(name, 'an object'));
 
 const asList = (value: unknown, name: string): readonly unknown[] =>
   Array.isArray(value) && value.length <= maxItems ? value : refuse(name, `a list of at most ${maxItems}`);
@@ -115,7 +115,7 @@ export const url = at(asUrl);
 export const counts = at(asCounts);
 
 /** Items of a list inside; undefined where there is no list. */
-export const items = (raw: unknown, path: string): Reading<readonly Members[]> => {
+export const items = (raw: unknown, path: string): Reading<readonly RawMembers[]> => {
   const list = dig(raw, path);
   if (list === null || list === undefined) return list;
   return asList(list, path).map((one, place) => asObject(one, `${path}.${place}`));
@@ -126,7 +126,7 @@ export const itemOf = (raw: unknown, path: string, member: string, value: string
   const list = dig(raw, path);
   if (list === null || list === undefined) return list;
   const found = asList(list, path).find((one) => isObject(one) && one[member] === value);
-  return found as Members | undefined;
+  return found as RawMembers | undefined;
 };
 
 /** A count in a list with one item per metric: `elements[{metricType, count}]`. */

@@ -6,6 +6,7 @@ import { isDid, serviceOf } from '#infra/platforms/bluesky/people.ts';
 import { publishedAs } from '#infra/platforms/bluesky/posts.ts';
 import { recordOf } from '#infra/platforms/bluesky/record.ts';
 import { isTid, tidOf } from '#infra/platforms/bluesky/tid.ts';
+import type { Members } from '#infra/platforms/shared/members.ts';
 import { suite } from '#test/support/suite.ts';
 
 const blob = { $type: 'blob', ref: { $link: 'bafkreib2' }, mimeType: 'image/jpeg', size: 9 } as const;
@@ -147,7 +148,7 @@ suite('bluesky: pieces of a post', (t) => {
     assert.ok(isDid('did:plc:ewvi7nxzyoun6zhxrhs64oiz') && isDid('did:web:example.com'));
     for (const wrong of ['did:plc:x', 'did:key:z6Mk', 'did:web:a/b', 'did:web:a:8080', ''])
       assert.ok(!isDid(wrong), wrong);
-    const service = (id: string, serviceEndpoint: unknown) => ({ service: [{ id, serviceEndpoint }] });
+    const service = (id: string, serviceEndpoint: string): Members => ({ service: [{ id, serviceEndpoint }] });
     assert.equal(serviceOf(service('#atproto_pds', 'https://pds.example.com/x')), 'https://pds.example.com');
     assert.equal(serviceOf(service('did:plc:a#atproto_pds', 'https://pds.example.com')), 'https://pds.example.com');
     for (const one of [null, {}, { service: 1 }, service('#other', 'https://a.b'), service('#atproto_pds', 'x')]) {

@@ -1,3 +1,4 @@
+/** Reads members of answers, which may be anything. */
 import type { Json } from '#contracts/ports/platform.ts';
 
 export type Members = { readonly [name: string]: Json };
@@ -15,6 +16,13 @@ export const numberIn = (value: Json | undefined, name: string): number | null =
   return typeof member === 'number' && Number.isFinite(member) ? member : null;
 };
 
+/** An integer that is exact. */
+export const integerIn = (value: Json | undefined, name: string): number | null => {
+  const member = numberIn(value, name);
+  return Number.isSafeInteger(member) ? member : null;
+};
+
+/** Those of a list that have members. */
 export const listIn = (value: Json | undefined, name: string): readonly Members[] => {
   const member = membersOf(value)?.[name];
   const list: readonly Json[] = Array.isArray(member) ? member : [];
