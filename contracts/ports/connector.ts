@@ -1,8 +1,9 @@
-/** How a guest connects an account of a network by a form: an app password, or a token of a bot. */
+/** The ways in which a guest connects an account of a network. A network may have several; the page offers them in order. */
 import type { NewCredential } from './credentials.ts';
+import type { Json } from './platform.ts';
 
 export interface ConnectField {
-  /** Name in the form; `username` and `timezone` are those of every network. */
+  /** Name in the form; `platform`, `way`, `username` and `timezone` are those of every network. */
   readonly name: string;
   readonly label: string;
   readonly hint: string | null;
@@ -20,12 +21,27 @@ export interface ConnectedProfile {
   readonly consentEndsAt: string | null;
 }
 
-export type Connected =
-  | { readonly kind: 'connected'; readonly profile: ConnectedProfile; readonly credential: NewCredential }
-  /** `words`: for the guest, what is wrong and what to do. */
-  | { readonly kind: 'refused'; readonly words: string };
+/** An account for which the network has just answered. */
+export interface OfferedAccount {
+  readonly profile: ConnectedProfile;
+  readonly credential: NewCredential;
+}
 
-export interface Connector {
+export type RefusedConnect = {
+  readonly kind: 'refused';
+  /** For the guest: what is wrong and what to do. */
+  readonly words: string;
+  /** For the operator's log: what only an operator can mend, without secrets. Absent: it is the guest's matter. */
+  readonly operator?: string;
+};
+
+export type Connected = ({ readonly kind: 'connected' } & OfferedAccount) | RefusedConnect;
+
+/** The guest gives an app password, or a token of a bot. */
+export interface FormConnector {
+  readonly kind: 'form';
+  /** Heading of this way where the network has several. */
+  readonly title: string;
   /** For the guest: what the network calls the username here. */
   readonly usernameLabel: string;
   /** What else the guest gives. All of it is secret: it is never shown again, and never written down. */
@@ -33,3 +49,63 @@ export interface Connector {
   /** Asks the network. @param secrets by the name of the field */
   connect(username: string, secrets: ReadonlyMap<string, string>, signal: AbortSignal): Promise<Connected>;
 }
+
+/** What is kept until the guest comes back; it may be secret (a verifier, a key). At most 16 KiB as JSON. */
+export type KeptConsent = { readonly [name: string]: Json };
+
+export type BegunConsent =
+  | { readonly kind: 'begun'; readonly url: string; readonly kept: KeptConsent }
+  | RefusedConnect;
+
+/** A login may have several accounts: the guest chooses among those. */
+export type FinishedConsent =
+  | { readonly kind: 'accounts'; readonly accounts: readonly OfferedAccount[] }
+  | RefusedConnect;
+
+/** The guest's browser goes to the network, which sends it back to us with an answer (OAuth 2). */
+export interface ConsentConnector {
+  readonly kind: 'consent';
+  readonly title: string;
+  /** What the guest types before; null: the network asks who it is by itself. */
+  readonly usernameLabel: string | null;
+  /**
+   * @param username null where `usernameLabel` is
+   * @param state ours, which the network sends back; bound to the invite, the network and the browser by the caller
+   */
+  begin(
+    asked: { readonly username: string | null; readonly redirectUri: string; readonly state: string },
+    signal: AbortSignal,
+  ): Promise<BegunConsent>;
+  /** Once. @param answer the query with which the browser came back, errors included; its `state` was compared */
+  finish(
+    returned: {
+      readonly answer: ReadonlyMap<string, string>;
+      readonly kept: KeptConsent;
+      readonly redirectUri: string;
+    },
+    signal: AbortSignal,
+  ): Promise<FinishedConsent>;
+  /** Documents that the network reads from us, by their path below `/connect/`. @param origin of the redirect address */
+  documents?(origin: string): Readonly<Record<string, Json>>;
+}
+
+/** The guest posts a code of ours where only they may post. */
+export interface CodeConnector {
+  readonly kind: 'code';
+  readonly title: string;
+  /** Durable when it resolves. `steps`: for the guest, in their order; one of them holds the code. */
+  begin(signal: AbortSignal): Promise<
+    | {
+        readonly kind: 'begun';
+        readonly code: string;
+        readonly steps: readonly string[];
+      }
+    | RefusedConnect
+  >;
+  /** Accounts for which the code has spoken so far. An empty list: none yet. */
+  found(code: string, signal: AbortSignal): Promise<FinishedConsent>;
+  /** The guest has connected, or gave up: the code opens nothing more. */
+  forget(code: string): Promise<void>;
+}
+
+export type Connector = FormConnector | ConsentConnector | CodeConnector;

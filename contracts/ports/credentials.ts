@@ -34,6 +34,16 @@ export type Refresh =
    */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly isSilent?: true };
 
+/** Asks the network once. `owner`: whose credential it is, as a call names its subject. */
+export type Refresher = (former: Credential, signal: AbortSignal, owner: CredentialOwner) => Promise<Refresh>;
+
+/** Asks the network once to take back what it gave; `revoked` also where it no longer knows it. */
+export type Revoker = (
+  credential: Credential,
+  accountId: string,
+  signal: AbortSignal,
+) => Promise<'revoked' | 'unavailable'>;
+
 export type Refreshed =
   | { readonly kind: 'current'; readonly credential: Credential }
   /**

@@ -1,19 +1,20 @@
-/** The networks that have an adapter of their own: one line each. */
+/** The networks that have an adapter of their own: one entry each. */
 import type { Connector } from '#contracts/ports/connector.ts';
-import type { Credential, CredentialStore, Refresh } from '#contracts/ports/credentials.ts';
+import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
 import { TelegramAdapter, TelegramInsights, telegramConnector } from './telegram/index.ts';
+import { liveX, type XConfig } from './x/index.ts';
 
 export interface LiveOptions {
   readonly credentials: CredentialStore;
   readonly http: NetworkHttp;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly config: {
+  readonly config: XConfig & {
     readonly boundaryDeadlineMs: number | null;
     readonly blueskyResolver: string;
     readonly blueskyDirectory: string;
@@ -22,23 +23,34 @@ export interface LiveOptions {
   };
 }
 
+/** What one network brings. */
+export interface LiveNetwork {
+  readonly adapter: PlatformAdapter;
+  readonly source: InsightsSource;
+  /** Ways to connect an account, in the order in which the page offers them. */
+  readonly connectors: readonly Connector[];
+  /** Absent: its credentials do not end. */
+  readonly refresher?: Refresher;
+  /** Milliseconds before its end at which a credential that nobody used is refreshed. */
+  readonly refreshWindowMs?: number;
+  /** Absent: the network has nothing to take back. */
+  readonly revoker?: Revoker;
+}
+
 type Each<T> = Readonly<Partial<Record<Platform, T>>>;
 
 export interface LiveNetworks {
   readonly adapters: Each<PlatformAdapter>;
   readonly sources: Each<InsightsSource>;
-  readonly connectors: Each<Connector>;
-  /** Ask a network once for a fresh credential. */
-  readonly refreshers: Each<(former: Credential, signal: AbortSignal) => Promise<Refresh>>;
-  /** Milliseconds before its end at which a credential that nobody used is refreshed. */
+  readonly connectors: Each<readonly Connector[]>;
+  readonly refreshers: Each<Refresher>;
   readonly refreshWindows: Each<number>;
-  /** Ask a network once to take back what it gave; `revoked` also where it no longer knows it. */
-  readonly revokers: Each<
-    (credential: Credential, accountId: string, signal: AbortSignal) => Promise<'revoked' | 'unavailable'>
-  >;
+  readonly revokers: Each<Revoker>;
 }
 
-export const liveNetworks = ({ credentials, http, clock, config }: LiveOptions): LiveNetworks => {
+const dayMs = 86_400_000;
+
+const networksOf = ({ credentials, http, clock, config }: LiveOptions): Each<LiveNetwork | null> => {
   const {
     boundaryDeadlineMs,
     blueskyResolver: resolver,
@@ -48,22 +60,39 @@ export const liveNetworks = ({ credentials, http, clock, config }: LiveOptions):
   } = config;
   const shared = { http, credentials, clock, ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }) };
   return {
-    adapters: { bluesky: new BlueskyAdapter(shared), telegram: new TelegramAdapter({ ...shared, api }) },
-    sources: {
-      bluesky: new BlueskyInsights({ ...shared, appView }),
-      telegram: new TelegramInsights({ ...shared, api }),
+    x: liveX(shared, config),
+    bluesky: {
+      adapter: new BlueskyAdapter(shared),
+      source: new BlueskyInsights({ ...shared, appView }),
+      connectors: [blueskyConnector({ http, resolver, directory })],
+      refresher: (former, signal, { accountId }) => refreshSession(http, former, { accountId, targetId: null }, signal),
+      // A session of 90 days that no post has renewed.
+      refreshWindowMs: 14 * dayMs,
+      revoker: (credential, accountId, signal) => endSession(http, credential, { accountId, targetId: null }, signal),
     },
-    connectors: {
-      bluesky: blueskyConnector({ http, resolver, directory }),
-      telegram: telegramConnector({ http, api }),
+    telegram: {
+      adapter: new TelegramAdapter({ ...shared, api }),
+      source: new TelegramInsights({ ...shared, api }),
+      connectors: [telegramConnector({ http, api })],
     },
-    refreshers: {
-      bluesky: (former, signal) => refreshSession(http, former, { accountId: '', targetId: null }, signal),
-    },
-    // A session of 90 days that no post has renewed.
-    refreshWindows: { bluesky: 14 * 86_400_000 },
-    revokers: {
-      bluesky: (credential, accountId, signal) => endSession(http, credential, { accountId, targetId: null }, signal),
-    },
+  };
+};
+
+export const liveNetworks = (options: LiveOptions): LiveNetworks => {
+  const networks = Object.entries(networksOf(options));
+  const each = <T>(pick: (network: LiveNetwork) => T | undefined): Each<T> =>
+    Object.fromEntries(
+      networks.flatMap(([platform, network]) => {
+        const one = network === null ? undefined : pick(network);
+        return one === undefined ? [] : [[platform, one]];
+      }),
+    );
+  return {
+    adapters: each(({ adapter }) => adapter),
+    sources: each(({ source }) => source),
+    connectors: each(({ connectors }) => (connectors.length === 0 ? undefined : connectors)),
+    refreshers: each(({ refresher }) => refresher),
+    refreshWindows: each(({ refreshWindowMs }) => refreshWindowMs),
+    revokers: each(({ revoker }) => revoker),
   };
 };

@@ -83,7 +83,7 @@ export interface Deps {
   /** How live accounts are connected; absent: none are. */
   readonly live?: {
     readonly credentials: CredentialStore;
-    readonly connectors: Readonly<Partial<Record<Platform, Connector>>>;
+    readonly connectors: Readonly<Partial<Record<Platform, readonly Connector[]>>>;
   };
   /** Sends mails to persons; absent or null: an operator delivers their links. */
   readonly mailer?: Mailer | null;

@@ -1,4 +1,4 @@
-import type { ConnectField, Connector } from '#contracts/ports/connector.ts';
+import type { ConnectField, Connector, FormConnector } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { alertOf, escapeHtml, expiry, page } from './html.ts';
@@ -28,7 +28,10 @@ const secretField = (platform: Platform, { name, label, hint, maxLength }: Conne
 <input id="${id}" name="${escapeHtml(name)}" type="password" required maxlength="${maxLength}" autocomplete="off">`;
 };
 
-const form = (platform: Platform, connector: Connector | undefined, refused: RefusedForm | null): string => {
+export const formConnectorOf = (ways: readonly Connector[] | undefined): FormConnector | undefined =>
+  ways?.find((way) => way.kind === 'form');
+
+const form = (platform: Platform, connector: FormConnector | undefined, refused: RefusedForm | null): string => {
   const name = escapeHtml(rulesOf(platform).name);
   const { username = '', timezone = '', words = null } = refused?.platform === platform ? refused : {};
   return `<form method="post">
@@ -66,7 +69,7 @@ export const invitePage = (shown: {
   /** Those of the platforms that can be connected now. */
   readonly offered: readonly Platform[];
   /** Of live networks: what their forms ask for. */
-  readonly connectors: Readonly<Partial<Record<Platform, Connector>>>;
+  readonly connectors: Readonly<Partial<Record<Platform, readonly Connector[]>>>;
   readonly expiresAt: string;
   readonly connected: readonly ConnectedAccount[];
   readonly refused: RefusedForm | null;
@@ -83,7 +86,7 @@ export const invitePage = (shown: {
         ]
       : []),
     connectedList(connected),
-    ...offered.map((platform) => form(platform, connectors[platform], refused)),
+    ...offered.map((platform) => form(platform, formConnectorOf(connectors[platform]), refused)),
     ...awaited(platforms.filter((platform) => !offered.includes(platform))),
     expiry(expiresAt),
   ];

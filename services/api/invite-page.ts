@@ -19,7 +19,7 @@ import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
-import { type ConnectedAccount, invitePage, type RefusedForm } from './invite-html.ts';
+import { type ConnectedAccount, formConnectorOf, invitePage, type RefusedForm } from './invite-html.ts';
 import { readBody } from './json.ts';
 import { liveNetworksOf } from './live-networks.ts';
 import { toProblem } from './middleware/problems.ts';
@@ -111,7 +111,9 @@ const checked = (deps: Deps, { platform, username: typed, timezone, secrets }: T
   }
   if (timezone !== '' && !isTimezone(timezone))
     throw refuse('That is no timezone: give one such as Europe/Berlin, or none.');
-  for (const { name, label, maxLength } of mode === 'live' ? (deps.live?.connectors[platform]?.secrets ?? []) : []) {
+  for (const { name, label, maxLength } of mode === 'live'
+    ? (formConnectorOf(deps.live?.connectors[platform])?.secrets ?? [])
+    : []) {
     const given = secrets.get(name) ?? '';
     if (given === '') throw refuse(`Give the ${label}.`);
     if (given.length > maxLength) throw refuse(`The ${label} has at most ${maxLength} characters.`);
@@ -137,7 +139,7 @@ const consented = async (deps: Deps, { mode }: OpenInvite, wanted: Wanted): Prom
     const profile = { ...deps.sandboxProfile(platform, username), consentEndsAt: null };
     return { network: 'sandbox', profile, credential: null };
   }
-  const connector = deps.live?.connectors[platform];
+  const connector = formConnectorOf(deps.live?.connectors[platform]);
   if (connector === undefined) throw refuse('That network cannot be connected here yet.');
   const answer = await connector.connect(username, secrets, AbortSignal.timeout(networkMs));
   if (answer.kind === 'refused') throw refuse(answer.words);

@@ -1,12 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type {
-  Credential,
-  CredentialOwner,
-  CredentialStore,
-  EndingCredential,
-  Refresh,
-  Refreshed,
-} from '#contracts/ports/credentials.ts';
+import type { CredentialStore, EndingCredential, Refreshed, Refresher } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
@@ -24,10 +17,7 @@ import { type RoundDeps, runRounds } from './rounds.ts';
  * an installation's app is kept however many processes there are.
  */
 
-/** Asks the network once. `owner`: whose credential it is, as a call names its subject. */
-export type Refreshers = Partial<
-  Record<Platform, (former: Credential, signal: AbortSignal, owner: CredentialOwner) => Promise<Refresh>>
->;
+export type Refreshers = Readonly<Partial<Record<Platform, Refresher>>>;
 
 export interface WatchRules {
   /** How long before its end a credential is refreshed. Less than half of what the network gives it. */

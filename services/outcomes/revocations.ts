@@ -1,4 +1,4 @@
-import type { Credential, CredentialStore } from '#contracts/ports/credentials.ts';
+import type { CredentialStore, Revoker } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
 import { disconnectedWithCredentials, type KeptCredential } from '#projections/disconnected-accounts.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -12,12 +12,6 @@ import { alone, type RoundDeps, runRounds } from './rounds.ts';
  * destroyed. A network that does not answer is asked again, for a day: then the credentials are destroyed without it.
  */
 
-/** Asks the network once; `revoked` also where it no longer knows them. */
-export type Revoker = (
-  credential: Credential,
-  accountId: string,
-  signal: AbortSignal,
-) => Promise<'revoked' | 'unavailable'>;
 export type Revokers = Readonly<Partial<Record<Platform, Revoker>>>;
 
 export interface RevocationDeps extends RoundDeps {

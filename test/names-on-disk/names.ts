@@ -195,6 +195,7 @@ export const settings: readonly string[] = [
   'SMTP_URL',
   'SWEEP_INTERVAL_MS',
   'TELEGRAM_API',
+  'TELEGRAM_BOT_TOKEN',
   'TRUSTED_PROXIES',
   'WEBHOOKS_PER_WORKSPACE',
   'WEBHOOK_BREAKER_FAILURES',
@@ -208,6 +209,11 @@ export const settings: readonly string[] = [
   'WEBHOOK_PER_HOST',
   'WEBHOOK_PER_TENANT',
   'WEBHOOK_RETRY_DELAYS_MS',
+  'X_API',
+  'X_AUTHORIZE',
+  'X_CLIENT_ID',
+  'X_CLIENT_SECRET',
+  'X_MONTHLY_READS',
 ];
 
 /** Set by tests alone. */

@@ -1,4 +1,4 @@
-import type { Connected, Connector } from '#contracts/ports/connector.ts';
+import type { Connected, FormConnector } from '#contracts/ports/connector.ts';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { type Members, membersOf, parsed, textIn } from '../shared/members.ts';
 import { isHandle } from './facets.ts';
@@ -92,7 +92,9 @@ export const connectByAppPassword = async (
 };
 
 /** The form of the page behind a connect link. */
-export const blueskyConnector = (options: ConnectOptions): Connector => ({
+export const blueskyConnector = (options: ConnectOptions): FormConnector => ({
+  kind: 'form',
+  title: 'With an app password',
   usernameLabel: 'Handle, such as name.bsky.social',
   secrets: [
     {

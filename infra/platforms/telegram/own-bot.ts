@@ -1,4 +1,4 @@
-import type { Connected, Connector } from '#contracts/ports/connector.ts';
+import type { Connected, FormConnector } from '#contracts/ports/connector.ts';
 import { type ApiOptions, callApi } from './api.ts';
 import { isChatId } from './chat.ts';
 import { checkBot, checkChat } from './connect.ts';
@@ -34,7 +34,9 @@ const connect = async (options: ApiOptions, typed: string, token: string, signal
   return chatId === null ? refused : checkChat(options, { token, chatId }, signal);
 };
 
-export const telegramConnector = (options: ApiOptions): Connector => ({
+export const telegramConnector = (options: ApiOptions): FormConnector => ({
+  kind: 'form',
+  title: 'With a bot of your own',
   usernameLabel: 'Channel or group, such as @channel',
   secrets: [
     {

@@ -33,6 +33,11 @@ export const eventStoreUrl: SettingReader<string> = (value) => {
     throw new Error('must begin with esdb:// and a host');
   return value;
 };
+/** As @BotFather gives it. */
+export const botToken: SettingReader<string> = (value) => {
+  if (!/^\d{3,20}:[\w-]{20,200}$/.test(value)) throw new Error('must be a token like 123456789:ABC… of @BotFather');
+  return value;
+};
 export const list: SettingReader<readonly string[]> = (value) =>
   value
     .split(',')

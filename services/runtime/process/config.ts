@@ -47,6 +47,8 @@ const hidden = [
   'S3_ACCESS_KEY_ID',
   'S3_SECRET_ACCESS_KEY',
   'SMTP_URL',
+  'X_CLIENT_SECRET',
+  'TELEGRAM_BOT_TOKEN',
 ];
 
 /** @throws ConfigError that names the variable. */

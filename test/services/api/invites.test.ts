@@ -246,13 +246,15 @@ suite('connect links', (t) => {
     const all = invitePage({ ...shown, mode: 'test', platforms: ['x', 'bluesky'], offered: ['x', 'bluesky'] });
     assert.doesNotMatch(all, /Cannot be connected/);
     const connector = {
+      kind: 'form',
+      title: 'With an app password',
       usernameLabel: 'Handle',
       secrets: [{ name: 'password', label: 'App <password>', hint: null, maxLength: 9 }],
       connect: async () => ({ kind: 'refused', words: '' }) as const,
-    };
+    } as const;
     const refused = { platform: 'bluesky', username: 'acme', timezone: '', words: 'No.' } as const;
     const live = { ...still, mode: 'live', platforms: ['bluesky'], offered: ['bluesky'], refused } as const;
-    const form = invitePage({ ...live, connectors: { bluesky: connector } });
+    const form = invitePage({ ...live, connectors: { bluesky: [connector] } });
     assert.match(form, /<label for="password-bluesky">App &lt;password&gt;<\/label>/);
     assert.match(form, /name="password" type="password" required maxlength="9" autocomplete="off">/);
     assert.match(form, /<label for="username-bluesky">Handle<\/label>\n<input[^>]+value="acme">/);

@@ -1,4 +1,4 @@
-import { url } from '../config-values.ts';
+import { botToken, integer, optional, text, url } from '../config-values.ts';
 import { variable } from './variable.ts';
 
 /** The networks that accounts are connected to. */
@@ -20,6 +20,37 @@ export const networkSettings = {
     url('https:', 'http:'),
     'https://public.api.bsky.app',
     'Bluesky: server that counts likes, replies and followers',
+  ),
+  xClientId: variable(
+    'X_CLIENT_ID',
+    optional(text),
+    null as string | null,
+    'X: the client id of your app; without it X is not offered',
+  ),
+  xClientSecret: variable(
+    'X_CLIENT_SECRET',
+    optional(text),
+    null as string | null,
+    'X: its client secret; a public client has none',
+  ),
+  xApi: variable('X_API', url('https:', 'http:'), 'https://api.x.com', 'X: the API'),
+  xAuthorize: variable(
+    'X_AUTHORIZE',
+    url('https:', 'http:'),
+    'https://x.com/i/oauth2/authorize',
+    'X: the page on which an owner consents',
+  ),
+  xMonthlyReads: variable(
+    'X_MONTHLY_READS',
+    integer(0, 100_000_000),
+    100_000,
+    'X: posts that are read for figures in a month; X bills each',
+  ),
+  telegramBotToken: variable(
+    'TELEGRAM_BOT_TOKEN',
+    optional(botToken),
+    null as string | null,
+    'Telegram: token of your own bot, which clients add to their channels; without it they give one of theirs',
   ),
   telegramApi: variable(
     'TELEGRAM_API',
