@@ -93,8 +93,14 @@ export interface ConsentConnector {
 export interface CodeConnector {
   readonly kind: 'code';
   readonly title: string;
-  /** Durable when it resolves. `steps`: for the guest, in their order; one of them holds the code. */
-  begin(signal: AbortSignal): Promise<
+  /**
+   * Durable when it resolves. `steps`: for the guest, in their order; one of them holds the code.
+   * @param workspaceId whose guest it is: a workspace has a share of the codes that are open
+   */
+  begin(
+    workspaceId: string,
+    signal: AbortSignal,
+  ): Promise<
     | {
         readonly kind: 'begun';
         readonly code: string;
