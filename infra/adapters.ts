@@ -8,6 +8,7 @@ import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
 import type { KafkaOptions } from './kafka/client.ts';
+import { migrateConnectAttempts, PostgresConnectAttempts } from './postgres/connect-attempts.ts';
 import { type CredentialGap, PostgresCredentials } from './postgres/credentials.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
@@ -75,6 +76,7 @@ export interface Adapters {
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
   readonly dataKeys: PostgresDataKeys;
   readonly credentials: PostgresCredentials;
+  readonly attempts: PostgresConnectAttempts;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
@@ -117,6 +119,8 @@ export const openAdapters = async ({
     await dataKeys.migrate();
     const credentials = new PostgresCredentials({ pool, keys: dataKeys, ...(faultPoint && { faultPoint }) });
     await credentials.migrate();
+    await migrateConnectAttempts(pool);
+    const attempts = new PostgresConnectAttempts({ pool, keys: dataKeys });
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
@@ -146,7 +150,7 @@ export const openAdapters = async ({
     const changes = postgres?.store.tail ?? null;
     return {
       ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
-      ...{ credentials, openLogWriter, silent, close },
+      ...{ credentials, attempts, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
     };
   } catch (error) {

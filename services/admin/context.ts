@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
+import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
@@ -36,6 +37,7 @@ export interface Admin {
     uses(): Promise<ReadonlyMap<string, number>>;
   };
   readonly credentials: Pick<CredentialStore, 'destroyOfClient'>;
+  readonly attempts: Pick<ConnectAttempts, 'destroyOfClient'>;
   /** Host of the console and of the pages behind links, without a slash at the end. */
   readonly consoleUrl: string;
   /** MEDIA_QUOTA_BYTES as this command reads it. */

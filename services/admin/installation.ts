@@ -101,17 +101,18 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
 
 /**
  * Destroys the key first, so that the stored personal data and the network credentials cannot be read from then on. If
- * we die before the append,
- * the same command repeated appends the event, and the read models then delete the data that they show.
+ * we die before the append, the same command repeated appends the event, and the read models then delete the data
+ * that they show.
  */
 export const eraseClient = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const id = idOf(at(0), 'client');
-  const { operator, store, dataKeys, credentials } = admin;
+  const { operator, store, dataKeys, credentials, attempts } = admin;
   const { state, events } = await store.load(client, id);
   const [first] = events;
   if (state.status === 'none' || first === undefined) throw new Rejection('not_found', 'There is no such client.');
   await dataKeys.destroy(id);
   await credentials.destroyOfClient(id);
+  await attempts.destroyOfClient(id);
   const { positions } = operator;
   await execute(store, client, id, { type: 'Erase' }, contextOf(operator, first.metadata.workspaceId), { positions });
   await shown(admin);

@@ -66,12 +66,12 @@ const carryOut = async (
   const store = new DomainStore(adapters.store, codec, config.partitions);
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
-  const { pool, log, dataKeys, credentials, analytics } = adapters;
+  const { pool, log, dataKeys, credentials, attempts, analytics } = adapters;
   const actor = { type: 'admin', id: userInfo().username } as const;
   return command.run(
     {
       operator: { store, actor, clock: Date.now, positions: new Map() },
-      ...{ store, pool, log, codec, secrets, dataKeys, credentials, analytics, eventStore: adapters.store },
+      ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, eventStore: adapters.store },
       consoleUrl: config.consoleUrl ?? consoleBeside(config),
       mediaQuota: config.mediaQuota,
       logger: createLogger('admin', config.logLevel, config.logFile),

@@ -217,10 +217,10 @@ suite('network credentials in Postgres', { timeoutMs: 120_000 }, (t) => {
        where account_id = $2`,
       [id, twin],
     );
-    await assert.rejects(store.read(twin), /does not open the credential/);
-    await assert.rejects(store.refresh(twin, 1, neverAsked, never), /does not open the credential/);
+    await assert.rejects(store.read(twin), /does not open the network credential/);
+    await assert.rejects(store.refresh(twin, 1, neverAsked, never), /does not open the network credential/);
     await pool.query('update ops.network_credentials set version = 2 where account_id = $1', [id]);
-    await assert.rejects(store.read(id), /does not open the credential/);
+    await assert.rejects(store.read(id), /does not open the network credential/);
   });
 
   t('a key that is missing is an error, and no credential is lost by it', async () => {

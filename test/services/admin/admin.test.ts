@@ -63,6 +63,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           secrets: new Secrets(v1),
           dataKeys: adapters.dataKeys,
           credentials: adapters.credentials,
+          attempts: adapters.attempts,
           analytics: adapters.analytics,
           consoleUrl: 'http://console.test',
           mediaQuota: 1_000,
@@ -319,6 +320,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const owner = { accountId, workspaceId, clientId: client.id, platform: 'bluesky' } as const;
     const credential = { secret: { token: 'to be erased' }, expiresAt: null };
     assert.equal(await adapters.credentials.keep(owner, credential), 1);
+    const attempt = { kind: 'consent', inviteId: randomUUID(), ...owner, kept: { verifier: 'to be erased' } } as const;
+    assert.ok(await adapters.attempts.keep({ token: randomUUID(), browser: 'b' }, attempt));
     await did(`client erase ${client.id}`);
     const { username, displayName, avatarUrl, platform } = await account();
     assert.deepEqual(
@@ -327,6 +330,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     );
     const credentials = await pool.query('select 1 from ops.network_credentials where client_id = $1', [client.id]);
     assert.equal(credentials.rowCount, 0, 'what networks gave ends with the key');
+    const attempts = await pool.query('select 1 from ops.connect_attempts where client_id = $1', [client.id]);
+    assert.equal(attempts.rowCount, 0, 'and so do attempts to connect');
     assert.equal(await adapters.credentials.keep(owner, credential), null);
     assert.equal((await admin(`client erase ${client.id}`)).code, 0, 'again is no harm');
     await did('rebuild clients');

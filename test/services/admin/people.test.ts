@@ -39,6 +39,7 @@ suite('operator and people', (t) => {
         ...{ operator: world.operator, store: world.store, pool: world.pool, eventStore: world.eventStore },
         ...{ log: world.log, codec: world.codec, secrets: world.secrets, dataKeys, logger: world.logger },
         credentials: { destroyOfClient: async () => undefined },
+        attempts: { destroyOfClient: async () => undefined },
         ...{ consoleUrl: 'https://console.test', mediaQuota: 0, analytics: null, note: () => undefined },
         signal: new AbortController().signal,
       },
