@@ -253,6 +253,8 @@ export const prometheusNames: readonly string[] = [
   'media_queue_length',
   'media_step_seconds',
   'media_steps_total',
+  'network_calls_kept_total',
+  'network_calls_lost_total',
   'network_hearing',
   'network_hearing_failures_total',
   'oauth_reuses_total',
