@@ -26,6 +26,10 @@ export interface Bot {
   readonly username: string;
   isRevoked: boolean;
   quietUntil: number;
+  /** To which its updates go, and to no listener; '': none. */
+  webhookUrl: string;
+  /** People may add it to groups. */
+  joinsGroups: boolean;
   readonly updates: { readonly update_id: number; readonly [name: string]: unknown }[];
   /** Of whoever waits for updates. */
   listener: ((isConflict: boolean) => void) | null;
