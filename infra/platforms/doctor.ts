@@ -5,7 +5,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { examineBluesky } from './bluesky/doctor.ts';
 import type { LiveOptions } from './live.ts';
 import { found } from './shared/findings.ts';
-import { examineTelegram, type TelegramDoctorOptions } from './telegram/doctor.ts';
+import { examineTelegram } from './telegram/doctor.ts';
 import { type ApiVersion, type ApiVersions, apiVersions } from './versions.ts';
 import { examineX } from './x/doctor.ts';
 
@@ -13,7 +13,7 @@ export interface DoctorOptions {
   readonly http: NetworkHttp;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly config: LiveOptions['config'] & TelegramDoctorOptions['config'];
+  readonly config: LiveOptions['config'];
   /** Host of the pages behind links, as browsers reach it; null: the operator has not said. */
   readonly origin: string | null;
   /** Default: those of the adapters. */

@@ -1,26 +1,36 @@
 /** The networks that have an adapter of their own: one entry each. */
+import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/credentials.ts';
+import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { NetworkListener } from '#contracts/ports/network-listener.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
-import { TelegramAdapter, TelegramInsights, telegramConnector } from './telegram/index.ts';
+import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { liveX, type XConfig } from './x/index.ts';
 
-export interface LiveOptions {
+/** What networks gave us, and told us. */
+export interface LiveStores {
   readonly credentials: CredentialStore;
+  readonly connectCodes: ConnectCodes;
+  readonly heardPosts: HeardPosts;
+}
+
+export interface LiveOptions {
+  readonly stores: LiveStores;
   readonly http: NetworkHttp;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly config: XConfig & {
-    readonly boundaryDeadlineMs: number | null;
-    readonly blueskyResolver: string;
-    readonly blueskyDirectory: string;
-    readonly blueskyAppView: string;
-    readonly telegramApi: string;
-  };
+  readonly config: XConfig &
+    TelegramConfig & {
+      readonly boundaryDeadlineMs: number | null;
+      readonly blueskyResolver: string;
+      readonly blueskyDirectory: string;
+      readonly blueskyAppView: string;
+    };
 }
 
 /** What one network brings. */
@@ -35,6 +45,8 @@ export interface LiveNetwork {
   readonly refreshWindowMs?: number;
   /** Absent: the network has nothing to take back. */
   readonly revoker?: Revoker;
+  /** Absent: the network tells nothing by itself, or not here. */
+  readonly listener?: NetworkListener;
 }
 
 type Each<T> = Readonly<Partial<Record<Platform, T>>>;
@@ -46,18 +58,19 @@ export interface LiveNetworks {
   readonly refreshers: Each<Refresher>;
   readonly refreshWindows: Each<number>;
   readonly revokers: Each<Revoker>;
+  readonly listeners: Each<NetworkListener>;
 }
 
 const dayMs = 86_400_000;
 
-const networksOf = ({ credentials, http, clock, config }: LiveOptions): Each<LiveNetwork | null> => {
+const networksOf = ({ stores, http, clock, config }: LiveOptions): Each<LiveNetwork | null> => {
   const {
     boundaryDeadlineMs,
     blueskyResolver: resolver,
     blueskyDirectory: directory,
     blueskyAppView: appView,
-    telegramApi: api,
   } = config;
+  const { credentials, connectCodes: codes, heardPosts: heard } = stores;
   const shared = { http, credentials, clock, ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }) };
   return {
     x: liveX(shared, config),
@@ -70,11 +83,7 @@ const networksOf = ({ credentials, http, clock, config }: LiveOptions): Each<Liv
       refreshWindowMs: 14 * dayMs,
       revoker: (credential, accountId, signal) => endSession(http, credential, { accountId, targetId: null }, signal),
     },
-    telegram: {
-      adapter: new TelegramAdapter({ ...shared, api }),
-      source: new TelegramInsights({ ...shared, api }),
-      connectors: [telegramConnector({ http, api })],
-    },
+    telegram: liveTelegram({ ...shared, codes, heard }, config),
   };
 };
 
@@ -94,5 +103,6 @@ export const liveNetworks = (options: LiveOptions): LiveNetworks => {
     refreshers: each(({ refresher }) => refresher),
     refreshWindows: each(({ refreshWindowMs }) => refreshWindowMs),
     revokers: each(({ revoker }) => revoker),
+    listeners: each(({ listener }) => listener),
   };
 };

@@ -58,7 +58,6 @@ export interface ApiOptions {
   readonly sandboxProfile: SandboxProfile;
   /** How accounts of real networks are connected. */
   readonly connectorsOf: (options: {
-    readonly credentials: CredentialStore;
     readonly http: NetworkHttp;
     readonly clock: () => number;
     readonly config: Config;
@@ -108,7 +107,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts() }),
   );
   const { credentials } = adapters;
-  const live = { credentials, connectors: connectorsOf({ credentials, http, clock: time.now, config }) };
+  const live = { credentials, connectors: connectorsOf({ http, clock: time.now, config }) };
   const deps: Deps = {
     live,
     mailer,

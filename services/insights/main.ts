@@ -29,7 +29,7 @@ await runProcess({
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const live = liveNetworks({ credentials: adapters.credentials, http, clock: clock.now, config });
+    const live = liveNetworks({ stores: adapters, http, clock: clock.now, config });
     const sourceOf: SourceOf = (network, platform) =>
       network === 'sandbox' ? sandbox : (live.sources[platform] ?? null);
     const reading = { log, eventStore: adapters.store, store, codec, pool };

@@ -40,7 +40,7 @@ await runProcess({
     onClose(() => clock.close());
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
     const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const live = liveNetworks({ credentials: adapters.credentials, http, clock: clock.now, config });
+    const live = liveNetworks({ stores: adapters, http, clock: clock.now, config });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
       network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
     readiness.add('store', async () => adapters.store.ping().then(() => null));

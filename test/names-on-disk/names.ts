@@ -46,7 +46,7 @@ export const consumerGroups: readonly string[] = [
   'webhooks',
 ];
 
-export const leaseKinds: readonly string[] = ['cores', 'media', 'metrics', 'report', 'sweep', 'target'];
+export const leaseKinds: readonly string[] = ['cores', 'listen', 'media', 'metrics', 'report', 'sweep', 'target'];
 
 export const notifyChannels: readonly string[] = ['*', '*_events', 'webhook_queue'];
 
@@ -222,6 +222,7 @@ export const faultSettings: readonly string[] = ['POSTLINE_FAULT', 'POSTLINE_FAU
 export const ownActors: readonly string[] = [
   'admin standalone',
   'service credentials',
+  'service listener',
   'service media',
   'service metrics',
   'service nobody',
@@ -252,6 +253,8 @@ export const prometheusNames: readonly string[] = [
   'media_queue_length',
   'media_step_seconds',
   'media_steps_total',
+  'network_hearing',
+  'network_hearing_failures_total',
   'oauth_reuses_total',
   'parked_oldest_seconds',
   'parked_streams',

@@ -27,8 +27,10 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.analytics_rules': 'version rule workspace_id day',
   'ops.analytics_versions': 'one live newest',
   'ops.connect_attempts': 'token_hash browser_hash kind invite_id workspace_id client_id platform sealed expires_at',
+  'ops.connect_codes': 'code workspace_id expires_at tries places',
   'ops.consumer_positions': 'consumer_group lane next_offset position epoch updated_at event_id event_position',
   'ops.data_keys': 'client_id key_version wrapped created_at destroyed_at',
+  'ops.heard_posts': 'place post heard_at reactions reacted_at discussion_group discussion_root comments last_comment',
   'ops.media_customers': 'customer_id bytes quota',
   'ops.media_imports': 'id asset_id key_version sealed noted_at',
   'ops.media_jobs':

@@ -14,16 +14,15 @@ import type {
 import { rulesOf } from '#domain/platforms/index.ts';
 import { textIn } from '../shared/members.ts';
 import { publishedAs } from './answers.ts';
-import { type ApiResult, callApi } from './api.ts';
-import { type Chat, chatOf, moveChat } from './chat.ts';
+import type { ApiResult } from './api.ts';
+import { type Chat, callFor, chatOf, moveChat } from './chat.ts';
 import { commentOn } from './comment.ts';
 import { checkEntities } from './entities.ts';
-import { contentFailure, readFailed, reauth, sendFailed, unknown } from './errors.ts';
+import { contentFailure, readFailed, sendFailed, unknown, withoutChat } from './errors.ts';
 import { messageOf, type Send } from './message.ts';
 import type { TelegramOptions } from './options.ts';
 
 const tooLate = unknown('the deadline passed before the call was made');
-const noChat = reauth('there is no bot token and chat of this account');
 
 export class TelegramAdapter implements PlatformAdapter {
   readonly boundaryDeadlineMs: number;
@@ -51,21 +50,22 @@ export class TelegramAdapter implements PlatformAdapter {
     const { credentials, http, clock } = this.#options;
     const wrong = checkEntities(request.content, request.overrides.parseMode);
     if (wrong !== null) return { kind: 'failed', failure: contentFailure(wrong) };
-    const chat = await chatOf(credentials, request.account.id);
-    if (chat === null) return { kind: 'failed', failure: noChat };
+    const chat = await chatOf(this.#options, request.account.id);
+    if ('failure' in chat) return withoutChat(chat.failure);
     // Finds a dead token, a lost chat and a network that is down while it is still certain that nothing is out.
     const subject = { accountId: request.account.id, targetId: request.targetId };
     const fields = { chat_id: Number(chat.chatId) };
-    const seen = await callApi(this.#options, { token: chat.token, method: 'getChat', fields, subject }, steps.signal);
+    const seen = await callFor(this.#options, chat, { method: 'getChat', fields, subject }, steps.signal);
     steps.signal.throwIfAborted();
     if (seen.kind !== 'ok') return readFailed(seen, clock());
     const { first, then } = await messageOf(request, chat.chatId);
     steps.signal.throwIfAborted();
     const send = (one: Send, to: Chat, signal: AbortSignal): Promise<ApiResult> =>
-      callApi(
+      callFor(
         { ...this.#options, http },
+        to,
         {
-          ...{ token: to.token, method: one.method, subject, files: one.files, onSent: (bytes) => steps.moved(bytes) },
+          ...{ method: one.method, subject, files: one.files, onSent: (bytes) => steps.moved(bytes) },
           fields: { ...one.fields, chat_id: Number(to.chatId) },
         },
         signal,
@@ -109,8 +109,8 @@ export class TelegramAdapter implements PlatformAdapter {
 
   async comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {
     if (signal.aborted) return { kind: 'unknown', failure: tooLate };
-    const chat = await chatOf(this.#options.credentials, request.account.id);
-    if (chat === null) return { kind: 'failed', failure: noChat };
+    const chat = await chatOf(this.#options, request.account.id);
+    if ('failure' in chat) return withoutChat(chat.failure);
     if (signal.aborted) return { kind: 'unknown', failure: tooLate };
     return commentOn(this.#options, chat, request, signal);
   }

@@ -2,6 +2,7 @@ import type { Finding } from '#contracts/ports/finding.ts';
 import { found, noAnswer, nobody, quoted } from '../shared/findings.ts';
 import { membersOf, textIn } from '../shared/members.ts';
 import { type ApiOptions, type ApiResult, callApi } from './api.ts';
+import type { TelegramConfig } from './live.ts';
 
 /**
  * The operator's bot. It asks only what disturbs nobody: a second listener of its updates would end the one of this
@@ -9,7 +10,7 @@ import { type ApiOptions, type ApiResult, callApi } from './api.ts';
  */
 
 export interface TelegramDoctorOptions extends Pick<ApiOptions, 'http'> {
-  readonly config: { readonly telegramBotToken: string | null; readonly telegramApi: string };
+  readonly config: TelegramConfig;
 }
 
 const noBot = (about: string, result: Exclude<ApiResult, { readonly kind: 'ok' }>, api: string): Finding => {

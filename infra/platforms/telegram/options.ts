@@ -1,6 +1,6 @@
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { HeardFigures } from './heard.ts';
 
 export interface TelegramOptions {
   readonly http: NetworkHttp;
@@ -13,8 +13,10 @@ export interface TelegramOptions {
   readonly api?: string;
   /** Separates the parts of a form. Default: random, so that no file can hold it. */
   readonly separator?: () => string;
-  /** What the updates told of posts. Absent: nobody listens, and a post has no figures. */
-  readonly heard?: HeardFigures;
+  /** Token of the operator's bot; null: there is none. */
+  readonly operatorToken: string | null;
+  /** What the updates of the operator's bot told of posts. Absent: a post has no figures. */
+  readonly heard?: Pick<HeardPosts, 'of'>;
 }
 
 export const cloud = 'https://api.telegram.org';

@@ -5,13 +5,12 @@ import type { AddressInfo } from 'node:net';
 import type { Finding } from '#contracts/ports/finding.ts';
 import { MissingTool } from '#contracts/sdk/shell.ts';
 import { type DoctorOptions, examineNetworks } from '#infra/platforms/doctor.ts';
-import { liveNetworks } from '#infra/platforms/live.ts';
+import { type LiveStores, liveNetworks } from '#infra/platforms/live.ts';
 import { type ApiVersions, apiVersions } from '#infra/platforms/versions.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { startPds } from '#test/support/networks/pds.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
@@ -199,7 +198,7 @@ suite('the doctor of telegram', (t) => {
 
   t('explains a webhook that takes the updates, and a bot that groups cannot add', async () => {
     const bot = network.bot();
-    bot.webhookUrl = 'https://others.example/secret-path';
+    bot.hasWebhook = true;
     bot.joinsGroups = false;
     const findings = await examinedBot(bot.token);
     assert.equal(of(findings, 'updates').verdict, 'fix');
@@ -257,9 +256,9 @@ suite('the doctor of bluesky', { timeoutMs: 60_000 }, (t) => {
 suite('the doctor of all networks', (t) => {
   t('has an examination and a version of every network with an adapter, and of no other', async () => {
     const config = readConfig({ ...(await nowhere()), X_CLIENT_ID: 'app-id' });
-    const live = Object.keys(
-      liveNetworks({ http, clock: Date.now, config, credentials: new MemoryCredentials() }).adapters,
-    );
+    // Nothing is connected, so no store is asked.
+    const unused = {} as LiveStores;
+    const live = Object.keys(liveNetworks({ http, clock: Date.now, config, stores: unused }).adapters);
     const all = await examineNetworks({ http, clock: Date.now, config, origin }, AbortSignal.timeout(20_000));
     assert.deepEqual(
       all.map(({ network }) => network),

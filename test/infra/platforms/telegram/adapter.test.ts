@@ -289,6 +289,35 @@ suite('telegram', (t) => {
     assert.ok(!JSON.stringify([seen, outcomes.map(({ outcome }) => outcome)]).includes(secret));
   });
 
+  t("the operator's bot posts by the token of the configuration, also by a new one", async () => {
+    const bot = it.network.bot();
+    const account = await it.account(it.network.chat(), null);
+    const look = async (operatorToken: string | null) => {
+      const by = new TelegramAdapter({ ...it.options, operatorToken });
+      const { outcome, steps } = await it.publish(it.request(account), by);
+      return { by, outcome, log: steps.log };
+    };
+    assert.equal((await look(bot.token)).outcome.kind, 'published');
+    for (const wrong of [null, '1:gone']) {
+      // Every account has this bot: its token is the operator's to mend, and the posts go out then.
+      const { by, outcome, log } = await look(wrong);
+      assert.ok(outcome.kind === 'deferred', JSON.stringify(outcome));
+      assert.deepEqual([outcome.failure.category, outcome.failure.actor], ['transient', 'service']);
+      assert.deepEqual(log, []);
+      const below = { targetId: account.id, platform: 'telegram', account, content: 'Hi' } as const;
+      const request = { ...below, externalId: `${account.externalId}:1` };
+      const commented = await by.comment(request, new AbortController().signal);
+      assert.equal(commented.kind, 'deferred');
+    }
+    it.network.arm('sendMessage', refuse(401, 'Unauthorized'));
+    const { outcome } = await look(bot.token);
+    assert.ok(outcome.kind === 'failed');
+    assert.deepEqual([outcome.failure.category, outcome.failure.actor], ['transient', 'service']);
+    const rotated = it.network.bot();
+    bot.isRevoked = true;
+    assert.equal((await look(rotated.token)).outcome.kind, 'published');
+  });
+
   t('a comment goes below posts of its own chat only', async () => {
     const { account } = await fresh();
     const other = await fresh();
