@@ -23,7 +23,7 @@ export const liveIds = async (
   return new Set(rows.map(({ id }) => id));
 };
 
-/** @param after id of the account that came last; null: from the beginning */
+/** Those that have not lapsed. @param after id of the account that came last; null: from the beginning */
 export const liveAccounts = async (
   pool: Pool,
   { platform, externalId }: { readonly platform: Platform; readonly externalId: string },
@@ -32,7 +32,8 @@ export const liveAccounts = async (
 ): Promise<readonly { readonly id: string; readonly workspaceId: string }[]> => {
   const { rows } = await pool.query<{ id: string; workspaceId: string }>(
     `select a.id::text as id, a.workspace_id::text as "workspaceId" from read.accounts a
-     where a.platform = $1 and a.external_id = $2 and ($3::uuid is null or a.id > $3) and ${isLive('a')}
+     where a.platform = $1 and a.external_id = $2 and a.status = 'connected'
+       and ($3::uuid is null or a.id > $3) and ${isLive('a')}
      order by a.id limit $4`,
     [platform, externalId, after, limit],
   );

@@ -7,7 +7,7 @@ export type HearingState =
   | { readonly kind: 'unavailable'; readonly reason: string }
   /** Somebody else listens in our place. Only the operator can mend it; the listener asks again by itself. */
   | { readonly kind: 'conflict'; readonly reason: string }
-  /** The network does not take what the configuration gives. Only the operator can mend it. */
+  /** The network does not take what the configuration gives. Only the operator can mend it; `listen` ends. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 /** Why the listener can no longer act for an account, in words for its owner. Null: it can. Undefined: not known now. */
@@ -19,7 +19,7 @@ export interface Hearer {
   connected(externalIds: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * The network told of a change that may have cost us the accounts with this external id.
-   * @param check asks the network as it is now; called after the accounts were read, so that a consent in between wins
+   * @param check asks the network as it is now
    * @returns false: it is not known now, and must be told again
    */
   changed(externalId: string, check: LossCheck): Promise<boolean>;
@@ -33,7 +33,7 @@ export interface NetworkListener {
   /** Whether this is a credential for which the network tells us things. */
   concerns(credential: Credential): boolean;
   /**
-   * Listens until the signal.
+   * Listens until the signal, or until the network refuses what the configuration gives.
    * @throws what the hearer throws: what was not kept is told again to whoever listens next
    */
   listen(hearer: Hearer, signal: AbortSignal): Promise<void>;

@@ -30,6 +30,8 @@ export interface ListeningDeps extends RoundDeps {
   readonly now: () => number;
   /** Told whenever a network answers or fails to. Null: this process does not listen to it any more. */
   readonly onHearing?: (platform: Platform, state: HearingState['kind'] | null) => void;
+  /** Milliseconds until a network that refused what the configuration gives is tried again. Default 300,000. */
+  readonly refusedMs?: number;
 }
 
 /** Longest time between two looks at a lease that another process holds, and after a failure. Milliseconds. */
@@ -53,18 +55,22 @@ const listenAlone = async (
   listener: NetworkListener,
   signal: AbortSignal,
 ): Promise<void> => {
-  const { pool, config, clock, logger, onHearing } = deps;
+  const { pool, config, clock, logger, onHearing, refusedMs = 300_000 } = deps;
+  const standbyMs = Math.min(maxStandbyMs, config.sweepIntervalMs);
+  const hearer = hearerOf(deps, platform, listener);
   const leases = new Leases({
     ...{ pool, kind: 'listen', ttlMs: config.leaseTtlMs, ...(clock === undefined ? {} : { clock }) },
     onError: (error) => logger.warn({ err: error, platform }, 'the lease of a listener could not be renewed'),
   });
   try {
     while (!signal.aborted) {
+      let waitMs = standbyMs;
       try {
         const [lease] = await leases.acquire([listener.name]);
         if (lease !== undefined) {
           try {
-            await listener.listen(hearerOf(deps, platform, listener), AbortSignal.any([signal, lease.signal]));
+            await listener.listen(hearer, AbortSignal.any([signal, lease.signal]));
+            if (!lease.signal.aborted) waitMs = refusedMs;
           } finally {
             onHearing?.(platform, null);
             lease.release();
@@ -73,7 +79,7 @@ const listenAlone = async (
       } catch (error) {
         logger.warn({ err: error, platform }, 'what a network told could not be kept; it is told again');
       }
-      await delay(Math.min(maxStandbyMs, config.sweepIntervalMs), undefined, { signal }).catch(() => undefined);
+      await delay(waitMs, undefined, { signal }).catch(() => undefined);
     }
   } finally {
     await leases.close();
@@ -110,8 +116,8 @@ interface Connected {
 }
 
 /**
- * All accounts are read before the network is asked, so that a consent since then wins. If we die between two of them,
- * the network tells it again, and a repeat yields no event.
+ * The network is asked before the accounts are read, because most changes cost nothing, and again after that, so that a
+ * consent in between wins. If we die between two accounts, the network tells it again, and a repeat yields no event.
  */
 const recordLoss = async (
   deps: ListeningDeps,
@@ -120,6 +126,9 @@ const recordLoss = async (
   check: LossCheck,
 ): Promise<boolean> => {
   const { pool, store, now, logger } = deps;
+  const before = await check();
+  if (before === undefined) return false;
+  if (before === null) return true;
   const connected: Connected[] = [];
   for (let after: string | null = null; ; ) {
     const page: Awaited<ReturnType<typeof liveAccounts>> = await liveAccounts(pool, place, after, pageSize);

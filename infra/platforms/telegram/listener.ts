@@ -6,7 +6,7 @@ import type { Json } from '#contracts/ports/platform.ts';
 import { textIn } from '../shared/members.ts';
 import { type ApiOptions, type ApiResult, callApi } from './api.ts';
 import { isOfOperator } from './chat.ts';
-import { checkBot, checkChat, lossIn } from './connect.ts';
+import { checkBot, checkChat, type KnownBot, lossIn } from './connect.ts';
 import { isDeadToken } from './errors.ts';
 import { kinds, type Posted, type Told, toldIn, updateIdOf } from './updates.ts';
 
@@ -22,15 +22,19 @@ export interface TelegramListenerOptions extends ApiOptions {
   /** Seconds that the network waits for an update. Default 25. */
   readonly waitSeconds?: number;
   /** Milliseconds before the next call after an error that names no time. */
-  readonly pauses?: Partial<Record<HearingState['kind'], number>>;
+  readonly pauses?: Partial<Pauses>;
+  /** Milliseconds that a question about a chat or a person may take. Default 10,000. */
+  readonly answerMs?: number;
 }
+
+type Pauses = Readonly<Record<'hearing' | 'unavailable' | 'conflict', number>>;
 
 const perCall = 100;
 /** The network answers within seconds of its wait, or not at all. */
 const patienceMs = 15_000;
 /** Longest wait that the network may ask for. Milliseconds. */
 const maxPauseMs = 600_000;
-const usualPauses = { hearing: 5_000, unavailable: 5_000, conflict: 10_000, refused: 600_000 };
+const usualPauses: Pauses = { hearing: 5_000, unavailable: 5_000, conflict: 10_000 };
 /** An update that cannot be judged is left out after this many tries, or it would keep all others from us. */
 const maxTries = 3;
 
@@ -66,6 +70,8 @@ export class TelegramListener implements NetworkListener {
         }
         const state = stateOf(result);
         hearer.state(state);
+        // Another process may have been given another token.
+        if (state.kind === 'refused') return;
         const named = result.kind === 'refused' && result.retryAfter !== null ? result.retryAfter * 1_000 : null;
         await pause(Math.min(named ?? pauses[state.kind], maxPauseMs), signal);
         continue;
@@ -103,11 +109,27 @@ const stateOf = (result: Exclude<ApiResult, { readonly kind: 'ok' }>): Exclude<H
   return { kind: result.code === 409 ? 'conflict' : 'unavailable', reason };
 };
 
+interface Update {
+  readonly id: number | null;
+  readonly what: Told | null;
+}
+
+/** The network is asked for the rights in a chat as they are now: once for all that it tells of them at a time. */
+const latestRights = (updates: readonly Update[]): readonly Update[] => {
+  const last = new Map(
+    updates.flatMap(({ what }, at) => (what?.kind === 'rights' ? [[what.chatId, at] as const] : [])),
+  );
+  return updates.map((update, at) =>
+    update.what?.kind === 'rights' && last.get(update.what.chatId) !== at ? { ...update, what: null } : update,
+  );
+};
+
 /** What one answer of the network brought. */
 class Turn {
   readonly #options: TelegramListenerOptions;
   readonly #hearer: Hearer;
   readonly #signal: AbortSignal;
+  #bot: KnownBot | null = null;
   /** The update at which we stopped last, and how often. */
   #stuck = { id: -1, tries: 0 };
 
@@ -122,7 +144,7 @@ class Turn {
    * @returns `offset`: of the next call, null: as it was. `isStopped`: at an update that cannot be judged now
    */
   async take(updates: readonly Json[]): Promise<{ readonly offset: number | null; readonly isStopped: boolean }> {
-    const told = updates.map((update) => ({ id: updateIdOf(update), what: toldIn(update) }));
+    const told = latestRights(updates.map((update) => ({ id: updateIdOf(update), what: toldIn(update) })));
     const whats = told.flatMap(({ what }) => (what === null ? [] : [what]));
     const [open, places] = await Promise.all([this.#openCodes(whats), this.#connectedPlaces(whats)]);
     await this.#keepFigures(whats, places);
@@ -183,7 +205,8 @@ class Turn {
     if (writerId === null) return true;
     const fields = { chat_id: Number(chatId), user_id: Number(writerId) };
     const { token } = this.#options;
-    const member = await callApi(this.#options, { token, method: 'getChatMember', fields, subject }, this.#signal);
+    const asked = { token, method: 'getChatMember', fields, subject };
+    const member = await callApi(this.#options, asked, this.#patience());
     if (member.kind === 'refused' && member.code < 500 && member.code !== 429) return false;
     if (member.kind !== 'ok') return null;
     const status = textIn(member.result, 'status');
@@ -191,8 +214,18 @@ class Turn {
   }
 
   async #loss(chatId: string): Promise<string | null | undefined> {
-    const bot = await checkBot(this.#options, { token: this.#options.token, isOperators: true }, this.#signal);
-    return bot.kind === 'refused' ? undefined : lossIn(await checkChat(this.#options, bot, chatId, this.#signal));
+    const until = this.#patience();
+    if (this.#bot === null) {
+      const bot = await checkBot(this.#options, { token: this.#options.token, isOperators: true }, until);
+      if (bot.kind === 'refused') return undefined;
+      this.#bot = bot;
+    }
+    return lossIn(await checkChat(this.#options, this.#bot, chatId, until));
+  }
+
+  /** A network that is silent must not keep us from what it tells. */
+  #patience(): AbortSignal {
+    return AbortSignal.any([this.#signal, AbortSignal.timeout(this.#options.answerMs ?? 10_000)]);
   }
 
   #mayTryAgain(id: number | null): boolean {

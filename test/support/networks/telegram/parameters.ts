@@ -27,6 +27,7 @@ const film = { duration: optional('integer'), width: optional('integer'), height
 
 export const methods: Readonly<Record<string, Readonly<Record<string, Parameter>>>> = {
   getMe: {},
+  getWebhookInfo: {},
   getChat: chat,
   getChatMember: { ...chat, user_id: required('integer') },
   getChatMemberCount: chat,

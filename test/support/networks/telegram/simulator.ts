@@ -59,6 +59,7 @@ export class TelegramSimulator {
     const made: Bot = {
       ...{ id, token: `${id}:AA-secret_${this.#next}`, username: `postline_${this.#next}_bot`, isRevoked: false },
       ...{ quietUntil: 0, updates: [], listener: null, allowed: null, hasWebhook: false },
+      joinsGroups: true,
     };
     this.#bots.set(made.token, made);
     return made;
@@ -199,7 +200,14 @@ export class TelegramSimulator {
   #call(bot: Bot, method: string, form: Form, targetId: string, out = Number.POSITIVE_INFINITY): unknown {
     this.#judge(method, form);
     if (bot.quietUntil > Date.now()) throw tooMany(Math.ceil((bot.quietUntil - Date.now()) / 1_000));
-    if (method === 'getMe') return { id: bot.id, is_bot: true, first_name: 'Postline', username: bot.username };
+    if (method === 'getMe') {
+      const rights = { can_join_groups: bot.joinsGroups, can_read_all_group_messages: false };
+      return { id: bot.id, is_bot: true, first_name: 'Postline', username: bot.username, ...rights };
+    }
+    if (method === 'getWebhookInfo') {
+      const url = bot.hasWebhook ? 'https://others.example/secret-path' : '';
+      return { url, has_custom_certificate: false, pending_update_count: bot.updates.length };
+    }
     if (method === 'getUpdates') return this.#updates(bot, form);
     const chat = this.#chatOf(form);
     if (chat.rights === 'kicked') throw new RefusedCall(403, `Forbidden: bot was kicked from the ${chat.type} chat`);

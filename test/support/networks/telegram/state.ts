@@ -30,6 +30,8 @@ export interface Bot {
   allowed: readonly string[] | null;
   /** Its updates go to an address, and to no listener. */
   hasWebhook: boolean;
+  /** People may add it to groups. */
+  joinsGroups: boolean;
   readonly updates: { readonly update_id: number; readonly [name: string]: unknown }[];
   /** Of whoever waits for updates. */
   listener: ((isConflict: boolean) => void) | null;
