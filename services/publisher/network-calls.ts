@@ -102,25 +102,25 @@ export class NetworkCalls {
   /** By workspace. */
   readonly #waiting = new Map<string, number>();
   #allWaiting = 0;
-  readonly #kept: Counter | null;
-  readonly #lost: Counter | null;
+  #kept: Counter | null = null;
+  #lost: Counter | null = null;
 
   constructor(options: NetworkCallsOptions) {
     this.#options = options;
     const { registry } = options;
-    const registers = registry === undefined ? [] : [registry];
-    const named = (name: string, help: string) => ({ name, help, registers });
-    this.#kept =
-      registry === undefined
-        ? null
-        : new Counter(named('network_calls_kept_total', 'calls of networks for a target that its stream of calls has'));
-    this.#lost =
-      registry === undefined
-        ? null
-        : new Counter({
-            ...named('network_calls_lost_total', 'calls of networks for a target that no stream has, by the reason'),
-            labelNames: ['reason'],
-          });
+    if (registry === undefined) return;
+    const registers = [registry];
+    this.#kept = new Counter({
+      name: 'network_calls_kept_total',
+      help: 'calls of networks for a target that its stream of calls has',
+      registers,
+    });
+    this.#lost = new Counter({
+      name: 'network_calls_lost_total',
+      help: 'calls of networks for a target that no stream has, by the reason',
+      labelNames: ['reason'],
+      registers,
+    });
   }
 
   /** @returns ends the watch: the work on the target is over */

@@ -13,6 +13,7 @@ export const topicOfKind: Readonly<Record<string, string | null>> = {
   grant: 'workspace',
   clientname: 'workspace',
   externalref: null,
+  targetcalls: null,
   quota: null,
   invite: 'workspace',
   account: 'workspace',
