@@ -8,6 +8,7 @@ import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
 import type { KafkaOptions } from './kafka/client.ts';
+import { PostgresAppLimits } from './postgres/app-limits.ts';
 import { migrateConnectAttempts, PostgresConnectAttempts } from './postgres/connect-attempts.ts';
 import { type CodeGap, PostgresConnectCodes } from './postgres/connect-codes.ts';
 import { type CredentialGap, PostgresCredentials } from './postgres/credentials.ts';
@@ -81,6 +82,7 @@ export interface Adapters {
   readonly attempts: PostgresConnectAttempts;
   readonly connectCodes: PostgresConnectCodes;
   readonly heardPosts: PostgresHeardPosts;
+  readonly appLimits: PostgresAppLimits;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
@@ -130,6 +132,8 @@ export const openAdapters = async ({
     await connectCodes.migrate();
     const heardPosts = new PostgresHeardPosts({ pool, ...dying });
     await heardPosts.migrate();
+    const appLimits = new PostgresAppLimits({ pool });
+    await appLimits.migrate();
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
@@ -159,7 +163,7 @@ export const openAdapters = async ({
     const changes = postgres?.store.tail ?? null;
     return {
       ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
-      ...{ credentials, attempts, connectCodes, heardPosts, openLogWriter, silent, close },
+      ...{ credentials, attempts, connectCodes, heardPosts, appLimits, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
     };
   } catch (error) {

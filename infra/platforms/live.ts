@@ -1,4 +1,6 @@
 /** The networks that have an adapter of their own: one entry each. */
+
+import type { AppLimits } from '#contracts/ports/app-limits.ts';
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/credentials.ts';
@@ -17,6 +19,7 @@ export interface LiveStores {
   readonly credentials: CredentialStore;
   readonly connectCodes: ConnectCodes;
   readonly heardPosts: HeardPosts;
+  readonly appLimits: AppLimits;
 }
 
 export interface LiveOptions {
@@ -70,10 +73,10 @@ const networksOf = ({ stores, http, clock, config }: LiveOptions): Each<LiveNetw
     blueskyDirectory: directory,
     blueskyAppView: appView,
   } = config;
-  const { credentials, connectCodes: codes, heardPosts: heard } = stores;
+  const { credentials, connectCodes: codes, heardPosts: heard, appLimits } = stores;
   const shared = { http, credentials, clock, ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }) };
   return {
-    x: liveX(shared, config),
+    x: liveX({ ...shared, appLimits }, config),
     bluesky: {
       adapter: new BlueskyAdapter(shared),
       source: new BlueskyInsights({ ...shared, appView }),

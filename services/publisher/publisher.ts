@@ -85,6 +85,7 @@ class Publisher {
       mediaLimitMs: 30 * 60_000,
       absencePolicy,
       ...deps,
+      calls: deps.calls ?? null,
       now: clock.now,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
@@ -126,6 +127,7 @@ class Publisher {
       while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
     } finally {
       await this.#leases.close();
+      await this.#tools.calls?.close();
       await this.#tools.files.close();
     }
   }
