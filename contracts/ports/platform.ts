@@ -150,6 +150,19 @@ export type CommentOutcome =
   /** The call was made, and its effect is unknown. */
   | { readonly kind: 'unknown'; readonly failure: Failure };
 
+export interface RemovalRequest {
+  readonly platform: Platform;
+  readonly account: PublishRequest['account'];
+  /** Id of the post on the network. */
+  readonly externalId: string;
+}
+
+export type RemovalOutcome =
+  /** The network does not have the post any more; also where it had none. */
+  | { readonly kind: 'removed' }
+  /** The post may still be there. A second call does no harm. */
+  | { readonly kind: 'not_removed'; readonly failure: Failure };
+
 export interface PlatformAdapter {
   /** Milliseconds that the boundary call may take. */
   readonly boundaryDeadlineMs: number;
@@ -173,6 +186,11 @@ export interface PlatformAdapter {
    * aborted the call.
    */
   comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome>;
+  /**
+   * Deletes a published post. Only an operator's check of a live installation asks for it: posts of callers are not
+   * deleted. Absent: the adapter cannot.
+   */
+  removePost?(request: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome>;
   /** The network's own scheduler; null or absent: the network has none, or the adapter does not use it. */
   nativeScheduler?(platform: Platform): NativeScheduler | null;
 }

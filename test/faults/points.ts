@@ -135,6 +135,7 @@ export const points: readonly Point[] = [
 
 /** Fault points that no load reaches, and the test that kills a process there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
+  'admin:between-publish-and-removal': 'test/services/admin/network-check.test.ts',
   'credentials.answered': 'test/infra/postgres/credentials.test.ts',
   'credentials.destroyed': 'test/infra/postgres/credentials.test.ts',
   'credentials.kept': 'test/infra/postgres/credentials.test.ts',

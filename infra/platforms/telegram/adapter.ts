@@ -10,10 +10,12 @@ import type {
   PublishRequest,
   PublishSteps,
   ReconcileOutcome,
+  RemovalOutcome,
+  RemovalRequest,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { textIn } from '../shared/members.ts';
-import { publishedAs } from './answers.ts';
+import { postOf, publishedAs } from './answers.ts';
 import type { ApiResult } from './api.ts';
 import { type Chat, callFor, chatOf, moveChat } from './chat.ts';
 import { commentOn } from './comment.ts';
@@ -116,5 +118,21 @@ export class TelegramAdapter implements PlatformAdapter {
     if ('failure' in chat) return withoutChat(chat.failure);
     if (signal.aborted) return { kind: 'unknown', failure: tooLate };
     return commentOn(this.#options, chat, request, signal);
+  }
+
+  /** Telegram deletes a bot's own message for 48 hours. */
+  async removePost({ account, externalId }: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome> {
+    const chat = await chatOf(this.#options, account.id);
+    if ('failure' in chat) return { kind: 'not_removed', failure: chat.failure };
+    const post = postOf(externalId);
+    if (post?.chatId !== chat.chatId) {
+      return { kind: 'not_removed', failure: contentFailure('the post is no message of this chat') };
+    }
+    const fields = { chat_id: Number(chat.chatId), message_id: post.messageId };
+    const subject = { accountId: account.id, targetId: null };
+    const result = await callFor(this.#options, chat, { method: 'deleteMessage', fields, subject }, signal);
+    const isGone = result.kind === 'refused' && /message to delete not found/i.test(result.description);
+    if (result.kind === 'ok' || isGone) return { kind: 'removed' };
+    return { kind: 'not_removed', failure: readFailed(result, this.#options.clock()).failure };
   }
 }

@@ -31,6 +31,7 @@ export const methods: Readonly<Record<string, Readonly<Record<string, Parameter>
   getChat: chat,
   getChatMember: { ...chat, user_id: required('integer') },
   getChatMemberCount: chat,
+  deleteMessage: { ...chat, message_id: required('integer') },
   getUpdates: {
     offset: optional('integer'),
     limit: optional('integer'),

@@ -217,6 +217,10 @@ export class TelegramSimulator {
       return { ...this.#shown(chat), ...linked, accent_color_id: 0, max_reaction_count: 11 };
     }
     if (method === 'getChatMember') return this.#member(bot, chat, Number(form.values.get('user_id')));
+    if (method === 'deleteMessage') {
+      if (chat.messages.delete(Number(form.values.get('message_id')))) return true;
+      throw badRequest('message to delete not found');
+    }
     return this.#send(chat, method, form, targetId, out);
   }
 
