@@ -21,7 +21,7 @@ const refused = (words: string): RefusedConnect => ({ kind: 'refused', words });
 const stepsFor = (username: string, code: string): readonly string[] => [
   `In Telegram, open your channel or group and add @${username} as an administrator. In a channel, let it post messages.`,
   `Post this message there: /connect ${code}`,
-  'Come back to this page. You can delete the message then. The code holds for 15 minutes.',
+  'Come back to this page. You can delete the message then.',
 ];
 
 /** Chats that are asked for at the same time. */

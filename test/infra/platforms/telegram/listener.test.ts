@@ -103,8 +103,12 @@ suite("the operator's bot is listened to", (t) => {
     const crowd = it.network.chat({ type: 'supergroup' });
     for (let at = 0; at < 250; at += 1) it.network.write(crowd, `/connect ${newCode()}`, { id: 12 });
     const before = callsOf('getChatMember');
-    await listen(bot, 'the codes of strangers are read', drained(bot));
+    const taken: string[] = [];
+    const open = codes.open.bind(codes);
+    const counting = { open, spoke: codes.spoke.bind(codes), take: async (code: string) => taken.push(code) > 0 };
+    await listen(bot, 'the codes of strangers are read', drained(bot), { codes: counting });
     assert.equal(callsOf('getChatMember'), before);
+    assert.deepEqual(taken, [], 'and no write');
     const code = await minted();
     for (let at = 0; at < codeLimits.tries + 60; at += 1) it.network.write(crowd, `/connect ${code}`, { id: 12 });
     await listen(bot, 'the code is read', drained(bot));
@@ -154,7 +158,9 @@ suite("the operator's bot is listened to", (t) => {
     it.network.arm('getChatMember', broken, { kind: 'silent_before' }, broken);
     it.network.write(group, `/connect ${first}`, { id: 11 });
     it.network.write(group, `/connect ${second}`, { id: 11 });
+    const began = performance.now();
     await listen(bot, 'both are read', drained(bot), { answerMs: 100 });
+    assert.ok(performance.now() - began < 8_000, 'a silent network is left after its time');
     assert.deepEqual(await codes.placesOf(second), [String(group.id)]);
   });
 
@@ -173,6 +179,8 @@ suite("the operator's bot is listened to", (t) => {
     it.network.react(channel, post, { '👍': 3 });
     it.network.react(channel, post, { '👍': 14, '🔥': 1 });
     it.network.react(other, 5, { '👍': 3 });
+    const strange = { chat: { id: group.id }, message_id: 7, is_automatic_forward: true };
+    it.network.tell({ message: { ...strange, forward_origin: { chat: { id: other.id }, message_id: 6 } } });
     it.network.comment(group, root, 'Nice');
     it.network.comment(group, root, 'Very');
     it.network.write(group, 'Something else', { id: 12 });
@@ -185,7 +193,7 @@ suite("the operator's bot is listened to", (t) => {
       [14, 1],
     );
     assert.ok(!JSON.stringify(said).includes(channel.title));
-    assert.deepEqual(await heard.of(String(other.id), [5]), new Map());
+    assert.deepEqual(await heard.of(String(other.id), [5, 6]), new Map());
   });
 
   t('a chat that the bot may no longer post to is told, as it is now and not as it was', async () => {
@@ -269,6 +277,7 @@ suite("the operator's bot is listened to", (t) => {
       ...[null, 7, 'x', [], {}, { chat: null }, { chat: { id: 'x' } }, { chat: { id: 1e300 }, message_id: 1 }],
       { chat: { id: channel.id }, message_id: 5, date: 9e15, reactions: [{ type: 'x\0\ud800', total_count: 1 }] },
       { chat: { id: channel.id }, message_id: 6, date: 1, reactions: 'x'.repeat(20_000) },
+      { chat: { id: channel.id }, message_id: 8, date: 1, reactions: ['x'.repeat(20_000)] },
       { chat: { id: channel.id }, message_id: 9e15, message_thread_id: -9e15, text: '/connect \0' },
       {
         chat: { id: channel.id },
@@ -288,5 +297,7 @@ suite("the operator's bot is listened to", (t) => {
     const states = await listen(bot, 'all is read', drained(bot), { connectedTo: chats(channel) });
     assert.ok(states.every(({ kind }) => kind === 'hearing'));
     assert.equal((await codes.placesOf(code))?.length, 1);
+    const kept = await heard.of(String(channel.id), [5, 6, 8]);
+    assert.deepEqual([...kept.keys()], [5], 'a message has a dozen kinds of reactions, not a book of them');
   });
 });
