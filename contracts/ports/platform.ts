@@ -3,11 +3,18 @@
  * them. The law: an adapter makes the boundary call, which makes a post visible, at most once per attempt. An effect
  * that it does not know afterwards it reports as unknown.
  */
+import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/**
+ * Told what a network's answer says of an account's limits for posts; an answer may name some of them. It returns at once
+ * and never throws.
+ */
+export type OnLimits = (accountId: string, windows: readonly ObservedWindow[]) => void;
 
 /** A step that an earlier try of the same post has taken. */
 export interface Checkpoint {

@@ -7,7 +7,7 @@ import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/crede
 import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { NetworkListener } from '#contracts/ports/network-listener.ts';
-import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { OnLimits, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
@@ -25,6 +25,8 @@ export interface LiveStores {
 export interface LiveOptions {
   readonly stores: LiveStores;
   readonly http: NetworkHttp;
+  /** Of the accounts whose posts go out here. */
+  readonly onLimits?: OnLimits;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly config: XConfig &
@@ -66,7 +68,7 @@ export interface LiveNetworks {
 
 const dayMs = 86_400_000;
 
-const networksOf = ({ stores, http, clock, config }: LiveOptions): Each<LiveNetwork | null> => {
+const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {
   const {
     boundaryDeadlineMs,
     blueskyResolver: resolver,
@@ -74,7 +76,11 @@ const networksOf = ({ stores, http, clock, config }: LiveOptions): Each<LiveNetw
     blueskyAppView: appView,
   } = config;
   const { credentials, connectCodes: codes, heardPosts: heard, appLimits } = stores;
-  const shared = { http, credentials, clock, ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }) };
+  const shared = {
+    ...{ http, credentials, clock },
+    ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }),
+    ...(onLimits === undefined ? {} : { onLimits }),
+  };
   return {
     x: liveX({ ...shared, appLimits }, config),
     bluesky: {

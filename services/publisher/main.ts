@@ -13,6 +13,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import type { Platform } from '#schemas/common.ts';
+import { AccountLimits } from './account-limits.ts';
 import { NetworkCalls } from './network-calls.ts';
 import { runPublisher } from './publisher.ts';
 
@@ -40,10 +41,11 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
+    const limits = new AccountLimits({ store, now: clock.now, logger });
     const calls = new NetworkCalls({ store, now: clock.now, logger, registry });
     const guard = guardOf(config);
     const http = new GuardedNetworkHttp(guard, { report: calls.report });
-    const live = liveNetworks({ stores: adapters, http, clock: clock.now, config });
+    const live = liveNetworks({ stores: adapters, http, clock: clock.now, config, onLimits: limits.observe });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
       network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
     readiness.add('store', async () => adapters.store.ping().then(() => null));
@@ -53,5 +55,6 @@ await runProcess({
     const { pool, blobs } = adapters;
     const given = { store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness, calls };
     await runPublisher(adapters.changes === null ? given : { ...given, changes: adapters.changes }, signal);
+    await limits.close();
   },
 });

@@ -19,6 +19,7 @@ import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { commentOn } from './comment.ts';
 import { contentChanged, failureOf, notReached, outcomeOf, reauth, unknown } from './errors.ts';
 import { found } from './facets.ts';
+import { tellLimits } from './limits.ts';
 import { cardOf } from './link-card.ts';
 import type { BlueskyOptions } from './options.ts';
 import { resolveHandles } from './people.ts';
@@ -154,6 +155,7 @@ export class BlueskyAdapter implements PlatformAdapter {
       const renewed = await this.#sessions.refreshed(subject, session.version, signal);
       if (renewed.kind === 'open') result = await writePost(http, renewed.secret, plan.key, record, subject, signal);
     }
+    tellLimits(this.#options, subject, result);
     if (result.kind === 'unsent') return { kind: 'unknown', failure: unknown(result.reason) };
     if (result.kind !== 'ok') return outcomeOf(result, true, clock());
     const uri = textIn(result.data, 'uri');

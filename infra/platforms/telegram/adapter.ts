@@ -21,6 +21,7 @@ import { type Chat, callFor, chatOf, moveChat } from './chat.ts';
 import { commentOn } from './comment.ts';
 import { checkEntities } from './entities.ts';
 import { contentFailure, readFailed, sendFailed, unknown, withoutChat } from './errors.ts';
+import { tellLimits } from './limits.ts';
 import { messageOf, type Send } from './message.ts';
 import type { TelegramOptions } from './options.ts';
 
@@ -58,6 +59,7 @@ export class TelegramAdapter implements PlatformAdapter {
     const subject = { accountId: request.account.id, targetId: request.targetId };
     const fields = { chat_id: Number(chat.chatId) };
     const seen = await callFor(this.#options, chat, { method: 'getChat', fields, subject }, steps.signal);
+    tellLimits(this.#options, subject, seen);
     steps.signal.throwIfAborted();
     if (seen.kind !== 'ok') return readFailed(seen, clock());
     const { first, then } = await messageOf(request, chat.chatId);
@@ -83,6 +85,7 @@ export class TelegramAdapter implements PlatformAdapter {
       if (signal.aborted) return sendFailed({ kind: 'unsent', reason: 'aborted' }, false, clock());
       result = await send(first, to, signal);
     }
+    tellLimits(this.#options, subject, result);
     if (result.kind !== 'ok') return sendFailed(result, first.method === 'sendMediaGroup', clock());
     const username = textIn(seen.result, 'username') || null;
     const published = publishedAs(result.result, to.chatId, username, clock());

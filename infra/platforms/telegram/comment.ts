@@ -2,11 +2,12 @@ import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.t
 import { postOf, publishedAs } from './answers.ts';
 import { type Chat, callFor } from './chat.ts';
 import { contentFailure, notReached, readFailed, unknown } from './errors.ts';
+import { tellLimits } from './limits.ts';
 import type { TelegramOptions } from './options.ts';
 
 /** A reply to the post in the same chat. It has no markup: its text is what its author typed. */
 export const commentOn = async (
-  options: Pick<TelegramOptions, 'http' | 'api' | 'separator' | 'clock'>,
+  options: Pick<TelegramOptions, 'http' | 'api' | 'separator' | 'clock' | 'onLimits'>,
   chat: Chat,
   { account, targetId, externalId, content }: CommentRequest,
   signal: AbortSignal,
@@ -24,6 +25,7 @@ export const commentOn = async (
   };
   const subject = { accountId: account.id, targetId };
   const result = await callFor(options, chat, { method: 'sendMessage', fields, subject }, signal);
+  tellLimits(options, subject, result);
   if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
   if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
   if (result.kind === 'refused') {

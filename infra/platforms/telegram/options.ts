@@ -1,12 +1,15 @@
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { OnLimits } from '#contracts/ports/platform.ts';
 
 export interface TelegramOptions {
   readonly http: NetworkHttp;
   readonly credentials: CredentialStore;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Told what the network says of an account's limits for posts. */
+  readonly onLimits?: OnLimits;
   /** Milliseconds that a call may take. An upload is a part of the call. Default 120,000. */
   readonly boundaryDeadlineMs?: number;
   /** Origin of the Bot API, the cloud's or an own server's. Default `https://api.telegram.org`. */

@@ -1,7 +1,7 @@
 import type { AppLimits } from '#contracts/ports/app-limits.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { ObservedWindow } from '#schemas/cadence.ts';
+import type { OnLimits } from '#contracts/ports/platform.ts';
 
 /** The operator's app in X's developer console. */
 export interface XApp {
@@ -31,7 +31,7 @@ export interface XOptions {
   /** Ends early when the signal aborts. Default: by the clock. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Told what X says of an account's limits for posts. */
-  readonly onLimits?: (accountId: string, windows: readonly ObservedWindow[]) => void;
+  readonly onLimits?: OnLimits;
   /** Posts that the app may read for figures in a month, since X bills each; absent: no bound. */
   readonly monthlyReads?: number;
 }

@@ -5,6 +5,7 @@ import { TelegramAdapter } from '#infra/platforms/telegram/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import type { SeenCall } from '#runtime/egress/seen-call.ts';
+import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Fault } from '#test/support/networks/telegram/faults.ts';
 import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
@@ -126,17 +127,27 @@ suite('telegram', (t) => {
 
   t('a rate limit of the chat and one of the token name their time', async () => {
     const { account, chat, bot } = await fresh();
+    const reported: [string, readonly ObservedWindow[]][] = [];
+    const onLimits = (accountId: string, windows: readonly ObservedWindow[]) => reported.push([accountId, windows]);
+    const telling = new TelegramAdapter({ ...it.options, onLimits });
     const soon = async () => {
-      const { outcome } = await it.publish(it.request(account));
+      const { outcome } = await it.publish(it.request(account), telling);
       assert.ok(outcome.kind === 'rate_limited', JSON.stringify(outcome));
       const wait = Date.parse(outcome.retryAt) - Date.now();
       assert.ok(wait > 15_000 && wait <= 17_000, String(wait));
+      const [[accountId, [window]] = ['', []], ...more] = reported.splice(0);
+      assert.deepEqual([accountId, more], [account.id, []], 'the chat rests as a whole');
+      assert.deepEqual([window?.seconds, window?.used], [60, window?.limit]);
+      assert.ok(Math.abs(Date.parse(window?.resetsAt ?? '') - Date.parse(outcome.retryAt)) < 1_000);
     };
     chat.quietUntil = Date.now() + 17_000;
     await soon();
     chat.quietUntil = 0;
     bot.quietUntil = Date.now() + 17_000;
     await soon();
+    bot.quietUntil = 0;
+    assert.equal((await it.publish(it.request(account), telling)).outcome.kind, 'published');
+    assert.deepEqual(reported, [], 'an answer without a wait says nothing');
   });
 
   t('a group that became a supergroup is followed, once, and its new number is kept', async () => {

@@ -57,7 +57,12 @@ export class TelegramSimulator {
     this.#next += 1;
     const id = 7_000_000 + this.#next;
     const made: Bot = {
-      ...{ id, token: `${id}:AA-secret_${this.#next}`, username: `postline_${this.#next}_bot`, isRevoked: false },
+      ...{
+        id,
+        token: `${id}:${`AA-secret_of_${this.#next}_`.padEnd(35, 'x')}`,
+        username: `postline_${this.#next}_bot`,
+        isRevoked: false,
+      },
       ...{ quietUntil: 0, updates: [], listener: null, allowed: null, hasWebhook: false },
       joinsGroups: true,
     };
