@@ -45,6 +45,7 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
   readonly insightsVersion: string;
   readonly minIntervalMs: number;
   readonly maxAheadMs: number;
+  readonly nightAgesMs: readonly number[];
 
   constructor(options: XOptions) {
     this.#options = options;
@@ -54,6 +55,7 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     this.insightsVersion = this.#insights.insightsVersion;
     this.minIntervalMs = this.#insights.minIntervalMs;
     this.maxAheadMs = this.#insights.maxAheadMs;
+    this.nightAgesMs = this.#insights.nightAgesMs;
   }
 
   settleWindowMs(): number {

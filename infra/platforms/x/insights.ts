@@ -40,6 +40,8 @@ export class XInsights implements InsightsSource {
   readonly insightsVersion = 'x/1';
   readonly minIntervalMs = 900_000;
   readonly maxAheadMs = 300_000;
+  /** Of some 90 midnights these; the one of four weeks is the last within which X tells its owner's figures. */
+  readonly nightAgesMs = [1, 2, 3, 5, 7, 10, 14, 21, 28, 45, 60, 89].map((days) => days * 86_400_000);
   readonly #options: XOptions;
   readonly #api: XApi;
 

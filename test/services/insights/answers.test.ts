@@ -51,9 +51,24 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       fetchAccountInsights: async (platform, account, signal) =>
         (await accounts.get(account.id)?.()) ?? (await sandbox.fetchAccountInsights(platform, account, signal)),
     };
-    observer = world.start({ sourceOf: () => source });
+    const billed = { ...source, nightAgesMs: [24 * hour, 5 * 24 * hour] };
+    observer = world.start({ sourceOf: (_, platform) => (platform === 'x' ? billed : source) });
   });
   t.after(() => world.close());
+
+  t('a post whose reads are billed is asked for at its ages alone, from the first answer on', async () => {
+    const one = await world.account('x');
+    const [post = ''] = await world.published([one]);
+    await world.heard([post]);
+    posts.set(one.id, (all) => all.map(() => told(3)));
+    const sql = `update ops.metrics_jobs set use = 'feed', has_video = false,
+      published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1 returning published_at as at`;
+    const { rows } = await world.posts.pool.query<{ at: Date }>(sql, [post]);
+    await world.due(post);
+    await world.tried(post);
+    const age = (rows[0]?.at.getTime() ?? 0) + 5 * 24 * hour;
+    equal((await world.job(post))?.dueAt.getTime(), nextMidnight(age, 'America/New_York', one.id));
+  });
 
   const told = (likes: number, observedAt = new Date().toISOString()): PostInsightsAnswer => ({
     kind: 'reported',
