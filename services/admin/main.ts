@@ -9,8 +9,8 @@ import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clus
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
@@ -71,7 +71,7 @@ const carryOut = async (
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
   const { pool, log, dataKeys, credentials, attempts, analytics } = adapters;
-  const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
+  const http = new GuardedNetworkHttp(guardOf(config));
   const live = liveNetworks({ stores: adapters, http, clock: Date.now, config });
   const actor = { type: 'admin', id: userInfo().username } as const;
   return command.run(

@@ -18,10 +18,11 @@ const removalMs = 30_000;
 
 const published = (outcome: PublishOutcome) => (outcome.kind === 'published' ? outcome : null);
 
-/** A network says what it likes, and its words end in a terminal. */
+/** A network says what it likes, names included, and its words end in a terminal. */
+const plain = (text: string): string => text.replaceAll(/\p{C}/gu, ' ').trim();
 const wordsOf = ({ message, platformMessage }: Failure): string =>
   [message, platformMessage ?? '']
-    .map((text) => text.replaceAll(/\p{C}/gu, ' ').trim())
+    .map(plain)
     .filter((text) => text !== '')
     .join(' The network says: ')
     .slice(0, 500);
@@ -65,7 +66,7 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
   const { confirm, note } = admin;
   const mark = `(${randomBytes(4).toString('hex')})`;
   const content = `A test of our publishing software. This post is deleted in a moment. ${mark}`;
-  const who = by.username ?? by.externalId;
+  const who = plain(by.username ?? by.externalId);
   if (!given.has('yes')) {
     if (confirm === null) throw new UsageError('This publishes a real post: add --yes to do it without being asked.');
     if (!(await confirm(`Publish “${content}” on ${platform} as ${who}, and delete it again?`))) {
@@ -76,7 +77,7 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
     `Publishing on ${platform} as ${who}. If this ends before it says "deleted", delete the post with ${mark} by hand.`,
   );
   const post = await publishOnce(admin, checked, content, mark);
-  const where = post.permalink ?? post.externalId;
+  const where = plain(post.permalink ?? post.externalId);
   note(`Published: ${where}`);
   faultPoint('admin:between-publish-and-removal');
   const { externalId } = post;

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { examineNetworks } from '#infra/platforms/doctor.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
 import { asJson, mustBeFixed, printed } from './print.ts';
 
@@ -42,7 +42,7 @@ const readAsked = (args: string[]): { readonly json: boolean } | null => {
 const examine = async ({ json }: { readonly json: boolean }): Promise<void> => {
   const config = readConfig(processEnv());
   const address = config.consoleUrl ?? config.baseUrl;
-  const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
+  const http = new GuardedNetworkHttp(guardOf(config));
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
   const origin = address === null ? null : new URL(address).origin;

@@ -2,8 +2,8 @@ import { openAdapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -41,7 +41,7 @@ await runProcess({
       logger,
       ...time,
     };
-    const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
+    const http = new GuardedNetworkHttp(guardOf(config));
     const { credentials, connectCodes, heardPosts } = adapters;
     const { refreshers, revokers, refreshWindows, listeners } = liveNetworks({
       ...{ stores: adapters, http, clock: clock.now, config },

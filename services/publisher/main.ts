@@ -3,8 +3,8 @@ import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -43,7 +43,7 @@ await runProcess({
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
     const limits = new AccountLimits({ store, now: clock.now, logger });
     const calls = new NetworkCalls({ store, now: clock.now, logger, registry });
-    const guard = new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] });
+    const guard = guardOf(config);
     const http = new GuardedNetworkHttp(guard, { report: calls.report });
     const live = liveNetworks({ stores: adapters, http, clock: clock.now, config, onLimits: limits.observe });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>

@@ -41,7 +41,12 @@ export const addressOf = (origin: string | null): Finding => {
   if (origin === null) {
     const remedy =
       'Set BASE_URL to the address at which browsers reach this installation, such as https://postline.example.com/v1.';
-    return found('fix', about, 'BASE_URL is not set, so there is no redirect address.', remedy);
+    return found(
+      'fix',
+      about,
+      'BASE_URL is not set, so networks would send owners back to this machine alone.',
+      remedy,
+    );
   }
   const { protocol, hostname } = new URL(origin);
   if (protocol === 'https:') return found('ok', about, `Owners come back to ${origin}.`);

@@ -47,8 +47,10 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     network?.close();
   });
 
-  const connected = async (over: Partial<{ network: 'live' | 'sandbox'; platform: 'x' | 'threads' }> = {}) => {
-    const person = network.person();
+  const connected = async (
+    over: Partial<{ network: 'live' | 'sandbox'; platform: 'x' | 'threads'; username: string }> = {},
+  ) => {
+    const person = network.person(over.username === undefined ? {} : { username: over.username });
     const id = randomUUID();
     const { platform = 'x', network: kind = 'live' } = over;
     const grant = { username: person.username, displayName: null, avatarUrl: null, scopes: [], expiresAt: null };
@@ -163,6 +165,13 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     assert.match(ended, /^Nothing was published\. .*permitted to access this feature/);
     assert.ok(!ended.includes('\u001b'));
     assert.deepEqual(postsOf(person), []);
+  });
+
+  t('shows names of the network as text alone', async () => {
+    const { id } = await connected({ username: 'acme\u001b[2J\u202eevil' });
+    const { ended, notes, questions } = await asked(id, true);
+    assert.match(ended, /"deleted":true/);
+    assert.doesNotMatch([ended, ...notes, ...questions].join(''), /\p{C}/u);
   });
 
   t('says where the post is when it could not be deleted', async () => {
