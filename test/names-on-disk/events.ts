@@ -227,7 +227,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   targetmetrics: {
     TargetMetricsObserved:
-      '1: accountId clientId platform:Platform observedAt day source raw targetId postId externalId publishedAt figures:PostFigures platformRemovedAt:null',
+      '1: accountId clientId platform:Platform observedAt day source raw targetId postId externalId publishedAt rawHash? figures:PostFigures platformRemovedAt:null',
   },
   accountmetrics: {
     AccountMetricsObserved:

@@ -70,6 +70,36 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     equal((await world.job(post))?.dueAt.getTime(), nextMidnight(age, 'America/New_York', one.id));
   });
 
+  t('an answer that did not change is stored once, and the final figures have it whole', async () => {
+    const one = await world.account('x');
+    const [post = ''] = await world.published([one]);
+    await world.heard([post]);
+    const sql = `update ops.metrics_jobs set use = 'feed', has_video = false,
+      published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1`;
+    await world.posts.pool.query(sql, [post]);
+    const look = async (answer: PostInsightsAnswer) => {
+      posts.set(one.id, (all) => all.map(() => answer));
+      await world.due(post);
+      await world.tried(post);
+    };
+    const ago = (minutes: number) => new Date(Date.now() - minutes * minute).toISOString();
+    for (const [at, likes] of [3, 3, 3, 4, 4].entries()) await look(told(likes, ago(90 - at)));
+    for (const minutes of [70, 0]) await look({ kind: 'removed', raw: null, observedAt: ago(minutes) });
+    const events = await world.posts.store.readStream(`targetmetrics-${post}`);
+    const shown = events.map(({ data }) => [(data.figures as { likes?: number }).likes, data.raw]);
+    const raw = (likes: number) => ({ data: { public_metrics: { like_count: likes } } });
+    deepEqual(shown, [
+      [3, raw(3)],
+      [3, null],
+      [3, null],
+      [4, raw(4)],
+      [4, null],
+      [4, raw(4)],
+    ]);
+    ok(events.at(-1)?.data.platformRemovedAt !== null);
+    equal(new Set(events.map(({ data }) => data.observedAt)).size, 6, 'each look moves the time of the figures on');
+  });
+
   const told = (likes: number, observedAt = new Date().toISOString()): PostInsightsAnswer => ({
     kind: 'reported',
     raw: { data: { public_metrics: { like_count: likes } } },
