@@ -2,7 +2,7 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants chaos fuzz contracts sdk admin types lint clean
+.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants chaos fuzz contracts sdk admin doctor types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ contracts: ## write contracts/openapi.json, contracts/asyncapi.json and contract
 
 admin: ## workspaces, members, keys, sessions, secrets: ARGS="--help"
 	@npm run admin --silent -- $(ARGS)
+
+doctor: ## what each network says of this installation, and what to fix: ARGS="networks"
+	@npm run doctor --silent -- $(ARGS)
 
 types: ## check the types
 	@npm run types --silent

@@ -8,11 +8,14 @@ import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
 import type { KafkaOptions } from './kafka/client.ts';
+import { PostgresAppLimits } from './postgres/app-limits.ts';
 import { migrateConnectAttempts, PostgresConnectAttempts } from './postgres/connect-attempts.ts';
+import { type CodeGap, PostgresConnectCodes } from './postgres/connect-codes.ts';
 import { type CredentialGap, PostgresCredentials } from './postgres/credentials.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
+import { type HeardGap, PostgresHeardPosts } from './postgres/heard-posts.ts';
 import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { type KeeperOptions, runInOneProcess } from './postgres/one-process.ts';
@@ -56,8 +59,8 @@ export interface AdaptersOptions {
    * listens.
    */
   readonly baseUrl?: () => string;
-  /** Where a test kills the process in the middle of a refresh. */
-  readonly faultPoint?: (name: CredentialGap) => void;
+  /** Where a test kills the process between two writes. */
+  readonly faultPoint?: (name: CredentialGap | CodeGap | HeardGap) => void;
 }
 
 export interface Adapters {
@@ -77,6 +80,9 @@ export interface Adapters {
   readonly dataKeys: PostgresDataKeys;
   readonly credentials: PostgresCredentials;
   readonly attempts: PostgresConnectAttempts;
+  readonly connectCodes: PostgresConnectCodes;
+  readonly heardPosts: PostgresHeardPosts;
+  readonly appLimits: PostgresAppLimits;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
@@ -117,10 +123,17 @@ export const openAdapters = async ({
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });
     await dataKeys.migrate();
-    const credentials = new PostgresCredentials({ pool, keys: dataKeys, ...(faultPoint && { faultPoint }) });
+    const dying = faultPoint && { faultPoint };
+    const credentials = new PostgresCredentials({ pool, keys: dataKeys, ...dying });
     await credentials.migrate();
     await migrateConnectAttempts(pool);
     const attempts = new PostgresConnectAttempts({ pool, keys: dataKeys });
+    const connectCodes = new PostgresConnectCodes({ pool, ...dying });
+    await connectCodes.migrate();
+    const heardPosts = new PostgresHeardPosts({ pool, ...dying });
+    await heardPosts.migrate();
+    const appLimits = new PostgresAppLimits({ pool });
+    await appLimits.migrate();
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
@@ -150,7 +163,7 @@ export const openAdapters = async ({
     const changes = postgres?.store.tail ?? null;
     return {
       ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
-      ...{ credentials, attempts, openLogWriter, silent, close },
+      ...{ credentials, attempts, connectCodes, heardPosts, appLimits, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
     };
   } catch (error) {

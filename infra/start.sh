@@ -8,7 +8,7 @@ role=${1:-}
 [ "$role" = metrics ] && role=insights
 [ $# -gt 0 ] && shift
 case "$role" in
-  api | relay | outcomes | publisher | webhooks | media | insights | reports | standalone | admin) main=services/$role/main.ts ;;
+  api | relay | outcomes | publisher | webhooks | media | insights | reports | standalone | admin | doctor) main=services/$role/main.ts ;;
   projections) main=projections/main.ts ;;
   secret-key)
     # Makes the installation's key under the folder given, once; run again it changes nothing.
@@ -16,7 +16,7 @@ case "$role" in
       "const { secretKeyOf } = await import('#runtime/identity/secret-key.ts'); secretKeyOf(process.env.KEYS);"
     ;;
   *)
-    echo "usage: start.sh api|relay|projections|outcomes|publisher|webhooks|media|insights|reports|standalone|admin [arguments], or secret-key [folder]" >&2
+    echo "usage: start.sh api|relay|projections|outcomes|publisher|webhooks|media|insights|reports|standalone|admin|doctor [arguments], or secret-key [folder]" >&2
     exit 64
     ;;
 esac

@@ -81,6 +81,7 @@ export const accounts = defineModel<Own, AccountEvent>({
     { on: '(workspace_id, created_at, id)' },
     { on: '(client_id, created_at, id)' },
     { on: "(checked_at) where status = 'disconnected'" },
+    { on: "(platform, external_id) where network = 'live'" },
     { on: '(disconnected_at) where disconnected_at is not null' },
   ],
   on: {

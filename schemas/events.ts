@@ -29,6 +29,7 @@ import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
 import { targetEvents, targetUpcasts } from './target.ts';
+import { targetcallsEvents } from './targetcalls.ts';
 import { teaminviteEvents } from './teaminvite.ts';
 import { kindOf, type Topic } from './topics.ts';
 import type { Upcast } from './upcast.ts';
@@ -95,6 +96,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   personemail: { topic: null, events: versioned(personemailEvents) },
   session: { topic: null, events: versioned(sessionEvents) },
   externalref: { topic: null, events: versioned(externalrefEvents) },
+  targetcalls: { topic: null, events: versioned(targetcallsEvents) },
   targetmetrics: { topic: 'metrics', events: versioned(targetmetricsEvents) },
   accountmetrics: { topic: 'metrics', events: versioned(accountmetricsEvents) },
   quota: { topic: null, events: versioned(quotaEvents) },
@@ -106,5 +108,5 @@ export const eventCatalogue: EventCatalogue = Object.fromEntries(
   Object.entries(streamKinds).flatMap(([kind, { events }]) => (Object.keys(events).length > 0 ? [[kind, events]] : [])),
 );
 
-/** Null for streams that are only read by id (`request`, `externalref`, `quota`) and for unknown kinds: the log passes over both. */
+/** Null for streams that are only read by id (`request`, `externalref`, `quota`, `targetcalls`) and for unknown kinds: the log passes over both. */
 export const topicOf = (stream: string): Topic | null => streamKinds[kindOf(stream)]?.topic ?? null;

@@ -91,6 +91,16 @@ const LONG: readonly string[] = [];
 const maxLines = 400;
 
 suite('architecture', (t) => {
+  t('one place tells the conflict of an append from other errors', () => {
+    const comparing = production.filter((file) => /[!=]== 'wrong_expected_revision'/.test(codeOf(file)));
+    assert.deepEqual(comparing, ['contracts/ports/event-store.ts']);
+  });
+
+  t('one place makes the guard of outgoing calls, so that each refuses the hosts of this installation', () => {
+    const makers = production.filter((file) => codeOf(file).includes('new EgressGuard('));
+    assert.deepEqual(makers, ['services/runtime/egress/own-hosts.ts']);
+  });
+
   t('imports point the way the architecture says', () => {
     assert.ok(edges.length > 100, `only ${edges.length} imports were found: the reader of imports is broken`);
     const wrong = edges.filter(({ from, to }) => !allowed(from, to)).map(({ from, to }) => `${from} → ${to}`);

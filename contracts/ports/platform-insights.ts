@@ -79,6 +79,11 @@ export interface InsightsSource {
   readonly insightsVersion: string;
   /** Milliseconds after an answer in which a person's refresh causes no further request. */
   readonly minIntervalMs: number;
+  /**
+   * Ages of a post, milliseconds, rising, of each of which only the next midnight has an observation: for a network that
+   * bills reads. What a post gains in between falls on the day of the observation. Absent: every midnight.
+   */
+  readonly nightAgesMs?: readonly number[];
   /** Milliseconds that the network's clock may be ahead of ours; a later `observedAt` is refused. Null: no bound. */
   readonly maxAheadMs: number | null;
   /**

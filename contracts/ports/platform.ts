@@ -3,11 +3,18 @@
  * them. The law: an adapter makes the boundary call, which makes a post visible, at most once per attempt. An effect
  * that it does not know afterwards it reports as unknown.
  */
+import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/**
+ * Told what a network's answer says of an account's limits for posts; an answer may name some of them. It returns at once
+ * and never throws.
+ */
+export type OnLimits = (accountId: string, windows: readonly ObservedWindow[]) => void;
 
 /** A step that an earlier try of the same post has taken. */
 export interface Checkpoint {
@@ -143,6 +150,19 @@ export type CommentOutcome =
   /** The call was made, and its effect is unknown. */
   | { readonly kind: 'unknown'; readonly failure: Failure };
 
+export interface RemovalRequest {
+  readonly platform: Platform;
+  readonly account: PublishRequest['account'];
+  /** Id of the post on the network. */
+  readonly externalId: string;
+}
+
+export type RemovalOutcome =
+  /** The network does not have the post any more; also where it had none. */
+  | { readonly kind: 'removed' }
+  /** The post may still be there. A second call does no harm. */
+  | { readonly kind: 'not_removed'; readonly failure: Failure };
+
 export interface PlatformAdapter {
   /** Milliseconds that the boundary call may take. */
   readonly boundaryDeadlineMs: number;
@@ -166,6 +186,11 @@ export interface PlatformAdapter {
    * aborted the call.
    */
   comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome>;
+  /**
+   * Deletes a published post. Only an operator's check of a live installation asks for it: posts of callers are not
+   * deleted. Absent: the adapter cannot.
+   */
+  removePost?(request: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome>;
   /** The network's own scheduler; null or absent: the network has none, or the adapter does not use it. */
   nativeScheduler?(platform: Platform): NativeScheduler | null;
 }

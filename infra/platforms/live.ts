@@ -1,26 +1,41 @@
 /** The networks that have an adapter of their own: one entry each. */
+
+import type { AppLimits } from '#contracts/ports/app-limits.ts';
+import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/credentials.ts';
+import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { NetworkListener } from '#contracts/ports/network-listener.ts';
+import type { OnLimits, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
-import { TelegramAdapter, TelegramInsights, telegramConnector } from './telegram/index.ts';
+import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { liveX, type XConfig } from './x/index.ts';
 
-export interface LiveOptions {
+/** What networks gave us, and told us. */
+export interface LiveStores {
   readonly credentials: CredentialStore;
+  readonly connectCodes: ConnectCodes;
+  readonly heardPosts: HeardPosts;
+  readonly appLimits: AppLimits;
+}
+
+export interface LiveOptions {
+  readonly stores: LiveStores;
   readonly http: NetworkHttp;
+  /** Of the accounts whose posts go out here. */
+  readonly onLimits?: OnLimits;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly config: XConfig & {
-    readonly boundaryDeadlineMs: number | null;
-    readonly blueskyResolver: string;
-    readonly blueskyDirectory: string;
-    readonly blueskyAppView: string;
-    readonly telegramApi: string;
-  };
+  readonly config: XConfig &
+    TelegramConfig & {
+      readonly boundaryDeadlineMs: number | null;
+      readonly blueskyResolver: string;
+      readonly blueskyDirectory: string;
+      readonly blueskyAppView: string;
+    };
 }
 
 /** What one network brings. */
@@ -35,6 +50,8 @@ export interface LiveNetwork {
   readonly refreshWindowMs?: number;
   /** Absent: the network has nothing to take back. */
   readonly revoker?: Revoker;
+  /** Absent: the network tells nothing by itself, or not here. */
+  readonly listener?: NetworkListener;
 }
 
 type Each<T> = Readonly<Partial<Record<Platform, T>>>;
@@ -46,21 +63,26 @@ export interface LiveNetworks {
   readonly refreshers: Each<Refresher>;
   readonly refreshWindows: Each<number>;
   readonly revokers: Each<Revoker>;
+  readonly listeners: Each<NetworkListener>;
 }
 
 const dayMs = 86_400_000;
 
-const networksOf = ({ credentials, http, clock, config }: LiveOptions): Each<LiveNetwork | null> => {
+const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {
   const {
     boundaryDeadlineMs,
     blueskyResolver: resolver,
     blueskyDirectory: directory,
     blueskyAppView: appView,
-    telegramApi: api,
   } = config;
-  const shared = { http, credentials, clock, ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }) };
+  const { credentials, connectCodes: codes, heardPosts: heard, appLimits } = stores;
+  const shared = {
+    ...{ http, credentials, clock },
+    ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }),
+    ...(onLimits === undefined ? {} : { onLimits }),
+  };
   return {
-    x: liveX(shared, config),
+    x: liveX({ ...shared, appLimits }, config),
     bluesky: {
       adapter: new BlueskyAdapter(shared),
       source: new BlueskyInsights({ ...shared, appView }),
@@ -70,11 +92,7 @@ const networksOf = ({ credentials, http, clock, config }: LiveOptions): Each<Liv
       refreshWindowMs: 14 * dayMs,
       revoker: (credential, accountId, signal) => endSession(http, credential, { accountId, targetId: null }, signal),
     },
-    telegram: {
-      adapter: new TelegramAdapter({ ...shared, api }),
-      source: new TelegramInsights({ ...shared, api }),
-      connectors: [telegramConnector({ http, api })],
-    },
+    telegram: liveTelegram({ ...shared, codes, heard }, config),
   };
 };
 
@@ -94,5 +112,6 @@ export const liveNetworks = (options: LiveOptions): LiveNetworks => {
     refreshers: each(({ refresher }) => refresher),
     refreshWindows: each(({ refreshWindowMs }) => refreshWindowMs),
     revokers: each(({ revoker }) => revoker),
+    listeners: each(({ listener }) => listener),
   };
 };

@@ -37,10 +37,30 @@ const textsIn = (value: Json): readonly string[] => {
   return Object.values(value as Readonly<Record<string, Json>>).flatMap(textsIn);
 };
 
+/**
+ * The forms in which a network may repeat a text: as it is, in a url or a form, and in base64, as of a header of basic
+ * authentication. There the text may stand behind a user name, so that its first and last characters mix with others:
+ * what is the same at each of the three offsets is removed.
+ */
+const formsOf = (text: string): readonly string[] => {
+  const bytes = Buffer.from(text, 'utf8');
+  const inBase64 = [0, 1, 2].flatMap((offset) => {
+    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64url');
+    // Characters that hold bits of a neighbour differ with it.
+    const own = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
+    const standard = own.replaceAll('-', '+').replaceAll('_', '/');
+    return [own, standard, encodeURIComponent(standard)];
+  });
+  const inUrl = encodeURIComponent(text.toWellFormed());
+  const inForm = new URLSearchParams([['', text]]).toString().slice(1);
+  const encoded = [inUrl, inForm].flatMap((one) => [one, one.replaceAll(/%../g, (hex) => hex.toLowerCase())]);
+  return [text, ...encoded, ...inBase64].filter((one) => one.length >= shortestSecret);
+};
+
 /** The words of a network, without any text of the secrets that they repeat, and short enough to store. */
 export const reasonWithout = (reason: string, ...secrets: readonly Secret[]): string => {
   // The longest first: one text may be a part of another.
-  const texts = secrets.flatMap(textsIn).sort((a, b) => b.length - a.length);
+  const texts = [...new Set(secrets.flatMap(textsIn).flatMap(formsOf))].sort((a, b) => b.length - a.length);
   const clean = texts.reduce((text, one) => text.replaceAll(one, '[removed]'), reason);
   return clean.slice(0, maxReason).toWellFormed().replaceAll('\0', '');
 };

@@ -4,6 +4,7 @@ import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
+import { checkNetwork } from './network-check.ts';
 import { rotateOAuthKey } from './oauth.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
 import { erase, inviteMember, linkMember, linkPerson } from './people.ts';
@@ -156,6 +157,12 @@ export const commands: readonly Command[] = [
     about:
       'records the outcome, published or failed, of a target whose outcome is unknown, or of the N-th segment of its thread',
     run: settleTarget,
+  },
+  {
+    usage: 'network check <network> --account ID [--yes]',
+    about:
+      'publishes one real post on a connected account and deletes it again, to prove that this installation can; asks first, unless --yes is there',
+    run: checkNetwork,
   },
   {
     usage: 'client erase <client>',

@@ -5,6 +5,7 @@ import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { projections } from '#projections/index.ts';
 import { lagOf, PositionWatch } from '#projections/positions.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
@@ -12,6 +13,7 @@ import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import type { Platform } from '#schemas/common.ts';
 import type { Operator } from '#services/workflows/provision.ts';
 
 /** The command line is not valid; the message says what to write instead. */
@@ -42,6 +44,10 @@ export interface Admin {
   readonly consoleUrl: string;
   /** MEDIA_QUOTA_BYTES as this command reads it. */
   readonly mediaQuota: number;
+  /** Null: this installation publishes nothing on the network. */
+  readonly adapterOf: (platform: Platform) => PlatformAdapter | null;
+  /** Null: nobody is there to be asked. */
+  readonly confirm: ((question: string) => Promise<boolean>) | null;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
   readonly logger: Logger;
@@ -60,6 +66,8 @@ export interface Given {
   /** The n-th `<…>` of the usage. */
   readonly at: (place: number) => string;
   readonly flag: (name: string) => string | undefined;
+  /** Whether a flag without a value was given. */
+  readonly has: (name: string) => boolean;
 }
 
 const patienceMs = 2_000;

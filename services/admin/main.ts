@@ -4,10 +4,13 @@ import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { openAdapters } from '#infra/adapters.ts';
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
+import { liveNetworks } from '#infra/platforms/live.ts';
 import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clusters.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
@@ -16,6 +19,7 @@ import { type Config, ConfigError, processEnv, readConfig } from '#runtime/proce
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
+import { onTerminal } from './confirm.ts';
 import { type CommandOutput, UsageError } from './context.ts';
 import type { DataFiles } from './data.ts';
 import { printed } from './print.ts';
@@ -67,11 +71,15 @@ const carryOut = async (
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
   const { pool, log, dataKeys, credentials, attempts, analytics } = adapters;
+  const http = new GuardedNetworkHttp(guardOf(config));
+  const live = liveNetworks({ stores: adapters, http, clock: Date.now, config });
   const actor = { type: 'admin', id: userInfo().username } as const;
   return command.run(
     {
       operator: { store, actor, clock: Date.now, positions: new Map() },
       ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, eventStore: adapters.store },
+      adapterOf: (platform) => live.adapters[platform] ?? null,
+      confirm: onTerminal(stopping.signal),
       consoleUrl: config.consoleUrl ?? consoleBeside(config),
       mediaQuota: config.mediaQuota,
       logger: createLogger('admin', config.logLevel, config.logFile),

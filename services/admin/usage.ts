@@ -22,7 +22,8 @@ const read = ({ usage }: Command) => {
     name: name ?? '',
     required: open === undefined,
   }));
-  return { words, places, flags };
+  const switches = [...usage.matchAll(/\[--([a-z-]+)\]/g)].map(([, name]) => name ?? '');
+  return { words, places, flags, switches };
 };
 
 export const help = (): string => {
@@ -62,13 +63,16 @@ export const readCommand = (args: readonly string[]): Asked | null => {
         : `There is no command ${JSON.stringify(args.slice(0, 2).join(' '))}. There are:\n${near.join('\n')}`,
     );
   }
-  const { words, places, flags } = read(command);
-  const options = Object.fromEntries(
-    ['data', ...flags.map(({ name }) => name)].map((name) => [name, { type: 'string' } as const]),
-  );
+  const { words, places, flags, switches } = read(command);
+  const options = Object.fromEntries([
+    ...['data', ...flags.map(({ name }) => name)].map((name) => [name, { type: 'string' }] as const),
+    ...switches.map((name) => [name, { type: 'boolean' }] as const),
+  ]);
   const { values, positionals } = parsed(command, [...args.slice(words.length)], options);
+  const given = (name: string): unknown => (values as Readonly<Record<string, unknown>>)[name];
+  const has = (name: string): boolean => given(name) === true;
   const flag = (name: string): string | undefined => {
-    const value = (values as Readonly<Record<string, unknown>>)[name];
+    const value = given(name);
     return typeof value === 'string' ? value : undefined;
   };
   const lacking = [
@@ -80,10 +84,10 @@ export const readCommand = (args: readonly string[]): Asked | null => {
     throw new UsageError(`Too much: ${positionals.slice(places.length).join(' ')}.\nUsage: ${command.usage}`);
   }
   const at = (place: number): string => positionals[place] ?? '';
-  return { command, given: { at, flag }, dataDir: flag('data'), json: values.json === true };
+  return { command, given: { at, flag, has }, dataDir: flag('data'), json: values.json === true };
 };
 
-const parsed = (command: Command, args: string[], options: Record<string, { type: 'string' }>) => {
+const parsed = (command: Command, args: string[], options: Record<string, { type: 'string' | 'boolean' }>) => {
   try {
     return parseArgs({ args, options: { ...options, json: { type: 'boolean' } }, allowPositionals: true });
   } catch (error) {

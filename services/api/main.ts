@@ -28,7 +28,7 @@ await runProcess({
       readiness,
       report,
       sandboxProfile,
-      connectorsOf: (options) => liveNetworks(options).connectors,
+      connectorsOf: (options) => liveNetworks({ ...options, stores: adapters }).connectors,
       parts: frontParts(config, registry),
     });
     onClose(api.stop);

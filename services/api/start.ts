@@ -11,8 +11,8 @@ import { inviteKeyVersions } from '#projections/invites.ts';
 import { dispatcher, PositionWatch } from '#projections/positions.ts';
 import { teamInviteKeyVersions } from '#projections/team-invites.ts';
 import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -60,7 +60,6 @@ export interface ApiOptions {
   readonly sandboxProfile: SandboxProfile;
   /** How accounts of real networks are connected. */
   readonly connectorsOf: (options: {
-    readonly credentials: CredentialStore;
     readonly http: NetworkHttp;
     readonly clock: () => number;
     readonly config: Config;
@@ -106,11 +105,10 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const watch = new PositionWatch(pool, log);
   const names = projections.map((one) => one.name);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
-  const http = new GuardedNetworkHttp(
-    new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts() }),
-  );
+  const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
+  const http = new GuardedNetworkHttp(egress);
   const { credentials, attempts } = adapters;
-  const live = { credentials, attempts, connectors: connectorsOf({ credentials, http, clock: time.now, config }) };
+  const live = { credentials, attempts, connectors: connectorsOf({ http, clock: time.now, config }) };
   const deps: Deps = {
     live,
     mailer,
@@ -129,10 +127,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
-    egress: new EgressGuard({
-      privateTargets: config.privateTargets,
-      ownHosts: () => ownHosts(),
-    }),
+    egress,
     blobs: adapters.blobs,
     mediaQuota: config.mediaQuota,
     analytics: adapters.analytics,
@@ -141,8 +136,6 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     first: [health(report)],
     ...(patience === undefined ? {} : { patience }),
   };
-  const ownHosts = (): readonly string[] =>
-    [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()].map((url) => new URL(url).host);
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const sweep = new OAuthSweep(deps);

@@ -15,6 +15,8 @@ export interface TargetMetricsState {
   readonly last: TargetObservation | null;
   /** The newest value of each figure, so that a later observation without a figure does not lose it. */
   readonly figures: TargetObservation['figures'];
+  /** The newest answer that an event has. */
+  readonly raw: unknown;
 }
 
 export interface TargetMetricsCommand {
@@ -47,12 +49,19 @@ const newer = (one: { readonly observedAt: string }, last: { readonly observedAt
 
 export const targetmetrics: Decider<TargetMetricsState, TargetMetricsCommand, TargetMetricsEvent> = {
   kind: 'targetmetrics',
-  initial: { last: null, figures: {} },
+  initial: { last: null, figures: {}, raw: null },
   decide: ({ observation }, { last }) => {
     const final = last !== null && last.platformRemovedAt !== null;
-    return !final && newer(observation, last) ? [{ type: 'TargetMetricsObserved', data: observation }] : [];
+    if (final || !newer(observation, last)) return [];
+    const { rawHash } = observation;
+    const isKept = rawHash !== undefined && rawHash === last?.rawHash;
+    return [{ type: 'TargetMetricsObserved', data: isKept ? { ...observation, raw: null } : observation }];
   },
-  evolve: ({ figures }, { data }) => ({ last: data, figures: { ...figures, ...data.figures } }),
+  evolve: ({ figures, raw }, { data }) => ({
+    last: data,
+    figures: { ...figures, ...data.figures },
+    raw: data.raw ?? raw,
+  }),
 };
 
 const dailyOf = ({ followerCount: _now, ...daily }: AccountObservation['figures']): AccountObservation['figures'] =>

@@ -2,8 +2,8 @@ import { openAdapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -28,8 +28,8 @@ await runProcess({
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
-    const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const live = liveNetworks({ credentials: adapters.credentials, http, clock: clock.now, config });
+    const http = new GuardedNetworkHttp(guardOf(config));
+    const live = liveNetworks({ stores: adapters, http, clock: clock.now, config });
     const sourceOf: SourceOf = (network, platform) =>
       network === 'sandbox' ? sandbox : (live.sources[platform] ?? null);
     const reading = { log, eventStore: adapters.store, store, codec, pool };

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Json } from '#contracts/ports/platform.ts';
 import {
   type AccountInsightsAnswer,
@@ -174,7 +175,10 @@ const observePost = async (
   });
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
   const { figures, odd } = mapped;
-  const observation = { ...about(observing, observedAt, raw), ...aboutPost(job), figures, platformRemovedAt: null };
+  const observation = {
+    ...{ ...about(observing, observedAt, raw), ...aboutPost(job), figures, platformRemovedAt: null },
+    rawHash: hash('sha256', JSON.stringify(raw), 'base64url').slice(0, 22),
+  };
   const loaded = await newest(observing.store, targetmetrics, job);
   return {
     kind: 'recorded',
@@ -257,9 +261,9 @@ const observeGone = async (observing: Observing, job: Job, observedAt: string, r
   const { cycle, store } = observing;
   // Reads the whole stream: the final observation repeats each figure as it was last fetched.
   const loaded = await store.load(targetmetrics, job.id);
-  const { last, figures } = loaded.state;
+  const { last, figures, raw: known } = loaded.state;
   const observation = {
-    ...about(observing, observedAt, last === null ? raw : (last.raw as Json)),
+    ...about(observing, observedAt, last === null ? raw : (known as Json)),
     ...aboutPost(job),
     figures,
     platformRemovedAt: goneAt.toISOString(),

@@ -87,7 +87,9 @@ export const pollAccount = async (
     goneMs: tools.cadence.goneMs,
     maxAheadMs: source?.maxAheadMs ?? null,
   };
-  const ended = new Ended(cycle, timezone, tools);
+  // What a network bills is looked at less often.
+  const nightAgesMs = source?.nightAgesMs ?? null;
+  const ended = new Ended(cycle, timezone, { ...tools, cadence: { ...tools.cadence, nightAgesMs } });
   for (let at = 0; at < jobs.length; at += width) {
     const some = jobs.slice(at, at + width);
     await Promise.all(some.map((job, place) => ended.take(observing, job, answers[at + place] ?? silent)));

@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import type { ReportedProfile } from '#contracts/ports/platform-insights.ts';
 import { type AccountState, account } from '#domain/account.ts';
 import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -41,7 +41,7 @@ export const recordProfile = async (
     const { appended } = await execute(store, account, accountId, command, context, options);
     if (appended.length > 0) faultPoint('insights:after-profile');
   } catch (error) {
-    if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') return;
+    if (isConflict(error)) return;
     throw error;
   }
 };

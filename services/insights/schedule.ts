@@ -12,6 +12,8 @@ import type { MediaUse } from '#schemas/media.ts';
 export interface Cadence {
   /** Ages at which a post is observed, milliseconds, rising; after the first one it is also observed every night. */
   readonly youngMs: readonly number[];
+  /** Ages of each of which only the next midnight counts; null: every midnight. See `InsightsSource.nightAgesMs`. */
+  readonly nightAgesMs: readonly number[] | null;
   /** How long after its publication a post is observed, milliseconds. */
   readonly lifeMs: number;
   /** Ages at which a story is observed, milliseconds, rising: networks report nothing about it after 24 h. */
@@ -31,6 +33,7 @@ export const storyEndsMs = dayMs - hourMs;
 
 export const cadence: Cadence = {
   youngMs: [hourMs, 6 * hourMs, 24 * hourMs],
+  nightAgesMs: null,
   lifeMs: 90 * dayMs,
   storyMs: [1, 3, 6, 12, 20, 23].map((hours) => hours * hourMs),
   retryMs: [60_000, 5 * 60_000, 30 * 60_000],
@@ -94,12 +97,15 @@ export interface Observed {
 export const nextObservation = (
   post: Observed,
   after: number,
-  { youngMs, lifeMs, storyMs }: Cadence,
+  { youngMs, lifeMs, storyMs, nightAgesMs }: Cadence,
 ): number | null => {
   const { publishedAt, use, accountId, timezone } = post;
   const steps = (ages: readonly number[]) => ages.map((ms) => publishedAt + ms);
-  const midnight = nextMidnight(Math.max(after, publishedAt + (youngMs[0] ?? 0)), timezone, accountId);
-  const others = [...steps(youngMs), ...(midnight <= publishedAt + lifeMs ? [midnight] : [])];
+  const midnightAfter = (at: number): number => nextMidnight(at, timezone, accountId);
+  const grown = publishedAt + (youngMs[0] ?? 0);
+  const midnights =
+    nightAgesMs === null ? [midnightAfter(Math.max(after, grown))] : steps(nightAgesMs).map(midnightAfter);
+  const others = [...steps(youngMs), ...midnights.filter((at) => at <= publishedAt + lifeMs)];
   // A post whose use is not known yet may be a story, and networks report on a story for one day only.
   const planned = [...(use === 'story' || use === null ? steps(storyMs) : []), ...(use === 'story' ? [] : others)];
   const ahead = planned.filter((at) => at > after);

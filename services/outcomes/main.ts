@@ -2,12 +2,13 @@ import { openAdapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { sweepMetrics } from './metrics.ts';
@@ -16,9 +17,10 @@ import { startOutcomes } from './outcomes.ts';
 await runProcess({
   name: 'outcomes',
   summary:
-    'records the outcomes of targets in their posts, resumes work interrupted by a crash, tells of overdue targets, and makes the copies of recycled posts',
+    'records the outcomes of targets in their posts, resumes work interrupted by a crash, tells of overdue targets, makes the copies of recycled posts, and listens to networks',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
+    const secrets = new Secrets(config.secretKey ?? '');
+    const adapters = await openAdapters({ name: 'outcomes', config, secrets, faultPoint });
     onClose(adapters.close);
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
@@ -39,13 +41,19 @@ await runProcess({
       logger,
       ...time,
     };
-    const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const { credentials } = adapters;
-    const { refreshers, revokers, refreshWindows } = liveNetworks({ credentials, http, clock: clock.now, config });
+    const http = new GuardedNetworkHttp(guardOf(config));
+    const { credentials, connectCodes, heardPosts } = adapters;
+    const { refreshers, revokers, refreshWindows, listeners } = liveNetworks({
+      ...{ stores: adapters, http, clock: clock.now, config },
+    });
     const rules = Object.fromEntries(
       Object.entries(refreshWindows).map(([platform, windowMs]) => [platform, { windowMs }]),
     );
-    const live = { watch: { credentials, refreshers, rules }, revoke: { credentials, revokers } };
+    const live = {
+      watch: { credentials, refreshers, rules },
+      revoke: { credentials, revokers },
+      listen: { credentials, listeners, connectCodes, heardPosts },
+    };
     const outcomes = startOutcomes({ ...deps, ...live, ...sweepMetrics(registry, adapters.pool) }, signal);
     watchConsumers({ registry, readiness, pool: adapters.pool }, 'outcomes', () => outcomes.consumers);
     ready();

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { countPostsBehind } from '#projections/posts-behind.ts';
 import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { CredentialWatchDeps } from './credentials.ts';
+import type { ListeningDeps } from './listening.ts';
 import type { SweptKind } from './rounds.ts';
 
 /** The count stops at this number, because an operator needs no larger one to act. */
@@ -12,6 +13,7 @@ export interface SweepMetrics {
   readonly onFailure: (kind: SweptKind) => void;
   readonly onOverdue: () => void;
   readonly onRefresh: CredentialWatchDeps['onRefresh'] & {};
+  readonly onHearing: ListeningDeps['onHearing'] & {};
 }
 
 export const sweepMetrics = (registry: Registry, pool: Pool): SweepMetrics => {
@@ -50,7 +52,23 @@ export const sweepMetrics = (registry: Registry, pool: Pool): SweepMetrics => {
     labelNames: ['platform', 'ended'],
     registers,
   });
+  const hearing = new Gauge({
+    name: 'network_hearing',
+    help: '1 while this process listens to the network and the network answers; of all processes one does',
+    labelNames: ['platform'],
+    registers,
+  });
+  const unheard = new Counter({
+    name: 'network_hearing_failures_total',
+    help: 'answers of networks to their listener that told nothing; why: unavailable, conflict (another listener or a webhook) or refused (the configured token)',
+    labelNames: ['platform', 'why'],
+    registers,
+  });
   return {
+    onHearing: (platform, state) => {
+      hearing.set({ platform }, state === 'hearing' ? 1 : 0);
+      if (state !== null && state !== 'hearing') unheard.inc({ platform, why: state });
+    },
     onFailure: (kind) => failures.inc({ kind }),
     onOverdue: () => overdue.inc(),
     onRefresh: (platform, ended) => refreshes.inc({ platform, ended }),

@@ -13,6 +13,7 @@ import { approvalTypes, tendAll } from './approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { type CredentialWatchDeps, watchCredentials } from './credentials.ts';
 import { cleanUpDisconnected } from './disconnected.ts';
+import { type ListeningDeps, runListening } from './listening.ts';
 import { type OverdueDeps, runOverdue } from './overdue.ts';
 import { placeTypes, tendPlacesOf } from './quotas.ts';
 import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
@@ -25,8 +26,8 @@ import { runSweeper, type SweeperDeps } from './sweeper.ts';
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
  * about posts out, gives back places of quotas, ends the posts
  * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, tells of
- * overdue targets, makes the copies of recycled posts, refreshes credentials ahead of their end, and gives back those of
- * disconnected accounts. Its effects are appends, so its groups are
+ * overdue targets, makes the copies of recycled posts, refreshes credentials ahead of their end, gives back those of
+ * disconnected accounts, and listens to networks. Its effects are appends, so its groups are
  * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
  * event.
  */
@@ -52,6 +53,10 @@ export interface OutcomesDeps {
   readonly watch?: Pick<CredentialWatchDeps, 'credentials' | 'refreshers' | 'rules'>;
   /** Takes back what these networks gave for accounts that were disconnected. Default: of none. */
   readonly revoke?: Pick<RevocationDeps, 'credentials' | 'revokers'>;
+  /** Listens to these networks. Default: to none. */
+  readonly listen?: Pick<ListeningDeps, 'credentials' | 'listeners' | 'connectCodes' | 'heardPosts'>;
+  /** Told whenever a network answers its listener, or fails to. */
+  readonly onHearing?: ListeningDeps['onHearing'] & {};
   /** Called for each target that was recorded as overdue. */
   readonly onOverdue?: OverdueDeps['onOverdue'] & {};
   /** Called for each refresh of a credential that ended. */
@@ -119,6 +124,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
   const rounds = [runSweeper(deps, stop), runOverdue(deps, stop), runRecycles(timed, stop)];
   if (deps.watch !== undefined) rounds.push(watchCredentials({ ...timed, ...deps.watch }, stop));
   if (deps.revoke !== undefined) rounds.push(runRevocations({ ...timed, ...deps.revoke }, new Resting(), stop));
+  if (deps.listen !== undefined) rounds.push(runListening({ ...timed, ...deps.listen }, stop));
   const done = together([outcomes.done, archives.done, ...rounds], failed);
   return { done, consumers: [outcomes, archives] };
 };

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { overdueAfterMs, target } from '#domain/target.ts';
 import {
   beforeAllTargets,
@@ -51,7 +51,7 @@ const record = async (store: DomainStore, pool: Pool, id: string, now: number): 
     faultPoint('outcomes:after-overdue');
     return appended.length > 0;
   } catch (error) {
-    if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') return false;
+    if (isConflict(error)) return false;
     throw error;
   }
 };

@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import type { Decider, Fact } from '#domain/decider.ts';
 import { type PostCommand, type PostState, post } from '#domain/post.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
@@ -108,7 +108,7 @@ const recordInPost = async (
       faultPoint('outcomes:after-append');
       return;
     } catch (error) {
-      if (!(error instanceof EventStoreError) || error.code !== 'wrong_expected_revision') throw error;
+      if (!isConflict(error)) throw error;
     }
   }
 };

@@ -9,6 +9,7 @@ import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Files } from './files.ts';
+import type { NetworkCalls } from './network-calls.ts';
 import type { PublishingCadence } from './recent-starts.ts';
 
 export type PublisherConfig = Pick<
@@ -63,11 +64,14 @@ export interface PublisherDeps {
    * the request. Default 30 min.
    */
   readonly mediaLimitMs?: number;
+  /** Keeps what networks answer for targets. Default: nothing is kept. */
+  readonly calls?: NetworkCalls;
   /** Looks at a network after which the rules of a client let a target be tried again. Default 3, a minute apart. */
   readonly absencePolicy?: AbsencePolicy;
 }
 
-export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes'>> {
+export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes' | 'calls'>> {
+  readonly calls: NetworkCalls | null;
   readonly now: () => number;
   /** This publisher's start, milliseconds since the epoch. */
   readonly startedAt: number;

@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
@@ -60,7 +60,7 @@ export class LeasedTarget {
         loaded: this.#loaded,
       });
     } catch (error) {
-      if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') {
+      if (isConflict(error)) {
         throw new ClaimLost('another writer has changed the target', { cause: error });
       }
       if (error instanceof Rejection && error.code === 'claim_lost') throw new ClaimLost(error.message);

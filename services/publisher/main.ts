@@ -3,8 +3,8 @@ import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -13,6 +13,8 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import type { Platform } from '#schemas/common.ts';
+import { AccountLimits } from './account-limits.ts';
+import { NetworkCalls } from './network-calls.ts';
 import { runPublisher } from './publisher.ts';
 
 await runProcess({
@@ -39,8 +41,11 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
-    const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => [] }));
-    const live = liveNetworks({ credentials: adapters.credentials, http, clock: clock.now, config });
+    const limits = new AccountLimits({ store, now: clock.now, logger });
+    const calls = new NetworkCalls({ store, now: clock.now, logger, registry });
+    const guard = guardOf(config);
+    const http = new GuardedNetworkHttp(guard, { report: calls.report });
+    const live = liveNetworks({ stores: adapters, http, clock: clock.now, config, onLimits: limits.observe });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
       network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
     readiness.add('store', async () => adapters.store.ping().then(() => null));
@@ -48,7 +53,8 @@ await runProcess({
     ready();
     const workDir = path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'publisher');
     const { pool, blobs } = adapters;
-    const given = { store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness };
+    const given = { store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness, calls };
     await runPublisher(adapters.changes === null ? given : { ...given, changes: adapters.changes }, signal);
+    await limits.close();
   },
 });

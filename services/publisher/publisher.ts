@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { cadenceSource } from '#projections/cadence-slots.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
@@ -85,6 +85,7 @@ class Publisher {
       mediaLimitMs: 30 * 60_000,
       absencePolicy,
       ...deps,
+      calls: deps.calls ?? null,
       now: clock.now,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
@@ -126,6 +127,7 @@ class Publisher {
       while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
     } finally {
       await this.#leases.close();
+      await this.#tools.calls?.close();
       await this.#tools.files.close();
     }
   }
@@ -195,7 +197,7 @@ class Publisher {
 
   #restAfter(error: unknown, targetId: string): RestMs {
     const { logger } = this.#tools;
-    const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
+    const conflict = isConflict(error);
     if (error instanceof ClaimLost || error instanceof Rejection || conflict || this.#signal.aborted) {
       logger.debug({ err: error, targetId }, 'claim lost; another worker continues the target');
       return null;

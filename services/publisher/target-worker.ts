@@ -60,12 +60,17 @@ export class TargetWorker {
     if (stop.aborted) return null;
     const work = this.#workOn(leased, conditions);
     const taker = takerOf(row, conditions);
+    const unwatch = this.#watch(row, leased, conditions);
     // The worker takes a new slot for each segment of a thread and for a comment, so that a long thread does not delay
     // other targets.
-    let rest = await this.#acting.run(taker, () => work.run());
-    while (rest === 'next turn') rest = await this.#acting.run(taker, () => work.run());
-    this.#noteStaleRow(leased, row);
-    return rest;
+    try {
+      let rest = await this.#acting.run(taker, () => work.run());
+      while (rest === 'next turn') rest = await this.#acting.run(taker, () => work.run());
+      this.#noteStaleRow(leased, row);
+      return rest;
+    } finally {
+      unwatch();
+    }
   }
 
   /** If the answer leads to a new attempt or a next segment, the search for due work finds it. */
@@ -76,7 +81,8 @@ export class TargetWorker {
     let rest: RestMs = null;
     if (live.status === 'outcome_unknown') {
       const conditions = await this.#reading.run(row.workspaceId, () => this.#streams.conditions(live));
-      const result = await this.#workOn(leased, conditions).run();
+      const unwatch = this.#watch(row, leased, conditions);
+      const result = await this.#workOn(leased, conditions).run().finally(unwatch);
       rest = result === 'next turn' ? null : result;
     }
     this.#noteStaleRow(leased, row);
@@ -98,6 +104,15 @@ export class TargetWorker {
       conditions: new TargetConditions(streams, conditions),
       draining: this.#draining,
     });
+  }
+
+  /** Until the returned function is called, the target's calls of its network are kept. */
+  #watch({ id, workspaceId }: DueRow, leased: LeasedTarget, { account: { state } }: Conditions): () => void {
+    const { calls } = this.#tools;
+    if (calls === null || state.status === 'none') return () => undefined;
+    const attempt = (): number => (leased.state.status === 'none' ? 0 : leased.state.common.attempts);
+    const context = () => leased.context();
+    return calls.watch({ targetId: id, workspaceId, clientId: state.clientId, attempt, context });
   }
 
   #noteStaleRow(leased: LeasedTarget, row: DueRow): void {

@@ -145,7 +145,7 @@ const run: (
     readiness,
     report: threads.report,
     sandboxProfile,
-    connectorsOf: (options) => liveNetworks(options).connectors,
+    connectorsOf: (options) => liveNetworks({ ...options, stores: adapters }).connectors,
     parts: frontParts(config, registry),
   });
   onClose(api.stop);

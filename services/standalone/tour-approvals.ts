@@ -39,6 +39,14 @@ const guest = 'Mia from Northwind';
 
 const statusesOf = ({ targets }: Post): string => [...new Set(targets.map(({ status }) => status))].join(', ');
 
+/** What is read once it shows, or the last of what was read when the patience ends. */
+export const shown = async <T>(read: () => Promise<T>, shows: (it: T) => boolean, signal: AbortSignal): Promise<T> => {
+  for (const limit = performance.now() + patienceMs; ; await delay(50, undefined, { signal })) {
+    const it = await read();
+    if (shows(it) || performance.now() >= limit) return it;
+  }
+};
+
 /** @returns whether both went as they should */
 export const showApproval = async ({ http, clientId, screen, signal }: Showing): Promise<boolean> => {
   await http.patch(`/clients/${clientId}`, { approvalRequired: true });
@@ -51,14 +59,17 @@ export const showApproval = async ({ http, clientId, screen, signal }: Showing):
   screen.event('a post to approve', `${held.status}; ${held.targets.length} targets ${statusesOf(held)}`);
   const link = await http.post<{ readonly url: string }>(`/approvals/${held.approvalId}/links`, {});
   await http.decide(link.url, 'Saturday: live jazz', { decision: 'approve', name: guest, comment: 'Lovely.' });
-  // The guest's decision is no write of this caller, so its read models may be a moment behind.
-  let released = held;
-  for (const limit = performance.now() + patienceMs; performance.now() < limit; ) {
-    released = await http.get<Post>(`/posts/${held.id}`);
-    if (released.targets.every(({ status }) => status === 'pending')) break;
-    await delay(50, undefined, { signal });
-  }
-  const decided = await http.get<Decided>(`/approvals/${held.approvalId}`);
+  // The guest's decision is no write of this caller, so each read model may be a moment behind.
+  const released = await shown(
+    () => http.get<Post>(`/posts/${held.id}`),
+    ({ targets }) => targets.every(({ status }) => status === 'pending'),
+    signal,
+  );
+  const decided = await shown(
+    () => http.get<Decided>(`/approvals/${held.approvalId}`),
+    ({ status }) => status !== 'pending',
+    signal,
+  );
   const who = `by ${decided.guestName} through the link: “${decided.comment}”`;
   screen.event(decided.status, `${who}; ${released.targets.length} targets ${statusesOf(released)}`, decided.status);
   await http.patch(`/clients/${clientId}`, { approvalRequired: false });

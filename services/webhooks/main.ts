@@ -5,7 +5,7 @@ import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
+import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -33,9 +33,7 @@ await runProcess({
     secrets.demand(await keyVersionsInUse(pool));
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
-    const ownHosts = [config.baseUrl, config.consoleUrl].flatMap((url) => (url === null ? [] : [new URL(url).host]));
-    const guard = new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts });
-    const exchange = new Exchange(guard, {
+    const exchange = new Exchange(guardOf(config), {
       totalMs: config.webhookExchangeMs,
       // Several endpoints may lie behind one origin.
       maxIdlePerOrigin: config.webhookPerTenant,

@@ -257,7 +257,17 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
       const { rows } = await pool.query(`select string_agg(t::text, e'\\n') as text from ${name} t`);
       written.push(String(rows[0].text ?? ''));
     }
+    const { rows: calls } = await pool.query<{ text: string }>(
+      `select convert_from(data, 'latin1') as text from es.events e where e::text like '%targetcalls-%'`,
+    );
     await pool.end();
+    const told = calls.map(({ text }) => text).join('\n');
+    assert.ok(calls.length >= 6, `${calls.length} calls of networks were kept`);
+    for (const part of ['com.atproto.repo.putRecord', '/bot…/sendMessage']) {
+      assert.ok(told.includes(Buffer.from(part).toString('latin1')), part);
+    }
+    assert.ok(!/eyJ[\w-]{20,}\./.test(told) && !told.includes(ann.handle), 'what was answered is sealed');
+    written.push(told);
     const all = written.join('\n');
     assert.ok(all.length > 10_000);
     for (const secret of [password, 'not-this-one-at-all', bearer]) {

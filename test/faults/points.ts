@@ -135,6 +135,7 @@ export const points: readonly Point[] = [
 
 /** Fault points that no load reaches, and the test that kills a process there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
+  'admin:between-publish-and-removal': 'test/services/admin/network-check.test.ts',
   'credentials.answered': 'test/infra/postgres/credentials.test.ts',
   'credentials.destroyed': 'test/infra/postgres/credentials.test.ts',
   'credentials.kept': 'test/infra/postgres/credentials.test.ts',
@@ -143,6 +144,12 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'credentials.stored': 'test/infra/postgres/credentials.test.ts',
   'invite:between-credentials-and-connect': 'test/e2e/live-networks.test.ts',
   'outcomes:after-revocation': 'test/e2e/live-networks.test.ts',
+  'connect-codes.spoken': 'test/services/outcomes/listening.test.ts',
+  'connect-codes.taken': 'test/services/outcomes/listening.test.ts',
+  'heard-posts.comments': 'test/services/outcomes/listening.test.ts',
+  'heard-posts.discussions': 'test/services/outcomes/listening.test.ts',
+  'heard-posts.reactions': 'test/services/outcomes/listening.test.ts',
+  'outcomes:after-loss': 'test/services/outcomes/listening.test.ts',
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
   'fanout:after-skips': 'test/services/runtime/eventing/deaths.test.ts',
   'fanout:before-skips': 'test/services/runtime/eventing/deaths.test.ts',

@@ -217,13 +217,17 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     ExternalRefClaimed: '1: clientId externalRef postId claimedAt',
     ExternalRefReleased: '1: postId',
   },
+  targetcalls: {
+    TargetNetworkCallObserved:
+      '1: targetId accountId clientId attempt method host path headers:{*:} bodySha256:null outcome:answered|unsent|silent status:null reason:null answer:personal calls startedAt endedAt',
+  },
   quota: {
     QuotaReserved: '1: month postId targetIds:[] n awaits:{stream:post|target revision}|null',
     QuotaReleased: '1: postId targetIds:[]',
   },
   targetmetrics: {
     TargetMetricsObserved:
-      '1: accountId clientId platform:Platform observedAt day source raw targetId postId externalId publishedAt figures:PostFigures platformRemovedAt:null',
+      '1: accountId clientId platform:Platform observedAt day source raw targetId postId externalId publishedAt rawHash? figures:PostFigures platformRemovedAt:null',
   },
   accountmetrics: {
     AccountMetricsObserved:

@@ -13,6 +13,7 @@ export const topicOfKind: Readonly<Record<string, string | null>> = {
   grant: 'workspace',
   clientname: 'workspace',
   externalref: null,
+  targetcalls: null,
   quota: null,
   invite: 'workspace',
   account: 'workspace',
@@ -46,7 +47,7 @@ export const consumerGroups: readonly string[] = [
   'webhooks',
 ];
 
-export const leaseKinds: readonly string[] = ['cores', 'media', 'metrics', 'report', 'sweep', 'target'];
+export const leaseKinds: readonly string[] = ['cores', 'listen', 'media', 'metrics', 'report', 'sweep', 'target'];
 
 export const notifyChannels: readonly string[] = ['*', '*_events', 'webhook_queue'];
 
@@ -222,6 +223,7 @@ export const faultSettings: readonly string[] = ['POSTLINE_FAULT', 'POSTLINE_FAU
 export const ownActors: readonly string[] = [
   'admin standalone',
   'service credentials',
+  'service listener',
   'service media',
   'service metrics',
   'service nobody',
@@ -252,6 +254,10 @@ export const prometheusNames: readonly string[] = [
   'media_queue_length',
   'media_step_seconds',
   'media_steps_total',
+  'network_calls_kept_total',
+  'network_calls_lost_total',
+  'network_hearing',
+  'network_hearing_failures_total',
   'oauth_reuses_total',
   'parked_oldest_seconds',
   'parked_streams',

@@ -21,6 +21,7 @@ import { report } from '#domain/report.ts';
 import { request } from '#domain/request.ts';
 import { session } from '#domain/session.ts';
 import { target } from '#domain/target.ts';
+import { targetcalls } from '#domain/targetcalls.ts';
 import { teaminvite } from '#domain/teaminvite.ts';
 import { webhook } from '#domain/webhook.ts';
 import { workspace } from '#domain/workspace.ts';
@@ -84,6 +85,7 @@ suite('event catalogue', (t) => {
       approval,
       campaign,
       quota,
+      targetcalls,
       targetmetrics,
       accountmetrics,
       webhook,
@@ -126,6 +128,7 @@ suite('personal members', (t) => {
       'ConnectInviteCreated/recipientEmail',
       'PersonRegistered/email',
       'PersonRegistered/name',
+      'TargetNetworkCallObserved/answer',
       'TeamInviteCreated/email',
       'TeamInviteCreated/name',
     ]);

@@ -10,16 +10,20 @@ import type {
   PublishRequest,
   PublishSteps,
   ReconcileOutcome,
+  RemovalOutcome,
+  RemovalRequest,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
+import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { commentOn } from './comment.ts';
-import { contentChanged, notReached, outcomeOf, reauth, unknown } from './errors.ts';
+import { contentChanged, failureOf, notReached, outcomeOf, reauth, unknown } from './errors.ts';
 import { found } from './facets.ts';
+import { tellLimits } from './limits.ts';
 import { cardOf } from './link-card.ts';
 import type { BlueskyOptions } from './options.ts';
 import { resolveHandles } from './people.ts';
-import { findPost, publishedAs, writePost } from './posts.ts';
+import { deletePost, findPost, partsOf, publishedAs, writePost } from './posts.ts';
 import { hashOf, labelsOf, recordOf, type UploadedMedia } from './record.ts';
 import { type Session, Sessions } from './session.ts';
 import { isTid, tidOf } from './tid.ts';
@@ -151,6 +155,7 @@ export class BlueskyAdapter implements PlatformAdapter {
       const renewed = await this.#sessions.refreshed(subject, session.version, signal);
       if (renewed.kind === 'open') result = await writePost(http, renewed.secret, plan.key, record, subject, signal);
     }
+    tellLimits(this.#options, subject, result);
     if (result.kind === 'unsent') return { kind: 'unknown', failure: unknown(result.reason) };
     if (result.kind !== 'ok') return outcomeOf(result, true, clock());
     const uri = textIn(result.data, 'uri');
@@ -182,5 +187,22 @@ export class BlueskyAdapter implements PlatformAdapter {
     if (session.kind === 'lapsed') return { kind: 'failed', failure: reauth(session.reason) };
     if (session.kind === 'unavailable') return { kind: 'deferred', failure: notReached(session.reason) };
     return commentOn(this.#options, session.secret, request, signal);
+  }
+
+  async removePost({ account, externalId }: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome> {
+    const subject = { accountId: account.id, targetId: null };
+    const parts = partsOf(externalId);
+    const failed = (failure: Failure): RemovalOutcome => ({ kind: 'not_removed', failure });
+    if (parts?.did !== account.externalId) return failed(unknown('the post is in no repository of this account'));
+    let session = await this.#sessions.of(subject, signal);
+    for (let tries = 1; ; tries += 1) {
+      if (session.kind === 'lapsed') return failed(reauth(session.reason));
+      if (session.kind === 'unavailable') return failed(notReached(session.reason));
+      const result = await deletePost(this.#options.http, session.secret, parts.key, subject, signal);
+      if (result.kind === 'ok') return { kind: 'removed' };
+      if (result.kind !== 'refused') return failed(notReached(result.reason));
+      if (result.error !== 'ExpiredToken' || tries === 2) return failed(failureOf(result));
+      session = await this.#sessions.refreshed(subject, session.version, signal);
+    }
   }
 }

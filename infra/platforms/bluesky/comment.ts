@@ -3,6 +3,7 @@ import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.t
 import { textIn } from '../shared/members.ts';
 import { failureOf, notReached, outcomeOf, unknown } from './errors.ts';
 import { found } from './facets.ts';
+import { tellLimits } from './limits.ts';
 import type { BlueskyOptions } from './options.ts';
 import { resolveHandles } from './people.ts';
 import { findPost, partsOf, writePost } from './posts.ts';
@@ -15,11 +16,12 @@ import { tidOf } from './tid.ts';
  * is the same record.
  */
 export const commentOn = async (
-  { http, clock }: Pick<BlueskyOptions, 'http' | 'clock'>,
+  options: Pick<BlueskyOptions, 'http' | 'clock' | 'onLimits'>,
   secret: SessionSecret,
   { account, targetId, externalId, content }: CommentRequest,
   signal: AbortSignal,
 ): Promise<CommentOutcome> => {
+  const { http, clock } = options;
   const subject = { accountId: account.id, targetId };
   const parts = partsOf(externalId);
   if (parts === null) return { kind: 'failed', failure: unknown('the post has no address on this network') };
@@ -51,6 +53,7 @@ export const commentOn = async (
     replyTo: { root: reply, parent: reply },
   });
   const result = await writePost(http, secret, key, record, subject, signal);
+  tellLimits(options, subject, result);
   if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
   if (result.kind !== 'ok') return outcomeOf(result, true, clock());
   const uri = textIn(result.data, 'uri');

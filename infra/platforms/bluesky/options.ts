@@ -1,11 +1,14 @@
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { OnLimits } from '#contracts/ports/platform.ts';
 
 export interface BlueskyOptions {
   readonly http: NetworkHttp;
   readonly credentials: CredentialStore;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Told what the network says of an account's limits for posts. */
+  readonly onLimits?: OnLimits;
   /** Milliseconds that the write may take. Default 10,000. */
   readonly boundaryDeadlineMs?: number;
   /** Origin of the public app view, which counts. Default `https://public.api.bsky.app`. */

@@ -28,6 +28,23 @@ export const writePost = (
     signal,
   );
 
+/** Succeeds also where there is none (com.atproto.repo.deleteRecord). */
+export const deletePost = (
+  http: NetworkHttp,
+  { service, did, accessJwt }: SessionSecret,
+  key: string,
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<XrpcResult> =>
+  xrpc(
+    http,
+    {
+      ...{ service, nsid: 'com.atproto.repo.deleteRecord', token: accessJwt, subject },
+      input: { repo: did, collection, rkey: key },
+    },
+    signal,
+  );
+
 export type FoundPost =
   | { readonly kind: 'present'; readonly uri: string; readonly cid: string; readonly value: Members }
   | { readonly kind: 'absent' }

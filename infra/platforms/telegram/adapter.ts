@@ -10,20 +10,22 @@ import type {
   PublishRequest,
   PublishSteps,
   ReconcileOutcome,
+  RemovalOutcome,
+  RemovalRequest,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { textIn } from '../shared/members.ts';
-import { publishedAs } from './answers.ts';
-import { type ApiResult, callApi } from './api.ts';
-import { type Chat, chatOf, moveChat } from './chat.ts';
+import { postOf, publishedAs } from './answers.ts';
+import type { ApiResult } from './api.ts';
+import { type Chat, callFor, chatOf, moveChat } from './chat.ts';
 import { commentOn } from './comment.ts';
 import { checkEntities } from './entities.ts';
-import { contentFailure, readFailed, reauth, sendFailed, unknown } from './errors.ts';
+import { contentFailure, readFailed, sendFailed, unknown, withoutChat } from './errors.ts';
+import { tellLimits } from './limits.ts';
 import { messageOf, type Send } from './message.ts';
 import type { TelegramOptions } from './options.ts';
 
 const tooLate = unknown('the deadline passed before the call was made');
-const noChat = reauth('there is no bot token and chat of this account');
 
 export class TelegramAdapter implements PlatformAdapter {
   readonly boundaryDeadlineMs: number;
@@ -51,21 +53,23 @@ export class TelegramAdapter implements PlatformAdapter {
     const { credentials, http, clock } = this.#options;
     const wrong = checkEntities(request.content, request.overrides.parseMode);
     if (wrong !== null) return { kind: 'failed', failure: contentFailure(wrong) };
-    const chat = await chatOf(credentials, request.account.id);
-    if (chat === null) return { kind: 'failed', failure: noChat };
+    const chat = await chatOf(this.#options, request.account.id);
+    if ('failure' in chat) return withoutChat(chat.failure);
     // Finds a dead token, a lost chat and a network that is down while it is still certain that nothing is out.
     const subject = { accountId: request.account.id, targetId: request.targetId };
     const fields = { chat_id: Number(chat.chatId) };
-    const seen = await callApi(this.#options, { token: chat.token, method: 'getChat', fields, subject }, steps.signal);
+    const seen = await callFor(this.#options, chat, { method: 'getChat', fields, subject }, steps.signal);
+    tellLimits(this.#options, subject, seen);
     steps.signal.throwIfAborted();
     if (seen.kind !== 'ok') return readFailed(seen, clock());
     const { first, then } = await messageOf(request, chat.chatId);
     steps.signal.throwIfAborted();
     const send = (one: Send, to: Chat, signal: AbortSignal): Promise<ApiResult> =>
-      callApi(
+      callFor(
         { ...this.#options, http },
+        to,
         {
-          ...{ token: to.token, method: one.method, subject, files: one.files, onSent: (bytes) => steps.moved(bytes) },
+          ...{ method: one.method, subject, files: one.files, onSent: (bytes) => steps.moved(bytes) },
           fields: { ...one.fields, chat_id: Number(to.chatId) },
         },
         signal,
@@ -81,6 +85,7 @@ export class TelegramAdapter implements PlatformAdapter {
       if (signal.aborted) return sendFailed({ kind: 'unsent', reason: 'aborted' }, false, clock());
       result = await send(first, to, signal);
     }
+    tellLimits(this.#options, subject, result);
     if (result.kind !== 'ok') return sendFailed(result, first.method === 'sendMediaGroup', clock());
     const username = textIn(seen.result, 'username') || null;
     const published = publishedAs(result.result, to.chatId, username, clock());
@@ -109,9 +114,25 @@ export class TelegramAdapter implements PlatformAdapter {
 
   async comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {
     if (signal.aborted) return { kind: 'unknown', failure: tooLate };
-    const chat = await chatOf(this.#options.credentials, request.account.id);
-    if (chat === null) return { kind: 'failed', failure: noChat };
+    const chat = await chatOf(this.#options, request.account.id);
+    if ('failure' in chat) return withoutChat(chat.failure);
     if (signal.aborted) return { kind: 'unknown', failure: tooLate };
     return commentOn(this.#options, chat, request, signal);
+  }
+
+  /** Telegram deletes a bot's own message for 48 hours. */
+  async removePost({ account, externalId }: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome> {
+    const chat = await chatOf(this.#options, account.id);
+    if ('failure' in chat) return { kind: 'not_removed', failure: chat.failure };
+    const post = postOf(externalId);
+    if (post?.chatId !== chat.chatId) {
+      return { kind: 'not_removed', failure: contentFailure('the post is no message of this chat') };
+    }
+    const fields = { chat_id: Number(chat.chatId), message_id: post.messageId };
+    const subject = { accountId: account.id, targetId: null };
+    const result = await callFor(this.#options, chat, { method: 'deleteMessage', fields, subject }, signal);
+    const isGone = result.kind === 'refused' && /message to delete not found/i.test(result.description);
+    if (result.kind === 'ok' || isGone) return { kind: 'removed' };
+    return { kind: 'not_removed', failure: readFailed(result, this.#options.clock()).failure };
   }
 }

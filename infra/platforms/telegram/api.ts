@@ -27,6 +27,8 @@ export interface Refused {
   readonly retryAfter: number | null;
   /** Null: the chat was not upgraded. */
   readonly migrateTo: string | null;
+  /** The call was made with the operator's token, which an account's owner cannot mend. */
+  readonly isOperators?: true;
 }
 
 export type ApiResult =

@@ -1,17 +1,18 @@
 import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
 import { postOf, publishedAs } from './answers.ts';
-import { callApi } from './api.ts';
-import type { Chat } from './chat.ts';
+import { type Chat, callFor } from './chat.ts';
 import { contentFailure, notReached, readFailed, unknown } from './errors.ts';
+import { tellLimits } from './limits.ts';
 import type { TelegramOptions } from './options.ts';
 
 /** A reply to the post in the same chat. It has no markup: its text is what its author typed. */
 export const commentOn = async (
-  options: Pick<TelegramOptions, 'http' | 'api' | 'separator' | 'clock'>,
-  { token, chatId }: Chat,
+  options: Pick<TelegramOptions, 'http' | 'api' | 'separator' | 'clock' | 'onLimits'>,
+  chat: Chat,
   { account, targetId, externalId, content }: CommentRequest,
   signal: AbortSignal,
 ): Promise<CommentOutcome> => {
+  const { chatId } = chat;
   const post = postOf(externalId);
   // Messages of a group before it became a supergroup stay in the group.
   if (post === null || post.chatId !== chatId) {
@@ -23,7 +24,8 @@ export const commentOn = async (
     reply_parameters: { message_id: post.messageId },
   };
   const subject = { accountId: account.id, targetId };
-  const result = await callApi(options, { token, method: 'sendMessage', fields, subject }, signal);
+  const result = await callFor(options, chat, { method: 'sendMessage', fields, subject }, signal);
+  tellLimits(options, subject, result);
   if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
   if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
   if (result.kind === 'refused') {

@@ -1,64 +1,72 @@
-import type { ConnectedProfile } from '#contracts/ports/connector.ts';
+import type { ConnectedProfile, RefusedConnect } from '#contracts/ports/connector.ts';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { type ApiOptions, type ApiResult, callApi, isToken } from './api.ts';
-import { isChatId } from './chat.ts';
-import { failureOf } from './errors.ts';
+import { isChatId, secretOf } from './chat.ts';
+import { failureOf, isDeadToken } from './errors.ts';
 import { idIn } from './shapes.ts';
 
-/**
- * Connects a chat to a bot, the operator's or one of the guest's own. Which chat it is comes from a code that was posted
- * in it (`codes.ts`), never from a form: a name proves nothing.
- */
+/** Connects a chat to a bot, the operator's or one of the guest's own. */
 
 export type CheckedChat =
   | { readonly kind: 'connected'; readonly profile: ConnectedProfile; readonly credential: NewCredential }
-  /** `words`: for the guest, what is wrong and what to do. */
-  | { readonly kind: 'refused'; readonly words: string };
+  | RefusedConnect;
 
-export type CheckedBot =
-  | { readonly kind: 'bot'; readonly id: string; readonly username: string }
-  | { readonly kind: 'refused'; readonly words: string };
+export interface KnownBot {
+  readonly kind: 'bot';
+  readonly id: string;
+  readonly username: string;
+  readonly token: string;
+  readonly isOperators: boolean;
+}
 
 const subject = { accountId: '', targetId: null };
 const refused = (words: string) => ({ kind: 'refused', words }) as const;
-const later = 'Telegram does not answer now. Try again in a few minutes.';
+export const later = 'Telegram does not answer now. Try again in a few minutes.';
 const noToken = 'Telegram does not take this bot token. Copy it anew from @BotFather.';
+const ofOperator = 'Telegram refuses our bot. Tell the people who sent you the link: only they can mend it.';
 
 const ask = (options: ApiOptions, token: string, method: string, fields: Members, signal: AbortSignal) =>
   callApi(options, { token, method, fields, subject }, signal);
 
-const wordsOf = (result: Exclude<ApiResult, { readonly kind: 'ok' }>): string => {
-  if (result.kind !== 'refused') return later;
+const refusedAs = (result: Exclude<ApiResult, { readonly kind: 'ok' }>, isOperators: boolean): RefusedConnect => {
+  if (result.kind !== 'refused') return refused(later);
+  if (isOperators && isDeadToken(result.code)) {
+    const operator = `Telegram does not take TELEGRAM_BOT_TOKEN: ${result.code} ${result.description}`;
+    return { ...refused(ofOperator), operator };
+  }
   const { category } = failureOf(result);
-  if (category === 'reauth_required') return noToken;
-  if (category === 'permission') return 'The bot is not in this chat any more. Add it as an administrator.';
-  return later;
+  if (category === 'reauth_required') return refused(noToken);
+  if (category === 'permission') return refused('The bot is not in this chat any more. Add it as an administrator.');
+  return refused(later);
 };
 
 /** Whose token this is. */
-export const checkBot = async (options: ApiOptions, token: string, signal: AbortSignal): Promise<CheckedBot> => {
+export const checkBot = async (
+  options: ApiOptions,
+  { token, isOperators }: Pick<KnownBot, 'token' | 'isOperators'>,
+  signal: AbortSignal,
+): Promise<KnownBot | RefusedConnect> => {
   if (!isToken(token)) return refused('A bot token has the form 123456789:ABC. Copy it from @BotFather.');
   const me = await ask(options, token, 'getMe', {}, signal);
-  if (me.kind !== 'ok') return refused(wordsOf(me));
+  if (me.kind !== 'ok') return refusedAs(me, isOperators);
   const [id, username] = [idIn(me.result, 'id'), textIn(me.result, 'username')];
-  return id === null || username === null ? refused(later) : { kind: 'bot', id, username };
+  return id === null || username === null ? refused(later) : { kind: 'bot', id, username, token, isOperators };
 };
 
 /** Whether the bot may post there now. */
 export const checkChat = async (
   options: ApiOptions,
-  { token, chatId }: { readonly token: string; readonly chatId: string },
+  bot: KnownBot,
+  chatId: string,
   signal: AbortSignal,
 ): Promise<CheckedChat> => {
-  const bot = await checkBot(options, token, signal);
-  if (bot.kind === 'refused') return bot;
   if (!isChatId(chatId)) return refused('This is no chat of Telegram.');
   const fields = { chat_id: Number(chatId) };
-  const chat = await ask(options, token, 'getChat', fields, signal);
-  if (chat.kind !== 'ok') return refused(wordsOf(chat));
-  const member = await ask(options, token, 'getChatMember', { ...fields, user_id: Number(bot.id) }, signal);
-  if (member.kind !== 'ok') return refused(wordsOf(member));
+  const chat = await ask(options, bot.token, 'getChat', fields, signal);
+  if (chat.kind !== 'ok') return refusedAs(chat, bot.isOperators);
+  const member = await ask(options, bot.token, 'getChatMember', { ...fields, user_id: Number(bot.id) }, signal);
+  if (member.kind !== 'ok') return refusedAs(member, bot.isOperators);
   const type = textIn(chat.result, 'type');
   const rights = rightsOf(type, membersOf(member.result) ?? {});
   if (rights === null) {
@@ -68,11 +76,12 @@ export const checkChat = async (
         : `@${bot.username} may not send messages in this group. Allow it, and try again.`,
     );
   }
+  const externalId = idIn(chat.result, 'id') ?? chatId;
   return {
     kind: 'connected',
-    credential: { secret: { botToken: token, chatId: idIn(chat.result, 'id') ?? chatId }, expiresAt: null },
+    credential: { secret: secretOf(bot.isOperators ? 'operator' : bot.token, externalId), expiresAt: null },
     profile: {
-      externalId: idIn(chat.result, 'id') ?? chatId,
+      externalId,
       username: textIn(chat.result, 'username') || null,
       displayName: textIn(chat.result, 'title') || null,
       // Its address would hold the token.
@@ -81,6 +90,12 @@ export const checkChat = async (
       consentEndsAt: null,
     },
   };
+};
+
+/** Why the bot cannot post there, for the account's owner. Null: it can. Undefined: Telegram did not say. */
+export const lossIn = (checked: CheckedChat): string | null | undefined => {
+  if (checked.kind === 'connected') return null;
+  return checked.words === later || checked.operator !== undefined ? undefined : checked.words;
 };
 
 /** Null: the bot may not post. */

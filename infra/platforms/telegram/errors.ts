@@ -64,8 +64,11 @@ export const meanings: readonly (readonly [fragment: string, meaning: Meaning])[
   ['group chat was upgraded', ours],
 ];
 
+/** A token that is malformed is a path that the network does not know. */
+export const isDeadToken = (code: number): boolean => code === 401 || code === 404;
+
 const byCode = (code: number): Meaning => {
-  if (code === 401 || code === 404) return lapsed;
+  if (isDeadToken(code)) return lapsed;
   if (code === 403) return shutOut;
   if (code === 413) return media;
   if (code === 429) return limited;
@@ -74,9 +77,10 @@ const byCode = (code: number): Meaning => {
   return content;
 };
 
-const meaningOf = ({ code, description }: Refused): Meaning => {
+const meaningOf = ({ code, description, isOperators }: Refused): Meaning => {
+  if (isOperators && isDeadToken(code)) return ours;
   // These codes say all of it, whatever the words.
-  if (code === 401 || code === 404 || code === 429 || code >= 500) return byCode(code);
+  if (isDeadToken(code) || code === 429 || code >= 500) return byCode(code);
   const said = description.toLowerCase();
   return meanings.find(([fragment]) => said.includes(fragment))?.[1] ?? byCode(code);
 };
@@ -96,6 +100,7 @@ export const mediaFailure = (mediaId: string, said: string): Failure => ({ ...fa
 export const unknown = (said: string): Failure => failure(unknownOutcome, null, said);
 export const notReached = (said: string): Failure => failure(down, null, said);
 export const reauth = (said: string): Failure => failure(lapsed, null, said);
+export const oursToMend = (said: string): Failure => failure(ours, null, said);
 
 /** A longer wait is no wait that the network means. */
 const maxWaitMs = 86_400_000;
@@ -118,6 +123,12 @@ export const readFailed = (result: Unsuccessful, now: number): Exclude<Failed, {
   return { kind: 'failed', failure };
 };
 
+/** Nothing was called. What the operator can mend passes; an account that nobody may post for does not. */
+export const withoutChat = (failure: Failure): Extract<Failed, { readonly kind: 'failed' | 'deferred' }> => ({
+  kind: failure.actor === 'service' ? 'deferred' : 'failed',
+  failure,
+});
+
 /**
  * What a send means that did not succeed. A refusal below 500 made nothing, except of an album: the server sends its
  * messages one by one, and an error of one may follow others that are out.
@@ -138,6 +149,6 @@ export const sendFailed = (result: Unsuccessful, isAlbum: boolean, now: number):
 
 /** The token and the form of the request are judged before anything is sent. */
 const mayBePartlyOut = ({ code, description, migrateTo }: Refused): boolean => {
-  if (code === 401 || code === 404 || code === 413 || migrateTo !== null) return false;
+  if (isDeadToken(code) || code === 413 || migrateTo !== null) return false;
   return !description.toLowerCase().includes("can't parse entities");
 };

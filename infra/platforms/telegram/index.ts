@@ -1,8 +1,9 @@
 export { TelegramAdapter } from './adapter.ts';
-export { newCode, type Posted } from './codes.ts';
-export { type CheckedBot, type CheckedChat, checkBot, checkChat } from './connect.ts';
-export type { Heard, HeardFigures } from './heard.ts';
+export { newCode } from './codes.ts';
+export { checkBot, checkChat } from './connect.ts';
 export { TelegramInsights } from './insights.ts';
+export { TelegramListener, type TelegramListenerOptions } from './listener.ts';
+export { liveTelegram, type TelegramConfig } from './live.ts';
+export { type OperatorBotOptions, operatorConnector } from './operator-bot.ts';
 export type { TelegramOptions } from './options.ts';
-export { telegramConnector } from './own-bot.ts';
-export { type Listener, type ListenLease, type ListenLeases, type ListenOptions, listen } from './poller.ts';
+export { ownBotConnector } from './own-bot.ts';

@@ -8,14 +8,14 @@ import type {
 import type { Platform } from '#schemas/common.ts';
 import { textIn } from '../shared/members.ts';
 import { postOf } from './answers.ts';
-import { type ApiResult, callApi } from './api.ts';
-import { chatOf } from './chat.ts';
-import { readFailed } from './errors.ts';
+import type { ApiResult } from './api.ts';
+import { callFor, chatOf } from './chat.ts';
+import { readFailed, withoutChat } from './errors.ts';
 import type { TelegramOptions } from './options.ts';
 
 /**
- * Figures of chats: the network tells the number of members. It answers nothing about a message; what its updates told is
- * read from whoever listened.
+ * Figures of chats: the network tells the number of members. It answers nothing about a message; what its updates told
+ * the operator's bot is read from what was kept of them. Where it heard nothing of a figure, the figure is null.
  */
 
 type Account = PublishRequest['account'];
@@ -39,20 +39,27 @@ export class TelegramInsights implements InsightsSource {
   ): AsyncGenerator<PostInsightsAnswer> {
     signal.throwIfAborted();
     if (posts.length === 0) return;
-    const chat = await chatOf(this.#options.credentials, account.id);
+    const chat = await chatOf(this.#options, account.id);
+    if ('failure' in chat) {
+      for (const _ of posts) yield this.#without(withoutChat(chat.failure));
+      return;
+    }
     const own = posts.flatMap(({ externalId }) => {
       const post = postOf(externalId);
-      return post !== null && post.chatId === chat?.chatId ? [post.messageId] : [];
+      return post !== null && post.chatId === chat.chatId ? [post.messageId] : [];
     });
-    const heard = chat === null ? undefined : await this.#options.heard?.of(chat.chatId, own, signal);
+    const heard = await this.#options.heard?.of(chat.chatId, own);
     signal.throwIfAborted();
     for (const { externalId } of posts) {
       const observedAt = new Date(this.#options.clock()).toISOString();
       const post = postOf(externalId);
-      if (chat === null) yield { kind: 'reauth_required', reason: 'there is no bot token and chat of this account' };
-      else if (post?.chatId !== chat.chatId) yield { kind: 'removed', raw: null, observedAt };
+      if (post?.chatId !== chat.chatId) yield { kind: 'removed', raw: null, observedAt };
       else {
-        const raw = { ...heard?.get(post.messageId) };
+        const { reactions = null, comments = null } = heard?.get(post.messageId) ?? {};
+        const raw = {
+          ...(reactions === null ? {} : { message_reaction_count: reactions }),
+          ...(comments === null ? {} : { discussion: { messages: comments } }),
+        };
         yield { kind: 'reported', raw, observedAt, fields: ['likes', 'comments'] };
       }
     }
@@ -64,19 +71,19 @@ export class TelegramInsights implements InsightsSource {
     signal: AbortSignal,
   ): Promise<AccountInsightsAnswer> {
     signal.throwIfAborted();
-    const chat = await chatOf(this.#options.credentials, account.id);
-    if (chat === null) return { kind: 'reauth_required', reason: 'there is no bot token and chat of this account' };
+    const chat = await chatOf(this.#options, account.id);
+    if ('failure' in chat) return this.#without(withoutChat(chat.failure));
     const ask = (method: string) => {
       const subject = { accountId: account.id, targetId: null };
       const fields = { chat_id: Number(chat.chatId) };
-      return callApi(this.#options, { token: chat.token, method, fields, subject }, signal);
+      return callFor(this.#options, chat, { method, fields, subject }, signal);
     };
     const members = await ask('getChatMemberCount');
     signal.throwIfAborted();
-    if (members.kind !== 'ok') return this.#without(members);
+    if (members.kind !== 'ok') return this.#unread(members);
     const shown = await ask('getChat');
     signal.throwIfAborted();
-    if (shown.kind !== 'ok') return this.#without(shown);
+    if (shown.kind !== 'ok') return this.#unread(shown);
     const said = Date.parse(members.date ?? '');
     return {
       kind: 'reported',
@@ -92,8 +99,11 @@ export class TelegramInsights implements InsightsSource {
     };
   }
 
-  #without(result: Exclude<ApiResult, { readonly kind: 'ok' }>): NoFigures {
-    const failed = readFailed(result, this.#options.clock());
+  #unread(result: Exclude<ApiResult, { readonly kind: 'ok' }>): NoFigures {
+    return this.#without(readFailed(result, this.#options.clock()));
+  }
+
+  #without(failed: ReturnType<typeof readFailed>): NoFigures {
     if (failed.kind === 'rate_limited') return { kind: 'rate_limited', retryAt: failed.retryAt };
     const { category } = failed.failure;
     const reason = failed.failure.platformMessage ?? failed.failure.message;

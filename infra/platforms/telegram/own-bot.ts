@@ -1,7 +1,7 @@
 import type { Connected, FormConnector } from '#contracts/ports/connector.ts';
 import { type ApiOptions, callApi } from './api.ts';
 import { isChatId } from './chat.ts';
-import { checkBot, checkChat } from './connect.ts';
+import { checkBot, checkChat, later } from './connect.ts';
 import { idIn } from './shapes.ts';
 
 /**
@@ -12,9 +12,9 @@ import { idIn } from './shapes.ts';
 const nameForm = /^[a-z]\w{3,31}$/i;
 
 const connect = async (options: ApiOptions, typed: string, token: string, signal: AbortSignal): Promise<Connected> => {
-  const bot = await checkBot(options, token, signal);
+  const bot = await checkBot(options, { token, isOperators: false }, signal);
   if (bot.kind === 'refused') return bot;
-  if (isChatId(typed)) return checkChat(options, { token, chatId: typed }, signal);
+  if (isChatId(typed)) return checkChat(options, bot, typed, signal);
   const refused = {
     kind: 'refused',
     words: `@${bot.username} sees no such chat. Add it there, and give its @name.`,
@@ -27,14 +27,12 @@ const connect = async (options: ApiOptions, typed: string, token: string, signal
     subject: { accountId: '', targetId: null },
   };
   const chat = await callApi(options, ask, signal);
-  if (chat.kind === 'silent' || chat.kind === 'unsent') {
-    return { kind: 'refused', words: 'Telegram does not answer now. Try again in a few minutes.' };
-  }
+  if (chat.kind === 'silent' || chat.kind === 'unsent') return { kind: 'refused', words: later };
   const chatId = chat.kind === 'ok' ? idIn(chat.result, 'id') : null;
-  return chatId === null ? refused : checkChat(options, { token, chatId }, signal);
+  return chatId === null ? refused : checkChat(options, bot, chatId, signal);
 };
 
-export const telegramConnector = (options: ApiOptions): FormConnector => ({
+export const ownBotConnector = (options: ApiOptions): FormConnector => ({
   kind: 'form',
   title: 'With a bot of your own',
   usernameLabel: 'Channel or group, such as @channel',

@@ -12,6 +12,8 @@ import type {
   PublishRequest,
   PublishSteps,
   ReconcileOutcome,
+  RemovalOutcome,
+  RemovalRequest,
 } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
@@ -30,6 +32,7 @@ import { earlier, isFailed, subjectOf, type Upload, type Uploading } from './upl
 
 const { publish: rules } = rulesOf('x');
 const passed = 'the deadline passed before the call was made';
+const isPostId = (id: string): boolean => /^\d{1,19}$/.test(id);
 const byTheClock = async (ms: number, signal: AbortSignal): Promise<void> => {
   await delay(ms, undefined, { signal });
 };
@@ -42,6 +45,7 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
   readonly insightsVersion: string;
   readonly minIntervalMs: number;
   readonly maxAheadMs: number;
+  readonly nightAgesMs: readonly number[];
 
   constructor(options: XOptions) {
     this.#options = options;
@@ -51,6 +55,7 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     this.insightsVersion = this.#insights.insightsVersion;
     this.minIntervalMs = this.#insights.minIntervalMs;
     this.maxAheadMs = this.#insights.maxAheadMs;
+    this.nightAgesMs = this.#insights.nightAgesMs;
   }
 
   settleWindowMs(): number {
@@ -119,7 +124,7 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     this.#tellLimits(accountId, result);
     if (result.kind !== 'ok') return ofCreate(result, this.#options.clock());
     const id = textIn(result.body.data, 'id');
-    if (id !== null && /^\d{1,19}$/.test(id)) return id;
+    if (id !== null && isPostId(id)) return id;
     return { kind: 'unknown', failure: unknown('the answer has no id of the post') };
   }
 
@@ -152,5 +157,13 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     if (result.kind === 'unsent' && !signal.aborted) return beforeCreate(result, this.#options.clock());
     const made = this.#made(request.account.id, result);
     return typeof made === 'string' ? { kind: 'posted', externalId: made } : made;
+  }
+
+  async removePost({ account, externalId }: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome> {
+    const subject = { accountId: account.id, targetId: null };
+    if (!isPostId(externalId)) return { kind: 'not_removed', failure: invalid('this is no id of a post') };
+    const result = await this.#api.call(subject, { method: 'DELETE', path: `/2/tweets/${externalId}` }, signal);
+    if (result.kind === 'ok' || (result.kind === 'refused' && result.status === 404)) return { kind: 'removed' };
+    return { kind: 'not_removed', failure: beforeCreate(result, this.#options.clock()).failure };
   }
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { AppRefusal } from '#contracts/ports/app-limits.ts';
 import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { type Members, parsed } from '../shared/members.ts';
-import type { AppRefusal } from './app-rest.ts';
 import { failureOf, meaningOf, type Refused } from './errors.ts';
 import { exhausted } from './limits.ts';
-import { defaultApi, type XOptions } from './options.ts';
+import { appOf, defaultApi, type XOptions } from './options.ts';
 import { type Open, refreshed, sessionOf } from './session.ts';
 
 export interface Ask {
@@ -80,7 +80,8 @@ export class XApi {
     isRead: boolean,
     signal: AbortSignal,
   ): Promise<Open | Exclude<XResult, Answered>> {
-    const rest = this.#options.rest.at(this.#options.clock(), isRead);
+    const { appLimits, clock } = this.#options;
+    const rest = await appLimits.restOf(appOf(this.#options), isRead, clock());
     return rest === null ? sessionOf(this.#options, subject, signal) : { kind: 'resting', rest };
   }
 
@@ -128,11 +129,11 @@ export class XApi {
     if (status >= 200 && status < 300) return { kind: 'ok', body: said ?? {}, headers };
     if (status < 400) return { kind: 'silent', reason: `unexpected status ${status}` };
     const refused: Refused = { kind: 'refused', status, headers, body: said };
-    this.#noteRefusal(refused, isRead(ask));
+    await this.#noteRefusal(refused, isRead(ask));
     return refused;
   }
 
-  #noteRefusal(refused: Refused, ofRead: boolean): void {
+  async #noteRefusal(refused: Refused, ofRead: boolean): Promise<void> {
     const { scope, category } = meaningOf(refused);
     const now = this.#options.clock();
     const isUnpaid = category === 'permission';
@@ -140,6 +141,9 @@ export class XApi {
     if (scope === 'account' && !(category === 'rate_limited' && isOfApp)) return;
     const at = isUnpaid ? now + unpaidRestMs : until;
     const what = ofRead && !isUnpaid ? 'reads' : 'all';
-    this.#options.rest.begin(what, { until: at, failure: { ...failureOf(refused), actor: 'service' } });
+    await this.#options.appLimits.rest(appOf(this.#options), what, {
+      until: at,
+      failure: { ...failureOf(refused), actor: 'service' },
+    });
   }
 }

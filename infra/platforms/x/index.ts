@@ -1,7 +1,5 @@
 export { XAdapter } from './adapter.ts';
-export { AppRest } from './app-rest.ts';
 export { type Callback, connectByCode } from './connect.ts';
 export { liveX, type XConfig } from './live.ts';
 export * from './oauth.ts';
 export type { XApp, XOptions } from './options.ts';
-export { ReadBudget } from './read-budget.ts';

@@ -9,7 +9,7 @@ import type { Platform } from '#schemas/common.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import type { XApi } from './api.ts';
 import { userFields } from './oauth.ts';
-import type { XOptions } from './options.ts';
+import { appOf, type XOptions } from './options.ts';
 import { beforeCreate, type NotOk } from './outcomes.ts';
 
 /**
@@ -40,6 +40,8 @@ export class XInsights implements InsightsSource {
   readonly insightsVersion = 'x/1';
   readonly minIntervalMs = 900_000;
   readonly maxAheadMs = 300_000;
+  /** Of some 90 midnights these; the one of four weeks is the last within which X tells its owner's figures. */
+  readonly nightAgesMs = [1, 2, 3, 5, 7, 10, 14, 21, 28, 45, 60, 89].map((days) => days * 86_400_000);
   readonly #options: XOptions;
   readonly #api: XApi;
 
@@ -92,8 +94,13 @@ export class XInsights implements InsightsSource {
     isRecent: boolean,
     signal: AbortSignal,
   ): Promise<Batch | NoFigures> {
-    const { reads, clock, fieldsName = 'tweet.fields' } = this.#options;
-    if (reads?.take(ids.length, clock()) === false) return { kind: 'rate_limited', retryAt: reads.renewsAt(clock()) };
+    const { appLimits, monthlyReads, clock, fieldsName = 'tweet.fields' } = this.#options;
+    const [app, now] = [appOf(this.#options), clock()];
+    if (monthlyReads !== undefined) {
+      const taken = await appLimits.take(app, ids.length, monthlyReads, now).catch(() => null);
+      if (taken === null) return { kind: 'unavailable', reason: 'what may be read this month could not be counted' };
+      if (!taken) return { kind: 'rate_limited', retryAt: nextMonth(now) };
+    }
     const own = isRecent ? ',non_public_metrics' : '';
     const result = await this.#api.call(
       { accountId, targetId: null },
@@ -109,6 +116,9 @@ export class XInsights implements InsightsSource {
       },
       signal,
     );
+    // Only an answer that may have shown posts is billed.
+    const isBilled = result.kind === 'ok' || result.kind === 'silent';
+    if (monthlyReads !== undefined && !isBilled) await appLimits.giveBack(app, ids.length, now);
     signal.throwIfAborted();
     if (result.kind !== 'ok') return this.#without(result);
     const { body, headers } = result;
@@ -156,6 +166,11 @@ export class XInsights implements InsightsSource {
     return new Date(Number.isNaN(said) ? this.#options.clock() : said).toISOString();
   }
 }
+
+const nextMonth = (now: number): string => {
+  const day = new Date(now);
+  return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1)).toISOString();
+};
 
 const isOfField = (error: Members): boolean =>
   (textIn(error, 'type') ?? '').endsWith('/problems/not-authorized-for-field');

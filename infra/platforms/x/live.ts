@@ -1,9 +1,7 @@
 import type { Refresher, Revoker } from '#contracts/ports/credentials.ts';
 import { XAdapter } from './adapter.ts';
-import { AppRest } from './app-rest.ts';
 import { type OAuthOptions, refreshTokens, revokeTokens } from './oauth.ts';
 import type { XOptions } from './options.ts';
-import { ReadBudget } from './read-budget.ts';
 
 /** X, where the operator has an app there. */
 
@@ -19,14 +17,14 @@ export interface XConfig {
 
 /** Null: X is not offered. */
 export const liveX = (
-  shared: Omit<XOptions, 'app' | 'rest' | 'api' | 'reads'>,
+  shared: Omit<XOptions, 'app' | 'api' | 'monthlyReads'>,
   { xClientId, xClientSecret, xApi: api, xAuthorize: authorize, xMonthlyReads }: XConfig,
 ) => {
   if (xClientId === null) return null;
   const app = { clientId: xClientId, clientSecret: xClientSecret };
   const { http, clock } = shared;
   const oauth: OAuthOptions = { http, clock, app, api, authorize };
-  const adapter = new XAdapter({ ...shared, app, api, rest: new AppRest(), reads: new ReadBudget(xMonthlyReads) });
+  const adapter = new XAdapter({ ...shared, app, api, monthlyReads: xMonthlyReads });
   const refresher: Refresher = (former, signal, { accountId }) =>
     refreshTokens(oauth, former, { accountId, targetId: null }, signal);
   const revoker: Revoker = async (credential, accountId, signal) => {

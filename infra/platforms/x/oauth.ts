@@ -27,13 +27,19 @@ export const newVerifier = (): string => randomBytes(32).toString('base64url');
 
 export const authorizeUrl = (
   { app, authorize = 'https://x.com/i/oauth2/authorize' }: Pick<OAuthOptions, 'app' | 'authorize'>,
-  asked: { readonly redirectUri: string; readonly state: string; readonly verifier: string },
+  asked: {
+    readonly redirectUri: string;
+    readonly state: string;
+    readonly verifier: string;
+    /** Default: all that we need. */
+    readonly scopes?: readonly string[];
+  },
 ): string => {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: app.clientId,
     redirect_uri: asked.redirectUri,
-    scope: scopes.join(' '),
+    scope: (asked.scopes ?? scopes).join(' '),
     state: asked.state,
     code_challenge: createHash('sha256').update(asked.verifier).digest('base64url'),
     code_challenge_method: 'S256',

@@ -1,8 +1,7 @@
+import type { AppLimits } from '#contracts/ports/app-limits.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { ObservedWindow } from '#schemas/cadence.ts';
-import type { AppRest } from './app-rest.ts';
-import type { ReadBudget } from './read-budget.ts';
+import type { OnLimits } from '#contracts/ports/platform.ts';
 
 /** The operator's app in X's developer console. */
 export interface XApp {
@@ -17,8 +16,8 @@ export interface XOptions {
   readonly app: XApp;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Shared by everything in the process that acts for the app. */
-  readonly rest: AppRest;
+  /** Of the app: shared by everything that acts for it. */
+  readonly appLimits: AppLimits;
   /** Default `https://api.x.com`. */
   readonly api?: string;
   /** Milliseconds that the create call may take. Default 10,000. */
@@ -32,9 +31,12 @@ export interface XOptions {
   /** Ends early when the signal aborts. Default: by the clock. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Told what X says of an account's limits for posts. */
-  readonly onLimits?: (accountId: string, windows: readonly ObservedWindow[]) => void;
-  /** Paid reads for figures; absent: no bound. */
-  readonly reads?: ReadBudget;
+  readonly onLimits?: OnLimits;
+  /** Posts that the app may read for figures in a month, since X bills each; absent: no bound. */
+  readonly monthlyReads?: number;
 }
+
+/** The app, as its limits are named. */
+export const appOf = ({ app }: Pick<XOptions, 'app'>): string => `x:${app.clientId}`;
 
 export const defaultApi = 'https://api.x.com';

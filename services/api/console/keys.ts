@@ -18,6 +18,15 @@ export const operatorOf = ({
   positions,
 });
 
+/** Milliseconds. */
+const acceptedMs = 2_000;
+
+/** Waits until calls with a key that was just stored are accepted; answers anyway where the read model is far behind. */
+export const untilAccepted = async ({ deps, positions }: Pick<Call, 'deps' | 'positions'>): Promise<void> => {
+  // The credential is stored: a database that does not answer now costs the caller no secret.
+  await deps.caughtUp(positions, acceptedMs).catch(() => false);
+};
+
 /** @throws Refusal 404 for an unknown key and for one of another workspace */
 export const ownKey = async (
   call: Pick<Call, 'deps' | 'principal' | 'behind'>,

@@ -2,7 +2,7 @@ import { Rejection } from '#domain/decider.ts';
 import { roleAllows } from '#domain/roles.ts';
 import { ApiKeyCreate, ApiKeyShown } from '#schemas/http/console.ts';
 import { createApiKey as create } from '#services/workflows/provision.ts';
-import { exampleApiKey, operatorOf } from '../console/keys.ts';
+import { exampleApiKey, operatorOf, untilAccepted } from '../console/keys.ts';
 import { operation } from '../operation.ts';
 import { invalid } from '../refusal.ts';
 
@@ -41,6 +41,7 @@ export const createApiKey = operation({
       if (!(error instanceof Rejection) || error.code !== 'not_found') throw error;
       throw invalid('/clientIds', 'not_allowed', `must be clients of the ${mode} workspace`);
     });
+    await untilAccepted(call);
     const ends = { createdAt: now, expiresAt, previousUntil: null, lastUsedAt: null, revokedAt: null };
     return { data: { id, object: 'api_key', name, mode, prefix, memberId, scopes, clientIds, ...ends, secret } };
   },

@@ -1,7 +1,7 @@
 import { IdParams } from '#schemas/http/common.ts';
 import { ApiKeyShown } from '#schemas/http/console.ts';
 import { rotateApiKey as rotate } from '#services/workflows/provision.ts';
-import { exampleApiKey, operatorOf, ownKey, showKey } from '../console/keys.ts';
+import { exampleApiKey, operatorOf, ownKey, showKey, untilAccepted } from '../console/keys.ts';
 import { membersOf } from '../console/team.ts';
 import { operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
@@ -33,6 +33,7 @@ export const rotateApiKey = operation({
       throw new Refusal('role_required', 'Only an owner may rotate the key of another member.');
     }
     const { prefix, previousUntil, secret } = await rotate(operatorOf(call), principal.liveWorkspaceId, params.id);
+    await untilAccepted(call);
     return { data: { ...showKey(key, lastUsedAt), prefix, previousUntil, secret } };
   },
 });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import type { Submission } from '#domain/post-approval.ts';
@@ -234,7 +234,7 @@ const append = async (
     return await execute(deps.store, post, params.id, command, context, { positions, loaded, redecide: false });
   } catch (error) {
     // The other writer may be a call under the same key.
-    if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') return load();
+    if (isConflict(error)) return load();
     throw error;
   }
 };

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
@@ -12,6 +12,8 @@ export interface OAuthDeps {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** True when the read models have applied these positions, false when the time ran out first. */
+  readonly caughtUp: (positions: Positions, timeoutMs: number) => Promise<boolean>;
   /** The issuer, without a slash at the end. */
   readonly authUrl: () => string;
   readonly baseUrl: () => string;

@@ -3,7 +3,7 @@ import { errors, type default as Provider } from 'oidc-provider';
 import { grant } from '#domain/grant.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { roleOfMember } from '#projections/workspaces.ts';
-import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { grantableScopes } from '#schemas/grant.ts';
@@ -22,6 +22,8 @@ type Asked = Awaited<ReturnType<Provider['interactionDetails']>>;
 
 /** Milliseconds that the browser waits for the append. */
 const appendMs = 10_000;
+/** Milliseconds that it waits until a token of the grant is accepted; afterwards it goes on anyway. */
+const acceptedMs = 2_000;
 
 /** The same decision on the same authorization gives the same grant, so that a repeat completes it. */
 const grantIdOf = ({ personId, ...result }: ConsentResult): string =>
@@ -58,7 +60,9 @@ const give = async (deps: OAuthDeps, provider: Provider, result: ConsentResult, 
   const command = { type: 'Give', now, ...app, personId, memberId, mode, scopes, resource, expiresAt } as const;
   const actor = { type: 'member', id: memberId } as const;
   const context = { workspaceId, actor, correlationId: id, causationId: id, commandId: id, now };
-  await execute(deps.store, grant, grantId, command, { ...context, giveUpAt: performance.now() + appendMs });
+  const positions: Positions = new Map();
+  const patient = { ...context, giveUpAt: performance.now() + appendMs };
+  await execute(deps.store, grant, grantId, command, patient, { positions });
   // If we die here, the grant is listed and no code or token exists for it: the same answer of the console completes it,
   // and after that answer's minute the sweep ends it.
   faultPoint('oauth:after-given');
@@ -67,6 +71,8 @@ const give = async (deps: OAuthDeps, provider: Provider, result: ConsentResult, 
   >[0]);
   own.addResourceScope(resource, scopes.join(' '));
   await own.save();
+  // The credential is stored: a database that does not answer now costs the caller no secret.
+  await deps.caughtUp(positions, acceptedMs).catch(() => false);
   return grantId;
 };
 

@@ -22,25 +22,51 @@ export interface SeenCall {
 }
 
 const maxAnswer = 4_096;
+/** A shorter word of the header `authorization` names its scheme. */
+const minSecret = 8;
 /** Headers whose values tell who calls, and nothing else. */
 const shownHeaders = /^(accept|content-type|content-length|user-agent|atproto-.*|x-rate-limit-.*)$/;
 const secretMember =
-  /("(?:[a-z_]{0,40}token|[a-z]{0,20}Jwt|jwt|password|client_secret|secret|code_verifier|authorization)"\s{0,8}:\s{0,8}")[^"\\]{0,8192}/gi;
+  /("(?:[a-z_]{0,40}token|[a-z]{0,20}Jwt|jwt|password|client_secret|secret|code_verifier|authorization)"\s{0,8}:\s{0,8}")(?:[^"\\]|\\.)*/gis;
 
-const pathOf = ({ url, shownPath }: NetworkCall): string => {
-  const { pathname, searchParams } = new URL(url);
+const pathOf = ({ searchParams, pathname }: URL, shownPath: string | undefined): string => {
   const names = [...new Set(searchParams.keys())];
   return `${shownPath ?? pathname}${names.length === 0 ? '' : `?${names.map((name) => `${name}=…`).join('&')}`}`;
 };
 
+/** What of the call itself lets anybody in: networks repeat it in their errors. */
+const secretsOf = ({ headers, shownPath }: NetworkCall, address: URL | null): readonly string[] => {
+  const words = (headers.authorization ?? '').split(/[\s:="',]+/).filter((word) => word.length >= minSecret);
+  if (shownPath === undefined || address === null) return words;
+  const [before = '', after = ''] = shownPath.split('…');
+  const hidden = address.pathname.slice(before.length, address.pathname.length - after.length);
+  return hidden.length >= minSecret ? [...words, hidden] : words;
+};
+
+const withoutSecrets = (said: string, secrets: readonly string[]): string =>
+  secrets.reduce((text, secret) => text.replaceAll(secret, '…'), said.replaceAll(secretMember, '$1…'));
+
+/** Without half a character at the end. */
+const cut = (text: string): string => {
+  const bytes = Buffer.from(text);
+  return bytes.length <= maxAnswer
+    ? text
+    : bytes
+        .subarray(0, maxAnswer)
+        .toString('utf8')
+        .replace(/\uFFFD+$/, '');
+};
+
 export const seenCall = (call: NetworkCall, result: NetworkResult, sha256: string, durationMs: number): SeenCall => {
-  const { subject, method, url, headers, body, isSecret = false } = call;
+  const { subject, method, url, headers, body, shownPath, isSecret = false } = call;
+  // An address from a network's answer may be none.
+  const address = URL.parse(url);
   const said = result.kind === 'answered' ? result.body.subarray(0, 4 * maxAnswer).toString('utf8') : null;
   return {
     ...subject,
     method,
-    host: new URL(url).host,
-    path: pathOf(call),
+    host: address?.host ?? '',
+    path: address === null ? '' : pathOf(address, shownPath),
     headers: Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, shownHeaders.test(name) ? value : '…']),
     ),
@@ -48,7 +74,7 @@ export const seenCall = (call: NetworkCall, result: NetworkResult, sha256: strin
     outcome: result.kind,
     status: result.kind === 'answered' ? result.status : null,
     reason: result.kind === 'answered' ? null : result.reason,
-    answer: said === null || isSecret ? null : said.replaceAll(secretMember, '$1…').slice(0, maxAnswer),
+    answer: said === null || isSecret ? null : cut(withoutSecrets(said, secretsOf(call, address))),
     durationMs,
   };
 };

@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { type Decider, Rejection } from '#domain/decider.ts';
 import { keyedIdOf, nextKeyedIdOf } from '#domain/ids.ts';
 import { type RequestState, request } from '#domain/request.ts';
@@ -127,7 +127,7 @@ const createAs = async <State, Command>(
     faultPoint('birth:after-append');
     return { id, events, state: foldEvents(decider, events), replayed: false, other: false };
   } catch (error) {
-    if (!(error instanceof EventStoreError && error.code === 'wrong_expected_revision')) throw error;
+    if (!isConflict(error)) throw error;
     const others = await store.readStream(stream);
     return isFenced(others) ? null : replay(options, id, others);
   }

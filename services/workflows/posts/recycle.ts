@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
 import { isOut, type RecycleRun, type RecycleSettings } from '#domain/post-recycle.ts';
@@ -86,7 +86,7 @@ export const recordCopy = async (
     const context = serviceContext('recycle', causedBy(birth), now());
     return await execute(store, post, id, command, context, { ...options, loaded, redecide: false });
   } catch (error) {
-    if (!(error instanceof EventStoreError) || error.code !== 'wrong_expected_revision') throw error;
+    if (!isConflict(error)) throw error;
     // What follows depends on the settings, which somebody changed meanwhile, or another process recorded the copy.
     return recordCopy(recycling, id, await store.load(post, id), options);
   }

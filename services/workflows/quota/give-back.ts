@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { quotaIdOf } from '#domain/ids.ts';
 import { lacksIntent, type PostState, post } from '#domain/post.ts';
 import { placesOf, postsWithPlaces, type QuotaPlace, type QuotaState } from '#domain/quota.ts';
@@ -162,6 +162,6 @@ const fence = async (
       await execute(store, target, targetId, { type: 'LapsePlace' }, context, options);
     }
   } catch (error) {
-    if (!(error instanceof EventStoreError && error.code === 'wrong_expected_revision')) throw error;
+    if (!isConflict(error)) throw error;
   }
 };

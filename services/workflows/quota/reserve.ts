@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { quotaIdOf } from '#domain/ids.ts';
 import { type Awaited, placesOf, quotaExceeded } from '#domain/quota.ts';
 import { neededTimes, type TargetCommand, type TargetState, target, timeWanted } from '#domain/target.ts';
@@ -118,7 +118,7 @@ export const executeWithPlace = async (
     try {
       return await execute(store, target, targetId, command, context, { ...options, loaded, redecide: false });
     } catch (error) {
-      if (!(error instanceof EventStoreError && error.code === 'wrong_expected_revision')) throw error;
+      if (!isConflict(error)) throw error;
       loaded = await store.load(target, targetId);
     }
   }

@@ -1,4 +1,4 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type QuotaCommand, type QuotaState, quota } from '#domain/quota.ts';
 import {
@@ -100,7 +100,7 @@ const append = async (
       store.noteState(quota, id, appended, sizeOf);
       return refused;
     } catch (error) {
-      if (!(error instanceof EventStoreError && error.code === 'wrong_expected_revision')) throw error;
+      if (!isConflict(error)) throw error;
     }
   }
   throw new Unavailable('Other processes change the places of this month all the time.');

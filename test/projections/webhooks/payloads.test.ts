@@ -987,6 +987,7 @@ suite('published: the whole table', (t) => {
     'externalref',
     'quota',
     'request',
+    'targetcalls',
     'targetmetrics',
     'accountmetrics',
   ];

@@ -65,6 +65,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           credentials: adapters.credentials,
           attempts: adapters.attempts,
           analytics: adapters.analytics,
+          adapterOf: () => null,
+          confirm: null,
           consoleUrl: 'http://console.test',
           mediaQuota: 1_000,
           eventStore: adapters.store,

@@ -41,6 +41,7 @@ suite('operator and people', (t) => {
         credentials: { destroyOfClient: async () => undefined },
         attempts: { destroyOfClient: async () => undefined },
         ...{ consoleUrl: 'https://console.test', mediaQuota: 0, analytics: null, note: () => undefined },
+        ...{ adapterOf: () => null, confirm: null },
         signal: new AbortController().signal,
       },
       asked.given,

@@ -52,6 +52,31 @@ suite('target metrics', (t) => {
       .then([told(ofPost(at(2), 3))]),
   );
 
+  t('hold an answer that did not change once, and its figures each time', () => {
+    const of = (hour: number, rawHash: string | undefined, raw: unknown, removedAt: string | null = null) => ({
+      ...{ ...ofPost(at(hour), 3, removedAt), raw },
+      ...(rawHash === undefined ? {} : { rawHash }),
+    });
+    const first = told(of(1, 'a', { likes: 3 }));
+    given([first])
+      .when(observe(of(2, 'a', { likes: 3 })))
+      .then([told(of(2, 'a', null))]);
+    given([first, told(of(2, 'a', null))])
+      .when(observe(of(3, 'a', { likes: 3 })))
+      .then([told(of(3, 'a', null))]);
+    given([first, told(of(2, 'a', null))])
+      .when(observe(of(3, 'b', { likes: 4 })))
+      .then([told(of(3, 'b', { likes: 4 }))]);
+    given([told(of(1, undefined, { likes: 3 }))])
+      .when(observe(of(2, undefined, { likes: 3 })))
+      .then([told(of(2, undefined, { likes: 3 }))]);
+    const gone = of(3, undefined, { likes: 3 }, at(3));
+    given([first, told(of(2, 'a', null))])
+      .when(observe(gone))
+      .then([told(gone)]);
+    deepEqual(state([first, told(of(2, 'a', null))]).raw, { likes: 3 });
+  });
+
   t('leave out an answer that is not newer than the last one', () => {
     for (const observedAt of [at(1), at(2)]) {
       given([told(ofPost(at(2), 3))])
@@ -74,10 +99,11 @@ suite('target metrics', (t) => {
   });
 
   t('fold to the newest observation', () => {
-    deepEqual(state([]), { last: null, figures: {} });
+    deepEqual(state([]), { last: null, figures: {}, raw: null });
     deepEqual(state([told(ofPost(at(1), 3)), told(ofPost(at(2), 4))]), {
       last: ofPost(at(2), 4),
       figures: { likes: 4 },
+      raw: {},
     });
   });
 

@@ -51,9 +51,54 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       fetchAccountInsights: async (platform, account, signal) =>
         (await accounts.get(account.id)?.()) ?? (await sandbox.fetchAccountInsights(platform, account, signal)),
     };
-    observer = world.start({ sourceOf: () => source });
+    const billed = { ...source, nightAgesMs: [24 * hour, 5 * 24 * hour] };
+    observer = world.start({ sourceOf: (_, platform) => (platform === 'x' ? billed : source) });
   });
   t.after(() => world.close());
+
+  t('a post whose reads are billed is asked for at its ages alone, from the first answer on', async () => {
+    const one = await world.account('x');
+    const [post = ''] = await world.published([one]);
+    await world.heard([post]);
+    posts.set(one.id, (all) => all.map(() => told(3)));
+    const sql = `update ops.metrics_jobs set use = 'feed', has_video = false,
+      published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1 returning published_at as at`;
+    const { rows } = await world.posts.pool.query<{ at: Date }>(sql, [post]);
+    await world.due(post);
+    await world.tried(post);
+    const age = (rows[0]?.at.getTime() ?? 0) + 5 * 24 * hour;
+    equal((await world.job(post))?.dueAt.getTime(), nextMidnight(age, 'America/New_York', one.id));
+  });
+
+  t('an answer that did not change is stored once, and the final figures have it whole', async () => {
+    const one = await world.account('x');
+    const [post = ''] = await world.published([one]);
+    await world.heard([post]);
+    const sql = `update ops.metrics_jobs set use = 'feed', has_video = false,
+      published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1`;
+    await world.posts.pool.query(sql, [post]);
+    const look = async (answer: PostInsightsAnswer) => {
+      posts.set(one.id, (all) => all.map(() => answer));
+      await world.due(post);
+      await world.tried(post);
+    };
+    const ago = (minutes: number) => new Date(Date.now() - minutes * minute).toISOString();
+    for (const [at, likes] of [3, 3, 3, 4, 4].entries()) await look(told(likes, ago(90 - at)));
+    for (const minutes of [70, 0]) await look({ kind: 'removed', raw: null, observedAt: ago(minutes) });
+    const events = await world.posts.store.readStream(`targetmetrics-${post}`);
+    const shown = events.map(({ data }) => [(data.figures as { likes?: number }).likes, data.raw]);
+    const raw = (likes: number) => ({ data: { public_metrics: { like_count: likes } } });
+    deepEqual(shown, [
+      [3, raw(3)],
+      [3, null],
+      [3, null],
+      [4, raw(4)],
+      [4, null],
+      [4, raw(4)],
+    ]);
+    ok(events.at(-1)?.data.platformRemovedAt !== null);
+    equal(new Set(events.map(({ data }) => data.observedAt)).size, 6, 'each look moves the time of the figures on');
+  });
 
   const told = (likes: number, observedAt = new Date().toISOString()): PostInsightsAnswer => ({
     kind: 'reported',

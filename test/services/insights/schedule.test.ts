@@ -1,7 +1,9 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Temporal } from 'temporal-polyfill';
+import { XAdapter, type XOptions } from '#infra/platforms/x/index.ts';
 import {
+  type Cadence,
   cadence,
   dayOf,
   minuteOf,
@@ -43,19 +45,33 @@ const post = (over: Partial<Observed> = {}): Observed => ({
   ...over,
 });
 /** Every look at a post that is asked in time. */
-const looks = (one: Observed): readonly number[] => {
+const looks = (one: Observed, by: Cadence = cadence): readonly number[] => {
   const found: number[] = [];
-  for (
-    let next = nextObservation(one, one.publishedAt, cadence);
-    next !== null;
-    next = nextObservation(one, next, cadence)
-  ) {
+  for (let next = nextObservation(one, one.publishedAt, by); next !== null; next = nextObservation(one, next, by)) {
     found.push(next);
   }
   return found;
 };
 
 suite('times of looks', (t) => {
+  t('a post whose reads are billed is observed at fewer midnights, each after its age', () => {
+    const { accountId, timezone } = post();
+    const ages = [day, 3 * day, 28 * day, 89 * day, 95 * day];
+    const found = looks(post(), { ...cadence, nightAgesMs: ages });
+    const young = cadence.youngMs.map((ms) => published + ms);
+    const nights = ages.slice(0, 4).map((ms) => nextMidnight(published + ms, timezone, accountId));
+    deepEqual(
+      found,
+      [...young, ...nights].toSorted((a, b) => a - b),
+    );
+    deepEqual(looks(post(), { ...cadence, nightAgesMs: [] }), young, 'no midnight at all');
+    // The adapter asks nothing before it is asked itself.
+    const { nightAgesMs } = new XAdapter({} as XOptions);
+    ok(looks(post(), { ...cadence, nightAgesMs }).length <= 15, 'of some 93');
+    const owned = looks(post(), { ...cadence, nightAgesMs }).filter((one) => one < published + 30 * day - hour);
+    ok((owned.at(-1) ?? 0) > published + 28 * day, 'a last look at the figures that only the owner has');
+  });
+
   t('an account is observed between 02:00 and 05:00 of its zone, once a day, through changes of the clock', () => {
     for (const timezone of ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia', 'UTC']) {
       const account = randomUUID();

@@ -28,7 +28,7 @@ if (task === 'sweep') {
     logger: createLogger('child', 'silent'),
   };
   const flags: Readonly<Record<string, string>> = { workspace: workspaceId, mode: 'test' };
-  await setQuota(admin as Admin, { at: () => limit, flag: (name) => flags[name] });
+  await setQuota(admin as Admin, { at: () => limit, flag: (name) => flags[name], has: () => false });
 }
 await log.close();
 await parts.close();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { byteSpan, found } from '#infra/platforms/bluesky/facets.ts';
+import { windowsOf } from '#infra/platforms/bluesky/limits.ts';
 import { pageFacts } from '#infra/platforms/bluesky/link-card.ts';
 import { isDid, serviceOf } from '#infra/platforms/bluesky/people.ts';
 import { publishedAs } from '#infra/platforms/bluesky/posts.ts';
@@ -20,6 +21,21 @@ const parts = {
 };
 
 suite('bluesky: pieces of a post', (t) => {
+  t('limits are told in records, and only those of an account', () => {
+    const headers = (policy: string, left = '4997') => ({
+      ...{ 'ratelimit-limit': '5000', 'ratelimit-remaining': left, 'ratelimit-reset': '1795600800' },
+      'ratelimit-policy': policy,
+    });
+    const window = { name: '1 hour', seconds: 3_600, limit: 1_666, used: 1, resetsAt: '2026-11-25T10:00:00.000Z' };
+    assert.deepEqual(windowsOf(headers('5000;w=3600')), [window]);
+    assert.deepEqual(windowsOf(headers('5000;w=3600', '2')), [{ ...window, used: 1_666 }], 'too little for a record');
+    assert.equal(windowsOf(headers('35000;w=86400'))[0]?.name, '24 hours');
+    for (const odd of ['3000;w=300', '5000', '', '5000;w=3600;burst=1', '-1;w=3600'])
+      assert.deepEqual(windowsOf(headers(odd)), []);
+    assert.deepEqual(windowsOf(headers('5000;w=3600', 'many')), []);
+    assert.deepEqual(windowsOf({}), []);
+  });
+
   t('a key tells posts apart, and sorts by time', () => {
     const seed = (text: string) => createHash('sha256').update(text).digest();
     const at = Date.parse('2026-11-26T10:00:00.000Z');

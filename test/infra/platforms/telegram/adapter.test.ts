@@ -5,6 +5,7 @@ import { TelegramAdapter } from '#infra/platforms/telegram/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import type { SeenCall } from '#runtime/egress/seen-call.ts';
+import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Fault } from '#test/support/networks/telegram/faults.ts';
 import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
@@ -126,17 +127,27 @@ suite('telegram', (t) => {
 
   t('a rate limit of the chat and one of the token name their time', async () => {
     const { account, chat, bot } = await fresh();
+    const reported: [string, readonly ObservedWindow[]][] = [];
+    const onLimits = (accountId: string, windows: readonly ObservedWindow[]) => reported.push([accountId, windows]);
+    const telling = new TelegramAdapter({ ...it.options, onLimits });
     const soon = async () => {
-      const { outcome } = await it.publish(it.request(account));
+      const { outcome } = await it.publish(it.request(account), telling);
       assert.ok(outcome.kind === 'rate_limited', JSON.stringify(outcome));
       const wait = Date.parse(outcome.retryAt) - Date.now();
       assert.ok(wait > 15_000 && wait <= 17_000, String(wait));
+      const [[accountId, [window]] = ['', []], ...more] = reported.splice(0);
+      assert.deepEqual([accountId, more], [account.id, []], 'the chat rests as a whole');
+      assert.deepEqual([window?.seconds, window?.used], [60, window?.limit]);
+      assert.ok(Math.abs(Date.parse(window?.resetsAt ?? '') - Date.parse(outcome.retryAt)) < 1_000);
     };
     chat.quietUntil = Date.now() + 17_000;
     await soon();
     chat.quietUntil = 0;
     bot.quietUntil = Date.now() + 17_000;
     await soon();
+    bot.quietUntil = 0;
+    assert.equal((await it.publish(it.request(account), telling)).outcome.kind, 'published');
+    assert.deepEqual(reported, [], 'an answer without a wait says nothing');
   });
 
   t('a group that became a supergroup is followed, once, and its new number is kept', async () => {
@@ -287,6 +298,35 @@ suite('telegram', (t) => {
     );
     const [, secret = ''] = bot.token.split(':');
     assert.ok(!JSON.stringify([seen, outcomes.map(({ outcome }) => outcome)]).includes(secret));
+  });
+
+  t("the operator's bot posts by the token of the configuration, also by a new one", async () => {
+    const bot = it.network.bot();
+    const account = await it.account(it.network.chat(), null);
+    const look = async (operatorToken: string | null) => {
+      const by = new TelegramAdapter({ ...it.options, operatorToken });
+      const { outcome, steps } = await it.publish(it.request(account), by);
+      return { by, outcome, log: steps.log };
+    };
+    assert.equal((await look(bot.token)).outcome.kind, 'published');
+    for (const wrong of [null, '1:gone']) {
+      // Every account has this bot: its token is the operator's to mend, and the posts go out then.
+      const { by, outcome, log } = await look(wrong);
+      assert.ok(outcome.kind === 'deferred', JSON.stringify(outcome));
+      assert.deepEqual([outcome.failure.category, outcome.failure.actor], ['transient', 'service']);
+      assert.deepEqual(log, []);
+      const below = { targetId: account.id, platform: 'telegram', account, content: 'Hi' } as const;
+      const request = { ...below, externalId: `${account.externalId}:1` };
+      const commented = await by.comment(request, new AbortController().signal);
+      assert.equal(commented.kind, 'deferred');
+    }
+    it.network.arm('sendMessage', refuse(401, 'Unauthorized'));
+    const { outcome } = await look(bot.token);
+    assert.ok(outcome.kind === 'failed');
+    assert.deepEqual([outcome.failure.category, outcome.failure.actor], ['transient', 'service']);
+    const rotated = it.network.bot();
+    bot.isRevoked = true;
+    assert.equal((await look(rotated.token)).outcome.kind, 'published');
   });
 
   t('a comment goes below posts of its own chat only', async () => {

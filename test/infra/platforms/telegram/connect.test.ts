@@ -1,32 +1,14 @@
 import assert from 'node:assert/strict';
-import {
-  checkBot,
-  checkChat,
-  type ListenLease,
-  type ListenLeases,
-  listen,
-  newCode,
-  type Posted,
-  telegramConnector,
-} from '#infra/platforms/telegram/index.ts';
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { codeLimits } from '#contracts/ports/connect-codes.ts';
+import { checkBot, checkChat, operatorConnector, ownBotConnector } from '#infra/platforms/telegram/index.ts';
+import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
+import { openPool } from '#infra/postgres/pool.ts';
+import type { Bot } from '#test/support/networks/telegram/state.ts';
+import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
-import { until } from '#test/support/until.ts';
 import { telegramWorld } from './world.ts';
-
-/** One holder of each bot at a time. */
-class MemoryLeases implements ListenLeases {
-  readonly held: string[] = [];
-  readonly #last = new Map<string, Promise<void>>();
-
-  async hold(botId: string): Promise<ListenLease> {
-    const before = this.#last.get(botId) ?? Promise.resolve();
-    const done = Promise.withResolvers<void>();
-    this.#last.set(botId, done.promise);
-    await before;
-    this.held.push(botId);
-    return { lost: new AbortController().signal, release: async () => done.resolve() };
-  }
-}
 
 suite('telegram is connected', (t) => {
   let it: Awaited<ReturnType<typeof telegramWorld>>;
@@ -35,11 +17,15 @@ suite('telegram is connected', (t) => {
   });
   t.after(() => it?.network.close());
   const soon = () => AbortSignal.timeout(10_000);
+  const check = async (token: string, chatId: string) => {
+    const bot = await checkBot(it.options, { token, isOperators: false }, soon());
+    return bot.kind === 'bot' ? checkChat(it.options, bot, chatId, soon()) : bot;
+  };
 
   t('a channel whose bot may post is connected by its number', async () => {
     const bot = it.network.bot();
     const chat = it.network.chat({ username: 'acme_open' });
-    const checked = await checkChat(it.options, { token: bot.token, chatId: String(chat.id) }, soon());
+    const checked = await check(bot.token, String(chat.id));
     assert.deepEqual(checked, {
       kind: 'connected',
       credential: { secret: { botToken: bot.token, chatId: String(chat.id) }, expiresAt: null },
@@ -57,7 +43,7 @@ suite('telegram is connected', (t) => {
       const bot = it.network.bot();
       const open = it.network.chat({ username: 'form_open' });
       const closed = it.network.chat({ username: 'form_closed', rights: 'no_posts' });
-      const form = telegramConnector(it.options);
+      const form = ownBotConnector(it.options);
       const connected = async (name: string, token = bot.token) => {
         const answer = await form.connect(name, new Map([['botToken', token]]), soon());
         return answer.kind === 'connected' ? answer.profile.externalId : answer.words;
@@ -77,73 +63,127 @@ suite('telegram is connected', (t) => {
     const bot = it.network.bot();
     const words = async (rights: 'no_posts' | 'member' | 'kicked', token = bot.token) => {
       const chatId = String(it.network.chat({ rights }).id);
-      const checked = await checkChat(it.options, { token, chatId }, soon());
+      const checked = await check(token, chatId);
       return checked.kind === 'refused' ? checked.words : checked.kind;
     };
     assert.match(await words('no_posts'), /administrator of the channel with the right to post/);
     assert.match(await words('member'), /administrator of the channel/);
     assert.match(await words('kicked'), /not in this chat any more/);
     assert.match(await words('member', '1:gone'), /does not take this bot token/);
-    const wrong = await checkBot(it.options, 'a/../b', soon());
+    const wrong = await check('a/../b', '-1');
     assert.ok(wrong.kind === 'refused');
   });
+});
 
-  t('a code speaks for the chat it is posted in, if its writer does', async () => {
-    const bot = it.network.bot();
-    const channel = it.network.chat();
-    const group = it.network.chat({ type: 'supergroup', admins: [11] });
-    const got: Posted[] = [];
-    const stop = new AbortController();
-    const leases = new MemoryLeases();
-    const listener = { posted: async (posted: Posted) => void got.push(posted) };
-    const pause = async () => undefined;
-    const options = { ...it.options, token: bot.token, leases, listener, pause };
-    const listening = [listen(options, stop.signal), listen(options, stop.signal)];
-    const [first, second, stranger] = [newCode(), newCode(), newCode()];
-    it.network.write(group, `/connect ${stranger}`, { id: 12 });
-    it.network.tell({
-      channel_post: {
-        ...{ message_id: 1, chat: { id: channel.id }, text: `/connect ${stranger}` },
-        forward_origin: { type: 'channel' },
-      },
+suite("telegram is connected by the operator's bot", (t) => {
+  let it: Awaited<ReturnType<typeof telegramWorld>>;
+  let pool: Pool;
+  let codes: PostgresConnectCodes;
+  let bot: Bot;
+  t.before(async () => {
+    it = await telegramWorld();
+    bot = it.network.bot();
+    pool = openPool({ url: (await testDatabase()).url });
+    codes = new PostgresConnectCodes({ pool });
+    await codes.migrate();
+  });
+  t.after(async () => {
+    await pool?.end();
+    it?.network.close();
+  });
+  const soon = () => AbortSignal.timeout(10_000);
+  const connector = (token = bot.token) => operatorConnector({ ...it.options, token, codes });
+  const begun = async (by = connector()) => {
+    const one = await by.begin(randomUUID(), soon());
+    assert.ok(one.kind === 'begun', JSON.stringify(one));
+    return one;
+  };
+
+  t('a code is durable and stands in the steps for the guest', async () => {
+    const { code, steps } = await begun();
+    assert.deepEqual(await codes.placesOf(code), []);
+    assert.match(steps.join('\n'), new RegExp(`@${bot.username} as an administrator[^]*: /connect ${code}\\n`));
+    assert.ok(!steps.join().includes(bot.token));
+    assert.deepEqual(await connector().found(code, soon()), { kind: 'accounts', accounts: [] });
+  });
+
+  t('chats in which the code spoke are offered, each as it is now, and the credential holds no token', async () => {
+    const { code } = await begun();
+    const open = it.network.chat({ username: 'acme_code' });
+    const closed = it.network.chat({ rights: 'kicked' });
+    for (const { id } of [closed, open]) await codes.spoke(code, String(id));
+    const found = await connector().found(code, soon());
+    assert.deepEqual(found, {
+      kind: 'accounts',
+      accounts: [
+        {
+          kind: 'connected',
+          credential: { secret: { operatorBot: true, chatId: String(open.id) }, expiresAt: null },
+          profile: {
+            ...{ externalId: String(open.id), username: 'acme_code', displayName: open.title, avatarUrl: null },
+            ...{ scopes: ['can_post_messages'], consentEndsAt: null },
+          },
+        },
+      ],
     });
-    it.network.write(channel, `/connect ${first}`);
-    it.network.write(group, `/connect@${bot.username} ${second.toLowerCase()}`, { id: 11 });
-    await until('both codes are read', () => got.length >= 2);
-    assert.deepEqual(got, [
-      { code: first, chatId: String(channel.id), writerId: null },
-      { code: second, chatId: String(group.id), writerId: '11' },
-    ]);
-    assert.deepEqual(leases.held, [bot.token.split(':')[0]], 'one listens, and the lease names no secret');
-    stop.abort();
-    await Promise.all(listening);
+    open.rights = 'no_posts';
+    const refused = await connector().found(code, soon());
+    assert.ok(refused.kind === 'refused');
+    assert.match(refused.words, /with the right to post messages/);
   });
 
-  t('a code that could not be stored comes again', async () => {
-    const bot = it.network.bot();
-    const channel = it.network.chat();
-    const got: string[] = [];
-    const code = newCode();
-    it.network.write(channel, `/connect ${code}`);
-    const failing = {
-      ...{ ...it.options, token: bot.token, leases: new MemoryLeases(), pause: async () => undefined },
-      listener: { posted: () => Promise.reject(new Error('the store is away')) },
+  t('two customers connect the same chat, each by a code of its own; a code shows no chat of another', async () => {
+    const chat = it.network.chat();
+    const [first, second, third] = [await begun(), await begun(), await begun()];
+    for (const { code } of [first, second]) await codes.spoke(code, String(chat.id));
+    const offered = async (code: string) => {
+      const found = await connector().found(code, soon());
+      return found.kind === 'accounts' ? found.accounts.map(({ profile }) => profile.externalId) : found.words;
     };
-    await assert.rejects(listen(failing, soon()), /the store is away/);
-    const stop = new AbortController();
-    const listener = { posted: async (posted: Posted) => void got.push(posted.code) };
-    const listening = listen({ ...failing, listener }, stop.signal);
-    await until('the code is read', () => got.length > 0);
-    stop.abort();
-    await listening;
-    assert.deepEqual(got, [code]);
+    assert.deepEqual(await offered(first.code), [String(chat.id)]);
+    assert.deepEqual(await offered(second.code), [String(chat.id)]);
+    assert.deepEqual(await offered(third.code), []);
+    await connector().forget(first.code);
+    assert.match(String(await offered(first.code)), /has run out\. Start again/);
+    assert.deepEqual(await offered(second.code), [String(chat.id)]);
+    for (const wrong of ['', 'x', 'A'.repeat(10), "' or true --", '\0']) {
+      assert.match(String(await offered(wrong)), /has run out/);
+    }
   });
 
-  t('a dead token ends the listening and says so', async () => {
-    const leases = new MemoryLeases();
-    const listener = { posted: async () => undefined };
-    const options = { ...it.options, token: '1:gone', leases, listener, pause: async () => undefined };
-    const stopped = await listen(options, soon());
-    assert.ok(stopped.kind === 'refused' && stopped.result.code === 401);
+  t("a dead token is the operator's matter, and a silent network passes", async () => {
+    const dead = await connector('1:gone').begin(randomUUID(), soon());
+    assert.ok(dead.kind === 'refused');
+    assert.match(dead.words, /Tell the people who sent you the link/);
+    assert.equal(dead.operator, 'Telegram does not take TELEGRAM_BOT_TOKEN: 401 Unauthorized');
+    const one = connector();
+    it.network.arm('getMe', { kind: 'refuse', code: 502, description: 'Bad Gateway' });
+    const later = await one.begin(randomUUID(), soon());
+    assert.ok(later.kind === 'refused' && later.operator === undefined);
+    assert.match(later.words, /does not answer now/);
+    await begun(one);
+  });
+
+  t('a workspace with too many open codes waits, and takes none from another', async () => {
+    const workspaceId = randomUUID();
+    const by = connector();
+    for (let at = 0; at < codeLimits.openPerWorkspace; at += 1) {
+      assert.equal((await by.begin(workspaceId, soon())).kind, 'begun');
+    }
+    const refused = await by.begin(workspaceId, soon());
+    assert.ok(refused.kind === 'refused');
+    assert.match(refused.words, /Too many codes/);
+    await begun(by);
+  });
+
+  t('a code with as many chats as it remembers costs two calls a chat', async () => {
+    const { code } = await begun();
+    for (let at = 0; at < codeLimits.places; at += 1) await codes.spoke(code, String(it.network.chat().id));
+    const by = connector();
+    await by.found(code, soon());
+    const before = it.network.calls.length;
+    const found = await by.found(code, soon());
+    assert.ok(found.kind === 'accounts' && found.accounts.length === codeLimits.places);
+    assert.equal(it.network.calls.length - before, 2 * codeLimits.places);
   });
 });

@@ -1,44 +1,33 @@
 import assert from 'node:assert/strict';
-import type { Json } from '#contracts/ports/platform.ts';
+import type { Heard } from '#contracts/ports/heard-posts.ts';
 import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
 import { postFiguresOf } from '#domain/platforms/read-figures.ts';
-import { type Heard, type HeardFigures, TelegramInsights } from '#infra/platforms/telegram/index.ts';
+import { TelegramInsights } from '#infra/platforms/telegram/index.ts';
+import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
+import { openPool } from '#infra/postgres/pool.ts';
+import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { telegramWorld } from './world.ts';
-
-/** What the updates of a bot told; a channel has a group of discussions here. */
-class MemoryHeard implements HeardFigures {
-  updates: () => readonly { readonly [name: string]: unknown }[] = () => [];
-
-  async of(chatId: string, messageIds: readonly number[]): Promise<ReadonlyMap<number, Heard>> {
-    const told = this.updates().flatMap(({ message_reaction_count: one }) => {
-      const about = one as { readonly chat: { readonly id: number }; readonly message_id: number } | undefined;
-      return about !== undefined && String(about.chat.id) === chatId ? [about] : [];
-    });
-    return new Map(
-      messageIds.map((id) => {
-        const newest = told.findLast(({ message_id }) => message_id === id);
-        const counted = newest === undefined ? {} : { message_reaction_count: newest as unknown as Json };
-        return [id, { ...counted, discussion: { messages: 2 } }];
-      }),
-    );
-  }
-}
 
 const listening = async () => {
   const it = await telegramWorld();
   const bot = it.network.bot();
   const chat = it.network.chat({ username: 'acme_figures' });
   const account = await it.account(chat, bot);
-  const heard = new MemoryHeard();
-  heard.updates = () => bot.updates;
+  const pool = openPool({ url: (await testDatabase()).url });
+  const heard = new PostgresHeardPosts({ pool });
+  await heard.migrate();
   let ahead = 0;
   const clock = () => Date.now() + ahead;
   const source = new TelegramInsights({ ...it.options, clock, heard });
   const pass = async () => {
     ahead += 2 * 86_400_000;
   };
-  return { ...it, bot, chat, who: account, heard, source, pass };
+  const close = async () => {
+    await pool.end();
+    it.network.close();
+  };
+  return { ...it, bot, chat, who: account, heard, source, pass, close };
 };
 
 const subjectOf = async ({ publish, request, who }: Awaited<ReturnType<typeof listening>>) => {
@@ -55,9 +44,16 @@ const harness = async (): Promise<InsightsHarness> => {
     source: it.source,
     platforms: ['telegram'],
     onlyHears: true,
-    close: async () => it.network.close(),
+    close: it.close,
     account: () => it.who,
-    publish: () => subjectOf(it),
+    publish: async () => {
+      const post = await subjectOf(it);
+      const [place = '', number = ''] = post.externalId.split(':');
+      const discussion = { place, post: Number(number), group: '-77', root: Number(number) };
+      const comments = [1, 2].map((at) => ({ group: '-77', root: discussion.post, message: 10_000 + at }));
+      await it.heard.keep({ reactions: [], discussions: [discussion], comments });
+      return post;
+    },
     remove: async () => undefined,
     pass: it.pass,
   };
@@ -70,23 +66,44 @@ suite('figures of telegram', (t) => {
   t.before(async () => {
     it = await listening();
   });
-  t.after(() => it?.network.close());
+  t.after(() => it?.close());
   const never = new AbortController().signal;
 
-  t('the newest update counts the likes; before the first one there are none', async () => {
-    const post = await subjectOf(it);
-    const likes = async () => {
-      const { value: answer } = await it.source.fetchPostInsights('telegram', it.who, [post], never).next();
-      assert.ok(answer?.kind === 'reported');
-      const read = postFiguresOf('telegram', 'feed', answer.raw, { hasVideo: false });
-      assert.ok(read.kind === 'figures');
-      return read.figures.likes;
+  t('figures are what was heard; of what was not heard there are none, and none is not zero', async () => {
+    const [post, other] = [await subjectOf(it), await subjectOf(it)];
+    const figures = async () => {
+      const found: unknown[] = [];
+      for await (const answer of it.source.fetchPostInsights('telegram', it.who, [post, other], never)) {
+        assert.ok(answer.kind === 'reported');
+        const read = postFiguresOf('telegram', 'feed', answer.raw, { hasVideo: false });
+        assert.ok(read.kind === 'figures');
+        found.push([read.figures.likes, read.figures.comments]);
+      }
+      return found;
     };
-    assert.equal(await likes(), null);
-    const messageId = Number(post.externalId.split(':')[1]);
-    it.network.react(it.chat, messageId, { '👍': 3 });
-    it.network.react(it.chat, messageId, { '👍': 14, '🔥': 1 });
-    assert.equal(await likes(), 15);
+    assert.deepEqual(await figures(), [
+      [null, null],
+      [null, null],
+    ]);
+    const [place = '', number = ''] = post.externalId.split(':');
+    const about = { place, post: Number(number) };
+    const reactions = (...counts: number[]) => ({ reactions: counts.map((total_count) => ({ total_count })) });
+    const keep = (heard: Partial<Heard>) =>
+      it.heard.keep({ ...{ reactions: [], discussions: [], comments: [] }, ...heard });
+    await keep({ reactions: [{ ...about, at: 1, said: reactions(14, 1) }] });
+    assert.deepEqual(await figures(), [
+      [15, null],
+      [null, null],
+    ]);
+    await keep({ reactions: [{ ...about, at: 2, said: reactions() }] });
+    await keep({
+      discussions: [{ ...about, group: '-9', root: 40 }],
+      comments: [{ group: '-9', root: 40, message: 41 }],
+    });
+    assert.deepEqual(await figures(), [
+      [0, 1],
+      [null, null],
+    ]);
   });
 
   t('figures of the account fail as its network does', async () => {
@@ -99,5 +116,18 @@ suite('figures of telegram', (t) => {
     it.network.arm('getChatMemberCount', { ...refused, code: 401 });
     assert.equal(await kind(), 'reauth_required');
     assert.equal(await kind(), 'reported');
+  });
+
+  t("a dead token of the operator's bot is no matter of the account's owner", async () => {
+    const who = await it.account(it.chat, null);
+    const kinds = async (operatorToken: string | null) => {
+      const source = new TelegramInsights({ ...it.options, operatorToken });
+      const post = { ...(await subjectOf(it)), externalId: '1:1' };
+      const { value } = await source.fetchPostInsights('telegram', who, [post], never).next();
+      return [(await source.fetchAccountInsights('telegram', who, never)).kind, value?.kind];
+    };
+    assert.deepEqual(await kinds(it.bot.token), ['reported', 'removed']);
+    assert.deepEqual(await kinds('1:gone'), ['unavailable', 'removed']);
+    assert.deepEqual(await kinds(null), ['unavailable', 'unavailable']);
   });
 });

@@ -32,11 +32,14 @@ export const telegramWorld = async () => {
   const options = {
     ...{ http, credentials, clock: () => Date.now(), boundaryDeadlineMs, api: network.origin },
     separator: () => 'separator-of-the-test',
+    operatorToken: null as string | null,
   };
-  const account = async (chat: Chat, bot: Bot) => {
+  /** @param bot null: the operator's */
+  const account = async (chat: Chat, bot: Bot | null) => {
     const id = randomUUID();
     const owner = { accountId: id, workspaceId: randomUUID(), clientId: randomUUID(), platform: 'telegram' } as const;
-    await credentials.keep(owner, { secret: { botToken: bot.token, chatId: String(chat.id) }, expiresAt: null });
+    const secret = { ...(bot === null ? { operatorBot: true } : { botToken: bot.token }), chatId: String(chat.id) };
+    await credentials.keep(owner, { secret, expiresAt: null });
     return { id, externalId: String(chat.id), username: chat.username ?? null, scopes: [] };
   };
   const adapter = new TelegramAdapter(options);

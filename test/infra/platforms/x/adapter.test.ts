@@ -5,8 +5,9 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
-import { AppRest, ReadBudget, XAdapter } from '#infra/platforms/x/index.ts';
+import { XAdapter } from '#infra/platforms/x/index.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
+import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import { mediaOf, type XWorld, xWorld } from '#test/support/networks/x/world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -225,7 +226,7 @@ suite('x', (t) => {
     try {
       const seen: [string, readonly ObservedWindow[]][] = [];
       const onLimits = (accountId: string, windows: readonly ObservedWindow[]) => seen.push([accountId, windows]);
-      const adapter = new XAdapter({ ...small.options, rest: new AppRest(), onLimits });
+      const adapter = new XAdapter({ ...small.options, appLimits: new MemoryAppLimits(), onLimits });
       const post = async (account: Parameters<XWorld['request']>[0]) =>
         (await small.publish(small.request(account, { content: randomUUID() }), adapter)).outcome;
       const inMs = (at: string) => Date.parse(at) - small.network.state.now();
@@ -367,7 +368,7 @@ suite('x', (t) => {
       subject({ externalId: String(7_000 + at), publishedAt: fresh.steps.crossed.deadline ?? '' }),
     );
     const asked = [subject(old.outcome), subject(fresh.outcome, true), ...missing];
-    const adapter = new XAdapter({ ...world.options, reads: new ReadBudget(150) });
+    const adapter = new XAdapter({ ...world.options, monthlyReads: 150 });
     const all = async () => {
       const answers = [];
       for await (const one of adapter.fetchPostInsights('x', account, asked, AbortSignal.timeout(5_000)))
@@ -393,6 +394,21 @@ suite('x', (t) => {
       later.some(({ kind }) => kind === 'rate_limited'),
       'the second hundred is over the budget',
     );
+    const { appLimits } = world.options;
+    const app = `x:${world.options.app.clientId}`;
+    const used = async () => {
+      for (let reads = 0; ; reads += 1) {
+        if (await appLimits.take(app, 150 - reads, 150, world.options.clock())) {
+          await appLimits.giveBack(app, 150 - reads, world.options.clock());
+          return reads;
+        }
+      }
+    };
+    const before = await used();
+    for (let n = 0; n < 2; n += 1)
+      world.network.script({ route: 'GET /2/tweets', then: { answer: problems.over_capacity } });
+    await all();
+    assert.equal(await used(), before, 'X bills no answer in which it shows nothing');
   });
 
   t('the names of the OpenAPI document are asked for and read where an operator chooses them', async () => {

@@ -4,9 +4,10 @@
  */
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
-import { AppRest, XAdapter } from '#infra/platforms/x/index.ts';
+import { XAdapter } from '#infra/platforms/x/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { mediaOf } from '#test/support/networks/x/world.ts';
 
@@ -42,7 +43,12 @@ await credentials.keep(
 );
 const adapter = new XAdapter({
   ...{ http: new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] })), credentials },
-  ...{ app: { clientId: '', clientSecret: null }, clock: () => Date.now(), rest: new AppRest(), api: origin },
+  ...{
+    app: { clientId: '', clientSecret: null },
+    clock: () => Date.now(),
+    appLimits: new MemoryAppLimits(),
+    api: origin,
+  },
   pause: async () => {},
 });
 const media = [mediaOf(file, { mediaId, kind: 'video', contentType: 'video/mp4', bytes })];

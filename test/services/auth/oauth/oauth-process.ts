@@ -26,6 +26,8 @@ const middleware = part({
     secrets: new Secrets(key),
     logger: pino({ level: 'silent' }),
     clock: Date.now,
+    // No projection runs beside it.
+    caughtUp: async () => false,
     authUrl: () => own,
     baseUrl: () => `${origin}/v1`,
     mcpUrl: () => `${origin}/mcp`,

@@ -151,4 +151,27 @@ suite('calls of networks', (t) => {
     assert.deepEqual([seen.at(-1)?.answer, seen.at(-1)?.bodySha256], [null, null]);
     for (const secret of secrets) assert.ok(!told.includes(secret), secret);
   });
+
+  t('an answer that repeats what lets somebody in is told without it', async () => {
+    const own = 'secret-of-the-caller';
+    const long = `secret-${'x'.repeat(9_000)}`;
+    answer = (_, response) =>
+      void response.end(`{"token":"${long}","jwt":"a\\/secret-behind-a-slash","error":"no ${own}, no secret-in-path"}`);
+    const over = {
+      url: `${origin}/botsecret-in-path/getMe`,
+      shownPath: '/bot…/getMe',
+      headers: { authorization: `DPoP ${own}` },
+    };
+    await http.send(call(over), patient());
+    assert.equal(seen.at(-1)?.answer, '{"token":"…","jwt":"…","error":"no …, no …"}');
+    answer = (_, response) => void response.end(`a${'ü'.repeat(4_000)}`);
+    await http.send(call(), patient());
+    assert.equal(seen.at(-1)?.answer, `a${'ü'.repeat(2_047)}`, 'at most 4 KiB, without half a character');
+  });
+
+  t('an address that is none is not sent, and told without a host', async () => {
+    const result = await http.send(call({ url: 'https://' }), patient());
+    assert.deepEqual(result, { kind: 'unsent', reason: 'url_not_allowed' });
+    assert.deepEqual([seen.at(-1)?.host, seen.at(-1)?.path], ['', '']);
+  });
 });

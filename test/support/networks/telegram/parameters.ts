@@ -27,9 +27,11 @@ const film = { duration: optional('integer'), width: optional('integer'), height
 
 export const methods: Readonly<Record<string, Readonly<Record<string, Parameter>>>> = {
   getMe: {},
+  getWebhookInfo: {},
   getChat: chat,
   getChatMember: { ...chat, user_id: required('integer') },
   getChatMemberCount: chat,
+  deleteMessage: { ...chat, message_id: required('integer') },
   getUpdates: {
     offset: optional('integer'),
     limit: optional('integer'),

@@ -13,6 +13,9 @@ import type { Bot, Chat, Made, StoredFile } from './state.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** Kinds of updates that the network leaves out unless a listener asks for them. */
+const unasked = new Set(['chat_member', 'message_reaction', 'message_reaction_count']);
+
 export interface Seen {
   readonly method: string;
   readonly contentType: string;
@@ -54,8 +57,14 @@ export class TelegramSimulator {
     this.#next += 1;
     const id = 7_000_000 + this.#next;
     const made: Bot = {
-      ...{ id, token: `${id}:AA-secret_${this.#next}`, username: `postline_${this.#next}_bot`, isRevoked: false },
-      ...{ quietUntil: 0, updates: [], listener: null },
+      ...{
+        id,
+        token: `${id}:${`AA-secret_of_${this.#next}_`.padEnd(35, 'x')}`,
+        username: `postline_${this.#next}_bot`,
+        isRevoked: false,
+      },
+      ...{ quietUntil: 0, updates: [], listener: null, allowed: null, hasWebhook: false },
+      joinsGroups: true,
     };
     this.#bots.set(made.token, made);
     return made;
@@ -75,10 +84,16 @@ export class TelegramSimulator {
     this.armed.set(method, [...(this.armed.get(method) ?? []), ...faults]);
   }
 
-  /** Tells the bots of something that happened. */
+  /** Tells the bots of something that happened in a chat, those that are in it and ask for it. */
   tell(update: Values): void {
     this.#next += 1;
+    const [kind = '', about] = Object.entries(update)[0] ?? [];
+    const chat = this.#chats.get((about as { readonly chat: { readonly id: number } }).chat.id);
+    if (kind !== 'my_chat_member' && chat?.rights === 'kicked') return;
+    // Reactions are told to administrators.
+    if (kind === 'message_reaction_count' && chat?.rights === 'member') return;
     for (const bot of this.#bots.values()) {
+      if (bot.allowed === null ? unasked.has(kind) : !bot.allowed.includes(kind)) continue;
       bot.updates.push({ update_id: this.#next, ...update });
       bot.listener?.(false);
     }
@@ -90,6 +105,22 @@ export class TelegramSimulator {
     const message = { message_id: chat.lastId, date: this.#now(), chat: this.#shown(chat), text };
     if (chat.type === 'channel') this.tell({ channel_post: { ...message, sender_chat: this.#shown(chat) } });
     else this.tell({ message: { ...message, ...(from === undefined ? {} : { from }) } });
+  }
+
+  /** Somebody writes below a post of a channel, in the group that is linked with it. */
+  comment(group: Chat, rootId: number, text: string): void {
+    group.lastId += 1;
+    const root = { message_id: rootId, chat: this.#shown(group), is_automatic_forward: true };
+    const message = { message_id: group.lastId, date: this.#now(), chat: this.#shown(group), text };
+    this.tell({ message: { ...message, from: { id: 99 }, message_thread_id: rootId, reply_to_message: root } });
+  }
+
+  /** An administrator changes what the bots may do in the chat. */
+  allow(chat: Chat, rights: Chat['rights']): void {
+    const before = this.#standing(chat);
+    chat.rights = rights;
+    const about = { chat: this.#shown(chat), from: { id: 99 }, date: this.#now() };
+    this.tell({ my_chat_member: { ...about, old_chat_member: before, new_chat_member: this.#standing(chat) } });
   }
 
   react(chat: Chat, messageId: number, counts: Readonly<Record<string, number>>): void {
@@ -154,7 +185,10 @@ export class TelegramSimulator {
         setTimeout(() => this.#call(bot, method, form, String(request.headers['x-target'] ?? '')), fault.ms).unref();
         throw new RefusedCall(500, 'Internal Server Error');
       }
-      if (method === 'getUpdates') await this.#wait(bot, Number(form.values.get('timeout') ?? 0) * 1_000);
+      if (method === 'getUpdates') {
+        this.#judge(method, form);
+        await this.#wait(bot, form);
+      }
       const out = fault?.kind === 'partial' ? fault.out : Number.POSITIVE_INFINITY;
       const result = this.#call(bot, method, form, String(request.headers['x-target'] ?? ''), out);
       if (fault?.kind === 'partial') throw badRequest(`Failed to send message #${out + 1} with the error message "X"`);
@@ -171,7 +205,14 @@ export class TelegramSimulator {
   #call(bot: Bot, method: string, form: Form, targetId: string, out = Number.POSITIVE_INFINITY): unknown {
     this.#judge(method, form);
     if (bot.quietUntil > Date.now()) throw tooMany(Math.ceil((bot.quietUntil - Date.now()) / 1_000));
-    if (method === 'getMe') return { id: bot.id, is_bot: true, first_name: 'Postline', username: bot.username };
+    if (method === 'getMe') {
+      const rights = { can_join_groups: bot.joinsGroups, can_read_all_group_messages: false };
+      return { id: bot.id, is_bot: true, first_name: 'Postline', username: bot.username, ...rights };
+    }
+    if (method === 'getWebhookInfo') {
+      const url = bot.hasWebhook ? 'https://others.example/secret-path' : '';
+      return { url, has_custom_certificate: false, pending_update_count: bot.updates.length };
+    }
     if (method === 'getUpdates') return this.#updates(bot, form);
     const chat = this.#chatOf(form);
     if (chat.rights === 'kicked') throw new RefusedCall(403, `Forbidden: bot was kicked from the ${chat.type} chat`);
@@ -181,6 +222,10 @@ export class TelegramSimulator {
       return { ...this.#shown(chat), ...linked, accent_color_id: 0, max_reaction_count: 11 };
     }
     if (method === 'getChatMember') return this.#member(bot, chat, Number(form.values.get('user_id')));
+    if (method === 'deleteMessage') {
+      if (chat.messages.delete(Number(form.values.get('message_id')))) return true;
+      throw badRequest('message to delete not found');
+    }
     return this.#send(chat, method, form, targetId, out);
   }
 
@@ -213,20 +258,39 @@ export class TelegramSimulator {
       return { status, user: { id: userId, is_bot: false, first_name: 'Somebody' } };
     }
     const user = { id: bot.id, is_bot: true, first_name: 'Postline', username: bot.username };
-    if (chat.rights === 'member') return { status: 'member', user };
-    return { status: 'administrator', user, can_post_messages: chat.rights === 'admin', can_delete_messages: true };
+    return { ...this.#standing(chat), user };
   }
 
-  /** A second listener ends the first one. */
-  #wait(bot: Bot, ms: number): Promise<void> {
+  /** Of the bots in a chat. */
+  #standing({ rights }: Chat): Values {
+    if (rights === 'member' || rights === 'kicked') return { status: rights };
+    return { status: 'administrator', can_post_messages: rights === 'admin', can_delete_messages: true };
+  }
+
+  /** A second listener ends the first one. An offset confirms the updates before it, once and for all. */
+  #wait(bot: Bot, { values }: Form): Promise<void> {
+    if (bot.hasWebhook) {
+      throw new RefusedCall(409, "Conflict: can't use getUpdates method while webhook is active; delete it first");
+    }
     bot.listener?.(true);
+    const allowed = values.get('allowed_updates');
+    if (allowed !== undefined) {
+      const kinds = (typeof allowed === 'string' ? JSON.parse(allowed) : allowed) as readonly string[];
+      bot.allowed = kinds.length === 0 ? null : kinds;
+    }
+    const offset = Number(values.get('offset') ?? 0);
+    while (bot.updates[0] !== undefined && bot.updates[0].update_id < offset) bot.updates.shift();
+    const ms = Number(values.get('timeout') ?? 0) * 1_000;
     if (bot.updates.length > 0 || ms === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const listener = (isConflict: boolean): void => {
         clearTimeout(timer);
         if (bot.listener === listener) bot.listener = null;
-        if (isConflict) reject(new RefusedCall(409, 'Conflict: terminated by other getUpdates request'));
-        else resolve();
+        if (isConflict) {
+          const said =
+            'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running';
+          reject(new RefusedCall(409, said));
+        } else resolve();
       };
       const timer = setTimeout(listener, ms, false).unref();
       bot.listener = listener;
@@ -234,9 +298,7 @@ export class TelegramSimulator {
   }
 
   #updates(bot: Bot, { values }: Form): unknown {
-    const offset = Number(values.get('offset') ?? 0);
-    while (bot.updates[0] !== undefined && bot.updates[0].update_id < offset) bot.updates.shift();
-    return bot.updates.slice(0, Number(values.get('limit') ?? 100));
+    return bot.updates.slice(0, Math.min(100, Math.max(1, Number(values.get('limit') ?? 100))));
   }
 
   #send(chat: Chat, method: string, form: Form, targetId: string, out: number): unknown {

@@ -17,7 +17,7 @@ export interface Chat {
   quietUntil: number;
   members: number;
   /** Ids of people. */
-  readonly admins: readonly number[];
+  admins: readonly number[];
 }
 
 export interface Bot {
@@ -26,6 +26,12 @@ export interface Bot {
   readonly username: string;
   isRevoked: boolean;
   quietUntil: number;
+  /** Kinds that its last listener asked for; null: those that the network gives unasked. */
+  allowed: readonly string[] | null;
+  /** Its updates go to an address, and to no listener. */
+  hasWebhook: boolean;
+  /** People may add it to groups. */
+  joinsGroups: boolean;
   readonly updates: { readonly update_id: number; readonly [name: string]: unknown }[];
   /** Of whoever waits for updates. */
   listener: ((isConflict: boolean) => void) | null;

@@ -21,6 +21,7 @@ const membersAre = (members: Record<string, string>, names: readonly string[], o
 export const authorizePage = (state: State, { query }: Request): Answer => {
   const members = single(query);
   const { as, deny, ...asked } = members;
+  if (as === undefined && state.hidesFromStrangers) return { status: 200, body: '<!doctype html><title>X</title>' };
   const required = [
     ...['response_type', 'client_id', 'redirect_uri', 'scope', 'state'],
     ...['code_challenge', 'code_challenge_method'],
@@ -37,7 +38,8 @@ export const authorizePage = (state: State, { query }: Request): Answer => {
   };
   const scopes = (asked.scope ?? '').split(' ');
   if (asked.response_type !== 'code') return back({ error: 'unsupported_response_type' });
-  if (scopes.some((one) => !known.includes(one))) return back({ error: 'invalid_scope' });
+  const isTaken = (one: string) => known.includes(one) && state.app.scopes?.includes(one) !== false;
+  if (!scopes.every(isTaken)) return back({ error: 'invalid_scope' });
   if ((asked.state ?? '').length > 500 || asked.code_challenge_method !== 'S256')
     return back({ error: 'invalid_request' });
   if (!/^[\w-]{43}$/.test(asked.code_challenge ?? '')) return back({ error: 'invalid_request' });

@@ -130,6 +130,12 @@ export interface XNetworkOptions {
   readonly processing?: readonly Processing[];
   /** Null: the app is a public client. */
   readonly clientSecret?: string | null;
+  /** The Callback URI of the app. */
+  readonly redirectUri?: string;
+  /** What the permissions of the app allow to ask for; absent: everything. */
+  readonly appScopes?: readonly string[];
+  /** The authorize page is a page for browsers: whoever is not signed in gets it whatever they ask for. */
+  readonly hidesFromStrangers?: boolean;
 }
 
 export const videoProcessing: readonly Processing[] = [
@@ -139,7 +145,13 @@ export const videoProcessing: readonly Processing[] = [
 ];
 
 export class State {
-  readonly app: { readonly clientId: string; readonly clientSecret: string | null; readonly redirectUri: string };
+  readonly app: {
+    readonly clientId: string;
+    readonly clientSecret: string | null;
+    readonly redirectUri: string;
+    readonly scopes: readonly string[] | null;
+  };
+  readonly hidesFromStrangers: boolean;
   readonly fieldsName: 'tweet.fields' | 'post.fields';
   readonly limits: Limits;
   processing: readonly Processing[];
@@ -162,8 +174,10 @@ export class State {
   #ahead = 0;
   #next = 0n;
 
-  constructor({ limits, fieldsName, processing, clientSecret = 'app:secret' }: XNetworkOptions) {
-    this.app = { clientId: 'app-id', clientSecret, redirectUri: 'https://postline.test/connect/x' };
+  constructor({ limits, fieldsName, processing, clientSecret = 'app:secret', ...app }: XNetworkOptions) {
+    const { redirectUri = 'https://postline.test/connect/x', appScopes: scopes = null } = app;
+    this.app = { clientId: 'app-id', clientSecret, redirectUri, scopes };
+    this.hidesFromStrangers = app.hidesFromStrangers ?? false;
     this.fieldsName = fieldsName ?? 'tweet.fields';
     this.processing = processing ?? videoProcessing;
     this.limits = { ...defaultLimits, ...limits };

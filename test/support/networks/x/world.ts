@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
-import { AppRest, XAdapter, type XOptions } from '#infra/platforms/x/index.ts';
+import { XAdapter, type XOptions } from '#infra/platforms/x/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { type Person, startX, type XNetwork } from './index.ts';
 import type { XNetworkOptions } from './state.ts';
@@ -48,7 +49,13 @@ export const xWorld = async (networkOptions: XNetworkOptions = {}, over: Partial
   const pauses: number[] = [];
   const { clientId, clientSecret } = network.state.app;
   const options: XOptions = {
-    ...{ http, credentials, app: { clientId, clientSecret }, clock: () => network.state.now(), rest: new AppRest() },
+    ...{
+      http,
+      credentials,
+      app: { clientId, clientSecret },
+      clock: () => network.state.now(),
+      appLimits: new MemoryAppLimits(),
+    },
     ...{ api: network.origin, boundaryDeadlineMs: 1_500 },
     pause: async (ms) => {
       pauses.push(ms);

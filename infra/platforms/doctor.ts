@@ -1,0 +1,69 @@
+/** Examines the set-up of this installation for each network, without an account and without a database. */
+import type { Finding } from '#contracts/ports/finding.ts';
+import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { examineBluesky } from './bluesky/doctor.ts';
+import type { LiveOptions } from './live.ts';
+import { found } from './shared/findings.ts';
+import { examineTelegram } from './telegram/doctor.ts';
+import { type ApiVersion, type ApiVersions, apiVersions } from './versions.ts';
+import { examineX } from './x/doctor.ts';
+
+export interface DoctorOptions {
+  readonly http: NetworkHttp;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly config: LiveOptions['config'];
+  /** Host of the pages behind links, as browsers reach it; null: the operator has not said. */
+  readonly origin: string | null;
+  /** Default: those of the adapters. */
+  readonly versions?: ApiVersions;
+}
+
+export interface ExaminedNetwork {
+  readonly network: Platform;
+  /** Null: it has no adapter. */
+  readonly findings: readonly Finding[] | null;
+}
+
+/** Milliseconds for all questions to one network. */
+const patienceMs = 20_000;
+const warnDays = 90;
+const dayMs = 86_400_000;
+
+type Examine = (options: DoctorOptions, signal: AbortSignal) => Promise<readonly Finding[]>;
+
+const examinations: Readonly<Partial<Record<Platform, Examine>>> = {
+  x: examineX,
+  bluesky: examineBluesky,
+  telegram: examineTelegram,
+};
+
+/** What the table of versions says at this instant. */
+const versionOf = ({ version, endsAt, source }: ApiVersion, now: number): Finding => {
+  const about = 'API version';
+  if (endsAt === null) return found('ok', about, `${version}: no end is announced (${source}).`);
+  const days = Math.ceil((Date.parse(endsAt) - now) / dayMs);
+  const remedy = 'Install a release of Postline with a newer adapter.';
+  if (days <= 0) return found('fix', about, `${version} ended on ${endsAt} (${source}).`, remedy);
+  return days <= warnDays
+    ? found('warn', about, `${version} ends on ${endsAt}, in ${days} days (${source}).`, remedy)
+    : found('ok', about, `${version} works until ${endsAt} (${source}).`);
+};
+
+/** In the order of the networks, one after the other's answers or not: none waits for another. */
+export const examineNetworks = async (
+  options: DoctorOptions,
+  signal: AbortSignal,
+): Promise<readonly ExaminedNetwork[]> => {
+  const { clock, versions = apiVersions } = options;
+  return Promise.all(
+    platforms.map(async (network) => {
+      const examine = examinations[network];
+      if (examine === undefined) return { network, findings: null };
+      const findings = await examine(options, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
+      const version = versions[network];
+      return { network, findings: version === undefined ? findings : [...findings, versionOf(version, clock())] };
+    }),
+  );
+};

@@ -1,0 +1,128 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Checkpoint, PlatformAdapter, PublishOutcome, PublishRequest } from '#contracts/ports/platform.ts';
+import { account } from '#domain/account.ts';
+import { Rejection } from '#domain/decider.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import type { Failure } from '#schemas/target.ts';
+import { type Admin, type CommandOutput, type Given, UsageError } from './context.ts';
+import { idOf } from './find.ts';
+
+/**
+ * Publishes one real post and deletes it again. It is no post of a caller: no stream, quota or figure knows of it. What
+ * is out and where is said before each step, so that a person can end what this command does not live to end.
+ */
+
+/** Milliseconds that a deletion may take. */
+const removalMs = 30_000;
+
+const published = (outcome: PublishOutcome) => (outcome.kind === 'published' ? outcome : null);
+
+/** A network says what it likes, names included, and its words end in a terminal. */
+const plain = (text: string): string => text.replaceAll(/\p{C}/gu, ' ').trim();
+const wordsOf = ({ message, platformMessage }: Failure): string =>
+  [message, platformMessage ?? '']
+    .map(plain)
+    .filter((text) => text !== '')
+    .join(' The network says: ')
+    .slice(0, 500);
+
+const networkOf = (text: string): Platform => {
+  const platform = platforms.find((one) => one === text);
+  if (platform === undefined) throw new UsageError(`The network is one of ${platforms.join(', ')}.`);
+  return platform;
+};
+
+interface Checked {
+  readonly adapter: PlatformAdapter & Required<Pick<PlatformAdapter, 'removePost'>>;
+  readonly platform: Platform;
+  readonly account: PublishRequest['account'];
+}
+
+const isRemoving = (adapter: PlatformAdapter): adapter is Checked['adapter'] => adapter.removePost !== undefined;
+
+/** @throws Error: the account cannot be checked */
+const accountOf = async ({ store, adapterOf }: Admin, { at, flag }: Given): Promise<Checked> => {
+  const platform = networkOf(at(0));
+  const id = idOf(flag('account') ?? '', 'account');
+  const { state } = await store.load(account, id);
+  if (state.status === 'none') throw new Rejection('not_found', 'There is no such account.');
+  if (state.platform !== platform) throw new UsageError(`This is an account of ${state.platform}.`);
+  const refused = (words: string): Error => new Error(words);
+  if (state.network === 'sandbox') throw refused('This account is one of the sandbox, which no network sees.');
+  if (state.status !== 'connected') throw refused('The account must be connected anew first: make a connect link.');
+  const adapter = adapterOf(platform);
+  if (adapter === null || !isRemoving(adapter)) {
+    throw refused(
+      `This installation does not publish on ${platform}: npm run doctor -- networks says what is missing.`,
+    );
+  }
+  return { adapter, platform, account: { id, externalId: state.externalId, username: state.username } };
+};
+
+export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandOutput> => {
+  const checked = await accountOf(admin, given);
+  const { adapter, platform, account: by } = checked;
+  const { confirm, note } = admin;
+  const mark = `(${randomBytes(4).toString('hex')})`;
+  const content = `A test of our publishing software. This post is deleted in a moment. ${mark}`;
+  const who = plain(by.username ?? by.externalId);
+  if (!given.has('yes')) {
+    if (confirm === null) throw new UsageError('This publishes a real post: add --yes to do it without being asked.');
+    if (!(await confirm(`Publish “${content}” on ${platform} as ${who}, and delete it again?`))) {
+      throw new Error('Nothing was published.');
+    }
+  }
+  note(
+    `Publishing on ${platform} as ${who}. If this ends before it says "deleted", delete the post with ${mark} by hand.`,
+  );
+  const post = await publishOnce(admin, checked, content, mark);
+  const where = plain(post.permalink ?? post.externalId);
+  note(`Published: ${where}`);
+  faultPoint('admin:between-publish-and-removal');
+  const { externalId } = post;
+  const removal = await adapter.removePost({ platform, account: by, externalId }, AbortSignal.timeout(removalMs));
+  if (removal.kind === 'not_removed') {
+    throw new Error(
+      `The post may still be there: ${where}\n${wordsOf(removal.failure)}\nOpen it as ${who}, and delete it there.`,
+    );
+  }
+  note('deleted');
+  return { network: platform, account: by.id, published: where, deleted: true };
+};
+
+/** One attempt, and where its answer is lost one question. @throws Error that says what is out */
+const publishOnce = async (
+  { signal, operator }: Admin,
+  { adapter, platform, account: by }: Checked,
+  content: string,
+  mark: string,
+): Promise<{ readonly externalId: string; readonly permalink: string | null }> => {
+  const checkpoints: Checkpoint[] = [];
+  const request: PublishRequest = {
+    ...{ targetId: randomUUID(), attempt: 1, platform, account: by, content, overrides: {}, aiDisclosure: false },
+    ...{ media: [], cover: null, coverFrameMs: null, thread: null, checkpoints },
+  };
+  const outcome = await adapter.publish(request, {
+    signal,
+    moved: () => undefined,
+    checkpoint: async (step, data) => void checkpoints.push({ attempt: 1, step, data, deadline: null }),
+    boundary: async (data) => {
+      signal.throwIfAborted();
+      const deadline = new Date(operator.clock() + adapter.boundaryDeadlineMs).toISOString();
+      checkpoints.push({ attempt: 1, step: 'boundary', data, deadline });
+      return AbortSignal.timeout(adapter.boundaryDeadlineMs);
+    },
+  });
+  const known = published(outcome);
+  if (known !== null) return known;
+  const failure = outcome.kind === 'published' ? null : outcome.failure;
+  const words = failure === null ? '' : wordsOf(failure);
+  const boundary = checkpoints.findLast(({ step }) => step === 'boundary');
+  if (outcome.kind !== 'unknown' || boundary === undefined) throw new Error(`Nothing was published. ${words}`);
+  const found = await adapter.reconcile(request, boundary);
+  if (found.kind === 'present') return found;
+  throw new Error(
+    `The network did not answer, so the post may be out. ${words}\nLook for a post with ${mark} on the account, and delete it there.`,
+  );
+};

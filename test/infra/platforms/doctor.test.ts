@@ -1,0 +1,292 @@
+/** What the doctor says of an installation, against the strict networks and the real server of Bluesky. */
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Finding } from '#contracts/ports/finding.ts';
+import { MissingTool } from '#contracts/sdk/shell.ts';
+import { type DoctorOptions, examineNetworks } from '#infra/platforms/doctor.ts';
+import { type LiveStores, liveNetworks } from '#infra/platforms/live.ts';
+import { type ApiVersions, apiVersions } from '#infra/platforms/versions.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { readConfig } from '#runtime/process/config.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { startPds } from '#test/support/networks/pds.ts';
+import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
+import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
+import type { XNetworkOptions } from '#test/support/networks/x/state.ts';
+import { freePort } from '#test/support/port.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** Where no registry answers, its test is left out, and says so. */
+const opened = await startPds().then(
+  (pds) => ({ pds }),
+  (error: unknown) => {
+    if (error instanceof MissingTool) return { missing: error.message };
+    throw error;
+  },
+);
+
+const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
+const origin = 'https://postline.test';
+const redirectUri = `${origin}/connect/callback`;
+
+/** Nothing of these is reached: a test names what it needs. */
+const nowhere = async (): Promise<Record<string, string>> => {
+  const server = `http://127.0.0.1:${await freePort()}`;
+  return {
+    ...{ BLUESKY_RESOLVER: server, BLUESKY_DIRECTORY: server, BLUESKY_APP_VIEW: server },
+    ...{ X_API: server, X_AUTHORIZE: `${server}/i/oauth2/authorize`, TELEGRAM_API: server },
+  };
+};
+
+const examined = async (
+  network: Platform,
+  env: Readonly<Record<string, string>>,
+  over: Partial<DoctorOptions> & { readonly bot?: string } = {},
+): Promise<readonly Finding[]> => {
+  const config = { ...readConfig({ ...(await nowhere()), ...env }), telegramBotToken: over.bot ?? null };
+  const all = await examineNetworks({ http, clock: Date.now, config, origin, ...over }, AbortSignal.timeout(20_000));
+  return all.find((one) => one.network === network)?.findings ?? [];
+};
+
+const verdictsOf = (findings: readonly Finding[]) =>
+  Object.fromEntries(findings.map(({ about, verdict }) => [about, verdict]));
+const of = (findings: readonly Finding[], about: string): Finding => {
+  const finding = findings.find((one) => one.about === about);
+  assert.ok(finding !== undefined, `nothing about ${about}`);
+  return finding;
+};
+
+suite('the doctor of x', (t) => {
+  let network: XNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (options: XNetworkOptions = {}, more: Readonly<Record<string, string>> = {}) => {
+    network = await startX({ redirectUri, ...options });
+    const { clientId, clientSecret } = network.state.app;
+    return {
+      ...{ X_API: network.origin, X_AUTHORIZE: `${network.origin}/i/oauth2/authorize`, X_CLIENT_ID: clientId },
+      ...(clientSecret === null ? {} : { X_CLIENT_SECRET: clientSecret }),
+      ...more,
+    };
+  };
+
+  t('finds nothing to fix in an app that is set up', async () => {
+    for (const clientSecret of ['app:secret', null]) {
+      const findings = await examined('x', await started({ clientSecret }));
+      assert.deepEqual(verdictsOf(findings), {
+        ...{ address: 'ok', client: 'ok', 'redirect address': 'ok', scopes: 'ok', 'API version': 'ok' },
+      });
+      network?.close();
+    }
+  });
+
+  t('explains a redirect address that the app does not have', async () => {
+    const findings = await examined('x', await started({ redirectUri: `${origin}/connect/callback/` }));
+    const { verdict, words, remedy } = of(findings, 'redirect address');
+    assert.equal(verdict, 'fix');
+    assert.equal(words, `X does not know ${redirectUri} for this app.`);
+    assert.match(String(remedy), /^Add exactly this address under Callback URI/);
+    assert.equal(of(findings, 'client').verdict, 'ok');
+    assert.equal(of(findings, 'scopes').verdict, 'cannot_tell');
+  });
+
+  t('names the scopes that the permissions of the app lack, and those alone', async () => {
+    const appScopes = ['tweet.read', 'users.read', 'offline.access'];
+    const { verdict, words, remedy } = of(await examined('x', await started({ appScopes })), 'scopes');
+    assert.equal(verdict, 'fix');
+    assert.equal(words, 'The app lacks tweet.write (to publish), media.write (to upload pictures and videos).');
+    assert.match(String(remedy), /"Read and write"/);
+  });
+
+  t('tells a wrong client from a wrong redirect address, and does not show the secret', async () => {
+    const wrong: readonly [XNetworkOptions, Record<string, string>][] = [
+      [{}, { X_CLIENT_SECRET: 'not-the-secret' }],
+      [{}, { X_CLIENT_ID: 'not-the-app' }],
+      [{ clientSecret: null }, { X_CLIENT_SECRET: 'not-the-secret' }],
+    ];
+    for (const [options, env] of wrong) {
+      const findings = await examined('x', await started(options, env));
+      assert.equal(of(findings, 'client').verdict, 'fix', JSON.stringify(env));
+      assert.notEqual(of(findings, 'redirect address').verdict, 'fix');
+      assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+      network?.close();
+    }
+  });
+
+  t('says that it cannot tell where X shows a page for people, and gives its address', async () => {
+    const findings = await examined(
+      'x',
+      await started({ hidesFromStrangers: true, redirectUri: 'https://other.test' }),
+    );
+    const { verdict, remedy } = of(findings, 'redirect address');
+    assert.equal(verdict, 'cannot_tell');
+    const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
+    assert.equal(asked.searchParams.get('redirect_uri'), redirectUri);
+    assert.equal(of(findings, 'scopes').verdict, 'cannot_tell');
+  });
+
+  t('explains an API version that ends, and one that has ended', async () => {
+    const endsAt = '2027-03-01';
+    const versions: ApiVersions = { x: { version: 'API v2', endsAt, source: 'docs.x.com' } };
+    const env = await started();
+    const at = async (now: string) => {
+      return of(await examined('x', env, { versions, clock: () => Date.parse(now) }), 'API version');
+    };
+    assert.equal((await at('2026-11-30T00:00:00Z')).verdict, 'ok');
+    assert.deepEqual(await at('2026-12-01T00:00:00Z'), {
+      ...{ about: 'API version', verdict: 'warn', words: 'API v2 ends on 2027-03-01, in 90 days (docs.x.com).' },
+      remedy: 'Install a release of Postline with a newer adapter.',
+    });
+    assert.equal((await at('2027-02-28T23:59:59Z')).verdict, 'warn');
+    const ended = await at('2027-03-01T00:00:00Z');
+    assert.equal(ended.verdict, 'fix');
+    assert.equal(ended.words, 'API v2 ended on 2027-03-01 (docs.x.com).');
+  });
+
+  t('does not blame the app for what passes', async () => {
+    const env = await started();
+    const busy = { status: 503, body: { errors: [{ code: 130, message: 'Over capacity' }] } };
+    network?.script({ route: 'POST /2/oauth2/token', then: { answer: busy } });
+    network?.script({ route: 'GET /i/oauth2/authorize', then: 'drop_before' });
+    const findings = await examined('x', env);
+    assert.equal(of(findings, 'client').verdict, 'cannot_tell');
+    assert.equal(of(findings, 'redirect address').verdict, 'cannot_tell');
+  });
+
+  t('asks nothing where the settings alone are wrong', async () => {
+    const env = await started();
+    const calls = () => network?.state.calls.length;
+    assert.deepEqual(verdictsOf(await examined('x', env, { origin: null })), { address: 'fix', 'API version': 'ok' });
+    assert.equal(of(await examined('x', { X_CLIENT_SECRET: 'alone' }), 'app').verdict, 'fix');
+    assert.equal(of(await examined('x', {}), 'app').verdict, 'off');
+    assert.equal(of(await examined('x', { ...env, X_CLIENT_ID: '"app-id"' }), 'app').verdict, 'fix');
+    assert.equal(calls(), 0);
+    const plain = await examined('x', env, { origin: 'http://postline.test' });
+    assert.equal(of(plain, 'address').verdict, 'fix');
+    assert.equal(of(await examined('x', env, { origin: 'http://localhost:8080' }), 'address').verdict, 'warn');
+  });
+
+  t('shows what a network says as text alone', async () => {
+    const env = await started();
+    const error_description = `client \u001b[31m${'x'.repeat(5_000)}`;
+    const answer = { status: 401, body: { error: 'invalid_client', error_description } };
+    network?.script({ route: 'POST /2/oauth2/token', then: { answer } });
+    const { words } = of(await examined('x', env), 'client');
+    assert.ok(words.length < 300 && !words.includes('\u001b'), words);
+  });
+});
+
+suite('the doctor of telegram', (t) => {
+  let network: TelegramSimulator;
+  t.before(async () => {
+    network = await TelegramSimulator.start();
+  });
+  t.after(() => network.close());
+  const examinedBot = (token: string) => examined('telegram', { TELEGRAM_API: network.origin }, { bot: token });
+
+  t('finds nothing to fix in a bot that listens', async () => {
+    const bot = network.bot();
+    const findings = await examinedBot(bot.token);
+    assert.deepEqual(verdictsOf(findings), {
+      ...{ bot: 'ok', groups: 'ok', 'codes in groups': 'ok', updates: 'ok', 'API version': 'ok' },
+    });
+    assert.match(of(findings, 'bot').words, new RegExp(`@${bot.username}`));
+    assert.ok(!JSON.stringify(findings).includes(bot.token));
+    assert.ok(network.calls.every(({ method }) => method !== 'getUpdates'));
+  });
+
+  t('explains a webhook that takes the updates, and a bot that groups cannot add', async () => {
+    const bot = network.bot();
+    bot.hasWebhook = true;
+    bot.joinsGroups = false;
+    const findings = await examinedBot(bot.token);
+    assert.equal(of(findings, 'updates').verdict, 'fix');
+    assert.match(of(findings, 'updates').words, /others\.example/);
+    assert.ok(!JSON.stringify(findings).includes('secret-path'));
+    assert.equal(of(findings, 'groups').verdict, 'fix');
+  });
+
+  t('explains a token that Telegram no longer takes', async () => {
+    const bot = network.bot();
+    bot.isRevoked = true;
+    assert.equal(of(await examinedBot(bot.token), 'bot').verdict, 'fix');
+    assert.equal(of(await examined('telegram', {}), 'bot').verdict, 'off');
+    network.arm('getMe', { kind: 'refuse', code: 502, description: 'Bad Gateway', parameters: {} });
+    assert.equal(of(await examinedBot(network.bot().token), 'bot').verdict, 'cannot_tell');
+  });
+});
+
+suite('the doctor of bluesky', { timeoutMs: 60_000 }, (t) => {
+  if ('missing' in opened) t.skip('speaks with the real server', opened.missing);
+  else {
+    const { pds } = opened;
+    t('speaks with the real server and its directory', async () => {
+      const findings = await examined('bluesky', { BLUESKY_RESOLVER: pds.service, BLUESKY_DIRECTORY: pds.directory });
+      assert.equal(of(findings, 'resolver of handles').verdict, 'ok', JSON.stringify(findings));
+      assert.equal(of(findings, 'directory of identities').verdict, 'ok', JSON.stringify(findings));
+      assert.equal(of(findings, 'app view').verdict, 'fix');
+      assert.match(String(of(findings, 'app view').remedy), /BLUESKY_APP_VIEW/);
+    });
+  }
+
+  t('tells another kind of server from one that is down', async () => {
+    let status = 200;
+    const server: Server = createServer((_request, response) => {
+      response.writeHead(status, { 'content-type': 'text/html' }).end('<!doctype html>');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const page = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const env = { BLUESKY_RESOLVER: page, BLUESKY_DIRECTORY: page, BLUESKY_APP_VIEW: page };
+    try {
+      status = 404;
+      const wrong = await examined('bluesky', env);
+      for (const about of ['resolver of handles', 'directory of identities', 'app view']) {
+        assert.equal(of(wrong, about).verdict, 'fix', about);
+      }
+      status = 503;
+      const down = await examined('bluesky', env);
+      assert.ok(down.every(({ verdict, about }) => about === 'API version' || verdict === 'cannot_tell'));
+    } finally {
+      server.close();
+    }
+  });
+});
+
+suite('the doctor of all networks', (t) => {
+  t('has an examination and a version of every network with an adapter, and of no other', async () => {
+    const config = readConfig({ ...(await nowhere()), X_CLIENT_ID: 'app-id' });
+    // Nothing is connected, so no store is asked.
+    const unused = {} as LiveStores;
+    const live = Object.keys(liveNetworks({ http, clock: Date.now, config, stores: unused }).adapters);
+    const all = await examineNetworks({ http, clock: Date.now, config, origin }, AbortSignal.timeout(20_000));
+    assert.deepEqual(
+      all.map(({ network }) => network),
+      [...platforms],
+    );
+    const built = all.flatMap(({ network, findings }) => (findings === null ? [] : [network]));
+    assert.deepEqual(built.toSorted(), live.toSorted());
+    assert.deepEqual(Object.keys(apiVersions).toSorted(), live.toSorted());
+    for (const { findings } of all) {
+      for (const { verdict, remedy } of findings ?? []) {
+        assert.equal(remedy === null, verdict === 'ok', `${verdict} ${remedy}`);
+      }
+    }
+  });
+
+  t('ends where no network answers', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const server = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const config = readConfig({
+      ...{ BLUESKY_RESOLVER: server, BLUESKY_DIRECTORY: server, BLUESKY_APP_VIEW: server, X_CLIENT_ID: 'app-id' },
+      ...{ X_API: server, X_AUTHORIZE: server, TELEGRAM_API: server, TELEGRAM_BOT_TOKEN: `1234567:${'a'.repeat(35)}` },
+    });
+    const stop = new AbortController();
+    silent.on('request', () => stop.abort());
+    const all = await examineNetworks({ http, clock: Date.now, config, origin }, stop.signal);
+    assert.ok(all.flatMap(({ findings }) => findings ?? []).every(({ verdict }) => verdict !== 'off'));
+    silent.closeAllConnections();
+    silent.close();
+  });
+});

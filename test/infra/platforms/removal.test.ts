@@ -1,0 +1,102 @@
+/** A published post is deleted again, on each network with an adapter of its own. */
+import assert from 'node:assert/strict';
+import type { PlatformAdapter, PublishRequest, RemovalOutcome } from '#contracts/ports/platform.ts';
+import { MissingTool } from '#contracts/sdk/shell.ts';
+import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
+import { startPds } from '#test/support/networks/pds.ts';
+import { problems } from '#test/support/networks/x/index.ts';
+import { xWorld } from '#test/support/networks/x/world.ts';
+import { suite } from '#test/support/suite.ts';
+import { telegramWorld } from './telegram/world.ts';
+
+const opened = await startPds().then(
+  (pds) => ({ pds }),
+  (error: unknown) => {
+    if (error instanceof MissingTool) return { missing: error.message };
+    throw error;
+  },
+);
+
+const removed = (
+  adapter: PlatformAdapter,
+  platform: 'x' | 'bluesky' | 'telegram',
+  account: PublishRequest['account'],
+  externalId: string,
+): Promise<RemovalOutcome> => {
+  assert.ok(adapter.removePost !== undefined);
+  return adapter.removePost({ platform, account, externalId }, AbortSignal.timeout(3_000));
+};
+const why = (outcome: RemovalOutcome): string => {
+  assert.ok(outcome.kind === 'not_removed', 'it was removed');
+  return outcome.failure.category;
+};
+
+suite('the removal of a post on x', (t) => {
+  t('deletes the account’s own post and no other, and repeats without harm', async () => {
+    const world = await xWorld();
+    const { adapter, network } = world;
+    const account = await world.account();
+    const other = await world.account();
+    const { outcome } = await world.publish(world.request(account));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    assert.equal(why(await removed(adapter, 'x', other, externalId)), 'permission');
+    assert.ok(network.state.post(externalId) !== null);
+    network.script({ route: 'DELETE /2/tweets/:id', then: 'drop_before' });
+    assert.equal(why(await removed(adapter, 'x', account, externalId)), 'platform_down');
+    network.script({ route: 'DELETE /2/tweets/:id', then: { answer: problems.too_many_requests } });
+    assert.equal(why(await removed(adapter, 'x', account, externalId)), 'rate_limited');
+    network.script({ route: 'DELETE /2/tweets/:id', then: { answer: problems.unauthorized } });
+    assert.deepEqual(await removed(adapter, 'x', account, externalId), { kind: 'removed' });
+    assert.equal(network.state.post(externalId), null);
+    assert.deepEqual(await removed(adapter, 'x', account, externalId), { kind: 'removed' });
+    assert.equal(why(await removed(adapter, 'x', account, '1/../../users')), 'invalid_content');
+    network.close();
+  });
+});
+
+suite('the removal of a message of telegram', (t) => {
+  t('deletes the message of the account’s chat and no other, and repeats without harm', async () => {
+    const world = await telegramWorld();
+    const { adapter, network } = world;
+    const bot = network.bot();
+    const chat = network.chat({ username: 'acme_news' });
+    const account = await world.account(chat, bot);
+    const other = await world.account(network.chat(), bot);
+    const { outcome } = await world.publish(world.request(account));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    assert.equal(why(await removed(adapter, 'telegram', other, externalId)), 'invalid_content');
+    const tooOld = "Bad Request: message can't be deleted";
+    network.arm('deleteMessage', { kind: 'refuse', code: 400, description: tooOld, parameters: {} });
+    await removed(adapter, 'telegram', account, externalId).then(why);
+    network.arm('deleteMessage', { kind: 'drop_before' });
+    assert.equal(why(await removed(adapter, 'telegram', account, externalId)), 'platform_down');
+    assert.equal(chat.messages.size, 1);
+    assert.deepEqual(await removed(adapter, 'telegram', account, externalId), { kind: 'removed' });
+    assert.equal(chat.messages.size, 0);
+    assert.deepEqual(await removed(adapter, 'telegram', account, externalId), { kind: 'removed' });
+    network.close();
+  });
+});
+
+suite('the removal of a record of bluesky', { timeoutMs: 60_000 }, (t) => {
+  if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
+  const { pds } = opened;
+  t('deletes the account’s own record and no other, and repeats without harm', async () => {
+    const world = await blueskyWorld(pds);
+    const { adapter } = world;
+    const account = await world.connected(await pds.identity());
+    const other = await world.connected(await pds.identity());
+    const { outcome } = await world.publish(world.request(account));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    assert.equal(why(await removed(adapter, 'bluesky', other, externalId)), 'unknown');
+    assert.equal((await world.postsOf(account.externalId)).length, 1);
+    assert.deepEqual(await removed(adapter, 'bluesky', account, externalId), { kind: 'removed' });
+    assert.equal((await world.postsOf(account.externalId)).length, 0);
+    assert.deepEqual(await removed(adapter, 'bluesky', account, externalId), { kind: 'removed' });
+    await world.credentials.destroy(account.id);
+    assert.equal(why(await removed(adapter, 'bluesky', account, externalId)), 'reauth_required');
+  });
+});

@@ -1,0 +1,11 @@
+/** Takes reads of a month until none is left: `node app-limits-process.ts <database url> <app> <monthly>`. */
+import { PostgresAppLimits } from '#infra/postgres/app-limits.ts';
+import { openPool } from '#infra/postgres/pool.ts';
+
+const [url = '', app = '', monthly = ''] = process.argv.slice(2);
+const pool = openPool({ url });
+const limits = new PostgresAppLimits({ pool });
+let taken = 0;
+while (await limits.take(app, 1, Number(monthly), Date.parse('2026-01-15T00:00:00.000Z'))) taken += 1;
+await pool.end();
+process.stdout.write(`taken ${taken}\n`);
