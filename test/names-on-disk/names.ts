@@ -141,6 +141,7 @@ export const settings: readonly string[] = [
   'BLOB_DIR',
   'BLUESKY_APP_VIEW',
   'BLUESKY_DIRECTORY',
+  'BLUESKY_OAUTH_KEYS',
   'BLUESKY_RESOLVER',
   'BOUNDARY_DEADLINE_MS',
   'CLICKHOUSE_URL',

@@ -37,17 +37,18 @@ const documentOf = async (options: ConnectOptions, did: string, signal: AbortSig
   return result.kind === 'answered' && result.status === 200 ? parsed(result.body) : null;
 };
 
-const profileOf = async (
-  { http }: ConnectOptions,
+/** The name that the account shows; null: it has none, or does not say. */
+export const shownNameOf = async (
+  { http }: Pick<ConnectOptions, 'http'>,
   service: string,
-  token: string,
   did: string,
   signal: AbortSignal,
-): Promise<Members> => {
-  // The record of the profile: the app view's own answer would need the app view.
+): Promise<string | null> => {
+  // The record of the profile, which is public: the app view's own answer would need the app view.
   const params = { repo: did, collection: 'app.bsky.actor.profile', rkey: 'self' };
-  const result = await xrpc(http, { service, nsid: 'com.atproto.repo.getRecord', params, token, subject }, signal);
-  return result.kind === 'ok' ? (membersOf(result.data.value) ?? {}) : {};
+  const result = await xrpc(http, { service, nsid: 'com.atproto.repo.getRecord', params, subject }, signal);
+  const profile = result.kind === 'ok' ? membersOf(result.data.value) : null;
+  return shown(textIn(profile, 'displayName') ?? '') || null;
 };
 
 /** @param handle with or without `@`; a did is taken too */
@@ -80,10 +81,9 @@ export const connectByAppPassword = async (
   if (result.kind !== 'ok') return refused(later);
   const credential = credentialOf(service, result.data);
   if (credential === null || textIn(result.data, 'did') !== did) return refused(later);
-  const profile = await profileOf(options, service, textIn(result.data, 'accessJwt') ?? '', did, signal);
   const said = textIn(result.data, 'handle') ?? '';
   const username = isHandle(said) ? said : handle;
-  const displayName = shown(textIn(profile, 'displayName') ?? '') || null;
+  const displayName = await shownNameOf(options, service, did, signal);
   return {
     kind: 'connected',
     credential,

@@ -88,6 +88,8 @@ export interface Pds {
   identity(name?: string): Promise<Identity>;
   /** An app password of the identity. */
   appPassword(identity: Identity): Promise<string>;
+  /** Lets the server read a document of a client at an address that is nobody's. */
+  publish(url: string, document: unknown): Promise<void>;
   readonly adminAuth: string;
   stop(): Promise<void>;
 }
@@ -153,5 +155,10 @@ const begun = async (packages: string): Promise<Pds> => {
     return String(made.password);
   };
   const adminAuth = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
-  return { ...told, jwtSecret, call, identity, appPassword, adminAuth, stop };
+  const publish = async (url: string, document: unknown): Promise<void> => {
+    const published = once(child, 'message');
+    child.send({ url, document });
+    await published;
+  };
+  return { ...told, jwtSecret, call, identity, appPassword, publish, adminAuth, stop };
 };

@@ -1,4 +1,5 @@
-import { botToken, integer, optional, text, url } from '../config-values.ts';
+import type { JsonWebKey } from 'node:crypto';
+import { botToken, integer, optional, signingKeys, text, url } from '../config-values.ts';
 import { variable } from './variable.ts';
 
 /** The networks that accounts are connected to. */
@@ -20,6 +21,12 @@ export const networkSettings = {
     url('https:', 'http:'),
     'https://public.api.bsky.app',
     'Bluesky: server that counts likes, replies and followers',
+  ),
+  blueskyOauthKeys: variable(
+    'BLUESKY_OAUTH_KEYS',
+    optional(signingKeys),
+    null as readonly JsonWebKey[] | null,
+    'Bluesky: the private key of your client as a JWK; without it owners give an app password',
   ),
   xClientId: variable(
     'X_CLIENT_ID',
