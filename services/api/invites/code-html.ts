@@ -25,5 +25,6 @@ ${alertOf(words)}
 <p class="soft">The code works for 15 minutes, in this browser. Give it to nobody: whoever posts it connects their own account here.</p>
 </section>
 <p><a href="${escapeHtml(path)}">Start again</a></p>`;
-  return page(`Connect ${rulesOf(platform).name} to ${clientName}`, html);
+  const title = `Connect ${rulesOf(platform).name} to ${clientName}`;
+  return page(words === null ? title : `Not connected yet: ${title}`, html);
 };

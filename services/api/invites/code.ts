@@ -1,7 +1,9 @@
 import type { Context, Middleware } from 'koa';
-import type { CodeConnector } from '#contracts/ports/connector.ts';
+import type { CodeConnector, OfferedAccount } from '#contracts/ports/connector.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { errors } from '../errors.ts';
 import { show } from '../people.ts';
+import { Refusal } from '../refusal.ts';
 import { stateOf } from '../state.ts';
 import { attemptOf, type OpenAttempt, showEnded } from './attempts.ts';
 import { connectOffered } from './choice.ts';
@@ -22,9 +24,14 @@ export const codePath = (token: string): string => `/connect/code/${token}`;
 const codeAt = (tools: InviteTools, ctx: Context, how: 'find' | 'take') =>
   attemptOf<KeptCode>(tools, ctx, { kind: 'code', token: ctx.params.token, how });
 
-const showCode = (ctx: Context, { open, platform, kept }: OpenAttempt<KeptCode>, words: string | null): void => {
+const showCode = (
+  ctx: Context,
+  { open, platform, kept }: OpenAttempt<KeptCode>,
+  words: string | null,
+  status = 200,
+): void => {
   const { clientName, path } = open;
-  show(ctx, 200, codePage({ clientName, platform, path, code: kept.code, steps: kept.steps, words }));
+  show(ctx, status, codePage({ clientName, platform, path, code: kept.code, steps: kept.steps, words }));
 };
 
 export const getCode =
@@ -42,6 +49,17 @@ const forget = async (tools: InviteTools, ctx: Context, connector: CodeConnector
   });
 };
 
+/** Accounts for which the code has spoken. @throws Refusal with words for the guest */
+const spokenFor = async (
+  tools: InviteTools,
+  connector: CodeConnector,
+  { open, platform, kept }: OpenAttempt<KeptCode>,
+): Promise<readonly OfferedAccount[]> => {
+  const found = await tools.ask(open.workspaceId, (signal) => connector.found(kept.code, signal));
+  if (found.kind === 'refused') throw refusedBy(tools.deps, platform, found);
+  return found.accounts;
+};
+
 export const postCode =
   (tools: InviteTools): Middleware =>
   async (ctx) => {
@@ -51,16 +69,21 @@ export const postCode =
     const connector = waysOf(tools.deps, platform).find((one): one is CodeConnector => one.kind === 'code');
     await goOrShow(tools, ctx, open, { platform, way: 'code' }, async () => {
       if (connector === undefined) throw refuse('That network cannot be connected here any more.');
-      const found = await tools.ask(open.workspaceId, (signal) => connector.found(kept.code, signal));
-      if (found.kind === 'refused') {
-        showCode(ctx, attempt, refusedBy(tools.deps, platform, found).message);
+      const found = await spokenFor(tools, connector, attempt).catch((error: unknown) => {
+        if (error instanceof Refusal && error.code === 'validation_failed') return error;
+        throw error;
+      });
+      if (found instanceof Refusal) {
+        // The guest pressed twice, and the first press has just given the code back.
+        if ((await codeAt(tools, ctx, 'find')) === null) return open.path;
+        showCode(ctx, attempt, found.message, errors.validation_failed.status);
         return null;
       }
-      if (found.accounts.length === 0) {
+      if (found.length === 0) {
         showCode(ctx, attempt, 'The code has not arrived yet. Post it as written above, and try again in a moment.');
         return null;
       }
-      const next = await connectOffered(tools, ctx, attempt, found.accounts);
+      const next = await connectOffered(tools, ctx, attempt, found);
       faultPoint('connect:after-code');
       await forget(tools, ctx, connector, kept.code);
       return next;
