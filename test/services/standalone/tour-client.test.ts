@@ -1,9 +1,11 @@
 /** The tour's text for a refusal: built from the answer alone. */
-import { equal, rejects } from 'node:assert/strict';
+import { equal, match, ok, rejects } from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Screen } from '#services/standalone/screen.ts';
 import { TourClient } from '#services/standalone/tour-client.ts';
+import { showReal } from '#services/standalone/tour-real.ts';
 import { suite } from '#test/support/suite.ts';
 
 const problem = { title: 'A part is unavailable', code: 'unavailable', detail: 'The event store does not answer.' };
@@ -30,6 +32,30 @@ suite('tour client', (t) => {
     }
     [status, body] = [200, '{"data":{"id":"1"}}'];
     equal((await http.get<{ id: string }>('/posts')).id, '1');
+    server.close();
+  });
+
+  t('a form that the page refuses: its words, and the tour goes on', async () => {
+    const server = createServer((request, response) => {
+      if (request.url === '/invite') {
+        const words = '<p class="alert" tabindex="-1" autofocus role="alert">Bluesky does not take this password.</p>';
+        return response.writeHead(request.method === 'GET' ? 200 : 422).end(`value="bluesky" ${words}`);
+      }
+      const data = request.method === 'GET' ? [] : { id: '1', url: `http://${request.headers.host}/invite` };
+      return response.writeHead(200).end(JSON.stringify({ data }));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const http = new TourClient(`http://127.0.0.1:${port}`, 'key', new AbortController().signal);
+    let shown = '';
+    const screen = new Screen({ write: (text: string) => Boolean((shown += text)) } as never);
+    const real = { handle: 'ann.bsky.social', password: 'of-another' };
+    equal(await showReal({ http, real, content: 'Hello', screen }), false);
+    match(
+      shown,
+      /bluesky not connected .*connecting bluesky was answered with 422 Bluesky does not take this password\./,
+    );
+    ok(!shown.includes('of-another'));
     server.close();
   });
 });
