@@ -71,8 +71,10 @@ export class TourClient {
     if (!page.ok || !html.includes(`value="${platform}"`)) throw new Error(`the invite page offers no ${platform}`);
     const body = new URLSearchParams({ timezone: '', ...form });
     const answer = await fetch(url, { method: 'POST', body, signal: this.#signal });
-    const [, words = ''] = answer.ok ? [] : (/role="alert"[^>]*>([^<]*)/.exec(await answer.text()) ?? []);
-    if (!answer.ok) throw new Error(`connecting ${platform} was answered with ${answer.status} ${words}`.trim());
+    const [, words = ''] = answer.ok ? [] : (await answer.text()).split('role="alert">');
+    if (!answer.ok) {
+      throw new Error(`connecting ${platform} was answered with ${answer.status} ${words.split('<')[0]}`.trim());
+    }
   }
 
   /** Opens the page of an approval and sends its form, as a guest's browser without script does. */

@@ -57,7 +57,7 @@ export const showReal = async ({
   readonly http: TourClient;
   readonly real: RealAccount;
   readonly content: string;
-  readonly screen: Screen;
+  readonly screen: Pick<Screen, 'event'>;
 }): Promise<boolean> => {
   // A wrong password is no reason to stop serving.
   const clientId = await clientOf(http, real).catch((error: Error) => {
