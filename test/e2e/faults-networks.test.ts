@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { check, untilQuiet } from '#test/faults/check.ts';
+import { type Moment, moments } from '#test/faults/live-moments.ts';
+import { FaultWorld } from '#test/faults/world.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
+import { patience } from '#test/support/patience.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** Live accounts of X and Telegram, whose publishers die at calls to the network. `make chaos` comes to every such call. */
+
+/** One before a network takes the call, and one after, of uploads and of creates. */
+const some: readonly Moment[] = [
+  'X POST /2/media/upload/:id/append, after it is taken, not the first',
+  'X POST /2/tweets, after it is taken',
+  'X POST /2/tweets "in_reply_to_tweet_id", before it is taken',
+  'Telegram sendVideo, after it is taken',
+].flatMap((name) => moments.filter((one) => one.name === name));
+
+suite('faults of live networks', { timeoutMs: 240_000 }, (t) => {
+  let world: FaultWorld;
+  const random = seeded('faults of live networks');
+
+  t.before(async () => {
+    const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([testDatabase(), testClickHouse()]);
+    world = await FaultWorld.open({ databaseUrl, analyticsUrl, random, live: true });
+    await world.begin([
+      'api',
+      'projections',
+      'outcomes',
+      'publisher-1',
+      'publisher-2',
+      ...(process.env.MORE?.split(',') ?? []),
+    ]);
+  });
+  t.after(() => world?.close());
+
+  t('publishers that die at a call to a network publish nothing twice, and say what they do not know', async () => {
+    const { live, checked } = world;
+    assert.ok(live !== null);
+    const done = new AbortController();
+    const consenting = live.keepConsenting(done.signal);
+    assert.equal(some.length, 4);
+    await Promise.all([
+      world.dieAtMoments(some),
+      live.load.run('thread'),
+      live.load.run('commented'),
+      live.load.run('storm'),
+    ]);
+    const open = await untilQuiet(checked, 60_000 * patience);
+    done.abort();
+    await consenting;
+    await live.load.repeat(100);
+    const verdict = await check(checked);
+    process.stdout.write(`  ${world.kills} deaths, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}\n`);
+    assert.deepEqual([...open, ...world.violations, ...verdict.violations], []);
+    assert.ok((verdict.statuses.published ?? 0) > 0);
+  });
+});
