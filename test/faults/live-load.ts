@@ -218,7 +218,7 @@ export class LiveLoad {
       this.told.push({ path, key, body, data, exact: false });
       return data;
     }
-    if (code !== 'target_not_retryable')
+    if (code !== 'target_not_retryable' && code !== 'cadence_exceeded')
       this.violations.push(`POST ${path}: ${status} ${code} ${JSON.stringify(data)} ${JSON.stringify(body)}`);
     return null;
   }
