@@ -198,6 +198,7 @@ export const settings: readonly string[] = [
   'SWEEP_INTERVAL_MS',
   'TELEGRAM_API',
   'TELEGRAM_BOT_TOKEN',
+  'TOUR_BLUESKY',
   'TRUSTED_PROXIES',
   'WEBHOOKS_PER_WORKSPACE',
   'WEBHOOK_BREAKER_FAILURES',

@@ -55,6 +55,12 @@ export const signingKeys: SettingReader<readonly JsonWebKey[]> = (value) => {
     throw new Error('must be a private JWK of the curve P-256 with a kid, or {"keys":[…]} of those');
   }
 };
+/** The handle may have an @ in front; an app password has no colon. */
+export const login: SettingReader<{ readonly handle: string; readonly password: string }> = (value) => {
+  const [, handle, password] = /^@?([^\s:@]{3,253}):([^\s:]+)$/.exec(value) ?? [];
+  if (handle === undefined || password === undefined) throw new Error('must be handle:app-password');
+  return { handle, password };
+};
 export const list: SettingReader<readonly string[]> = (value) =>
   value
     .split(',')

@@ -33,7 +33,7 @@ Object.assign(process.env, {
   PDS_MOD_SERVICE_DID: 'did:web:mod.invalid',
   PDS_REPORT_SERVICE_URL: 'http://127.0.0.1:9',
   PDS_REPORT_SERVICE_DID: 'did:web:mod.invalid',
-  PDS_RATE_LIMITS_ENABLED: process.env.PDS_TEST_LIMITS ?? 'false',
+  PDS_RATE_LIMITS_ENABLED: process.env.PDS_TEST_LIMITS,
   LOG_ENABLED: 'false',
 });
 const env = readEnv();

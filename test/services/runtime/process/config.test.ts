@@ -54,6 +54,10 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   BLUESKY_RESOLVER: { right: 'https://bsky.example.com', wrong: ['bsky.example.com', 'ftp://bsky.example.com'] },
   BLUESKY_DIRECTORY: { right: 'http://127.0.0.1:2582', wrong: ['plc.example.com'] },
   BLUESKY_APP_VIEW: { right: 'https://view.example.com', wrong: ['view'] },
+  TOUR_BLUESKY: {
+    right: '@ann.bsky.social:abcd-efgh-ijkl-mnop',
+    wrong: ['ann.bsky.social', ':secret', 'ann@x.com:secret'],
+  },
   BLUESKY_OAUTH_KEYS: {
     right: JSON.stringify(
       generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
