@@ -80,6 +80,15 @@ const post = async (
   );
 };
 
+/** Seconds of an access token, as X documents them. Where its answer says nothing sound, X itself refuses what has ended. */
+const usualSeconds = 7_200;
+const maxSeconds = 86_400;
+
+const secondsOf = (body: Members | null): number => {
+  const said = numberIn(body, 'expires_in') ?? 0;
+  return said > 0 ? Math.min(said, maxSeconds) : usualSeconds;
+};
+
 interface Tokens {
   readonly credential: NewCredential;
   readonly scopes: readonly string[];
@@ -90,7 +99,7 @@ const tokensOf = (body: Members | null, now: number): Tokens | null => {
   const accessToken = textIn(body, 'access_token');
   if (accessToken === null || accessToken === '') return null;
   const refreshToken = textIn(body, 'refresh_token');
-  const accessUntil = new Date(now + (numberIn(body, 'expires_in') ?? 7_200) * 1_000).toISOString();
+  const accessUntil = new Date(now + secondsOf(body) * 1_000).toISOString();
   const granted = textIn(body, 'scope');
   return {
     scopes: granted === null ? [] : granted.split(' ').filter((one) => one !== ''),

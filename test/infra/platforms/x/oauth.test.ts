@@ -127,6 +127,19 @@ suite('oauth of x', (t) => {
     assert.equal((await refreshTokens(options, again, subject, signal())).kind, 'refreshed');
   });
 
+  t('a pair with an odd end is kept all the same: the refresh before it has spent the former one', async () => {
+    const { former } = await connected();
+    for (const expires_in of [1e300, 9e15, -1, 0, 'soon', null]) {
+      const body = { token_type: 'bearer', access_token: 'next', refresh_token: 'other', expires_in };
+      world.network.script({ route: 'POST /2/oauth2/token', then: { answer: { status: 200, body } } });
+      const next = await refreshTokens(options, former, subject, signal());
+      assert.ok(next.kind === 'refreshed', JSON.stringify(next));
+      assert.equal(next.credential.secret.refreshToken, 'other');
+      const left = Date.parse(String(next.credential.secret.accessUntil)) - Date.now();
+      assert.ok(left > 7_000_000 && left <= 86_400_000, `${expires_in}: ${left}`);
+    }
+  });
+
   t('a refresh whose answer was lost says that the pair may be gone', async () => {
     const { former } = await connected();
     world.network.script({ route: 'POST /2/oauth2/token', then: 'drop_after' });
