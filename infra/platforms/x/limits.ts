@@ -17,7 +17,8 @@ const buckets: readonly Bucket[] = [
   { prefix: 'x-app-limit-24hour', name: 'posts of the app in 24 hours', seconds: 86_400, isOfApp: true },
 ];
 
-const maxResetMs = 31 * 86_400_000;
+/** No bucket is longer. A wrong header would rest the whole app, which nobody could wake. */
+const maxRestMs = 86_400_000;
 
 const wholeOf = (headers: Headers, name: string): number | null => {
   const text = headers[name] ?? '';
@@ -58,10 +59,13 @@ export interface Exhausted {
 
 /** The exhausted bucket that is refilled last; without one, the end of 15 minutes where X names it, else `orElse`. */
 export const exhausted = (headers: Headers, now: number, orElse: number): Exhausted => {
-  const seen = seenIn(headers).filter(({ reset }) => reset > now - 1_000);
+  const seen = seenIn(headers)
+    .filter(({ reset }) => reset > now - 1_000)
+    // Within a bucket's own length X refills it, whatever the header says.
+    .map((one) => ({ ...one, reset: Math.min(one.reset, now + one.seconds * 1_000) }));
   const empty = seen.filter(({ remaining }) => remaining === 0).sort((a, b) => b.reset - a.reset);
   const last = empty[0] ?? seen.find(({ prefix }) => prefix === 'x-rate-limit');
   const after = wholeOf(headers, 'retry-after');
   const named = last?.reset ?? (after === null ? orElse : now + after * 1_000);
-  return { until: Math.min(Math.max(named, now), now + maxResetMs), isOfApp: empty[0]?.isOfApp === true };
+  return { until: Math.min(Math.max(named, now), now + maxRestMs), isOfApp: empty[0]?.isOfApp === true };
 };

@@ -94,6 +94,39 @@ suite('errors of x', (t) => {
     );
   });
 
+  t('a header that names the year 9999 rests account and app for no longer than the bucket lasts', async () => {
+    const { appLimits, app, clock } = world.options;
+    const name = `x:${app.clientId}`;
+    const hour = 3_600_000;
+    for (const [headers, lasts, isOfApp] of [
+      [
+        { 'x-rate-limit-limit': '100', 'x-rate-limit-remaining': '0', 'x-rate-limit-reset': '253402300799' },
+        0.25,
+        false,
+      ],
+      [{ 'retry-after': '999999999999' }, 24, false],
+      [
+        {
+          ...{ 'x-app-limit-24hour-limit': '100', 'x-app-limit-24hour-remaining': '0' },
+          'x-app-limit-24hour-reset': '253402300799',
+        },
+        ...[24, true],
+      ],
+    ] as readonly (readonly [Record<string, string>, number, boolean])[]) {
+      const answer = { ...problems.too_many_requests, headers };
+      world.network.script({ route: 'POST /2/tweets', then: { answer } });
+      const { outcome } = await world.publish(world.request(await world.account()));
+      assert.ok(outcome.kind === 'rate_limited', JSON.stringify(outcome));
+      const left = Date.parse(outcome.retryAt) - clock();
+      assert.ok(
+        left > (lasts - 0.1) * hour && left <= lasts * hour,
+        `${JSON.stringify(headers)}: ${left / hour} hours`,
+      );
+      assert.equal((await appLimits.restOf(name, false, clock())) !== null, isOfApp);
+      assert.equal(await appLimits.restOf(name, false, clock() + 24 * hour), null);
+    }
+  });
+
   t('a token without a scope is refused, and the account stays', async () => {
     const account = await world.account(undefined, ['tweet.read', 'users.read', 'offline.access']);
     const { outcome } = await world.publish(world.request(account));
