@@ -4,7 +4,6 @@
  * yet), so it is sealed under the data key of the client, and ends after some minutes.
  */
 import type { Platform } from '#schemas/common.ts';
-import type { Json } from './platform.ts';
 
 /** What the guest comes back with: the network's answer, their choice among several accounts, or a code they posted. */
 export type AttemptKind = 'consent' | 'choice' | 'code';
@@ -15,8 +14,8 @@ export interface ConnectAttempt {
   readonly workspaceId: string;
   readonly clientId: string;
   readonly platform: Platform;
-  /** At most 512 KiB as JSON. */
-  readonly kept: { readonly [name: string]: Json };
+  /** JSON, at most 512 KiB. */
+  readonly kept: Readonly<Record<string, unknown>>;
 }
 
 /** Both are secret, and the store keeps only their hashes. */

@@ -10,7 +10,7 @@ import type { NetworkListener } from '#contracts/ports/network-listener.ts';
 import type { OnLimits, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
-import { BlueskyAdapter, BlueskyInsights, blueskyConnector, endSession, refreshSession } from './bluesky/index.ts';
+import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { liveX, type XConfig } from './x/index.ts';
 
@@ -29,13 +29,7 @@ export interface LiveOptions {
   readonly onLimits?: OnLimits;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly config: XConfig &
-    TelegramConfig & {
-      readonly boundaryDeadlineMs: number | null;
-      readonly blueskyResolver: string;
-      readonly blueskyDirectory: string;
-      readonly blueskyAppView: string;
-    };
+  readonly config: BlueskyConfig & XConfig & TelegramConfig & { readonly boundaryDeadlineMs: number | null };
 }
 
 /** What one network brings. */
@@ -66,15 +60,8 @@ export interface LiveNetworks {
   readonly listeners: Each<NetworkListener>;
 }
 
-const dayMs = 86_400_000;
-
 const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {
-  const {
-    boundaryDeadlineMs,
-    blueskyResolver: resolver,
-    blueskyDirectory: directory,
-    blueskyAppView: appView,
-  } = config;
+  const { boundaryDeadlineMs } = config;
   const { credentials, connectCodes: codes, heardPosts: heard, appLimits } = stores;
   const shared = {
     ...{ http, credentials, clock },
@@ -83,15 +70,7 @@ const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Eac
   };
   return {
     x: liveX({ ...shared, appLimits }, config),
-    bluesky: {
-      adapter: new BlueskyAdapter(shared),
-      source: new BlueskyInsights({ ...shared, appView }),
-      connectors: [blueskyConnector({ http, resolver, directory })],
-      refresher: (former, signal, { accountId }) => refreshSession(http, former, { accountId, targetId: null }, signal),
-      // A session of 90 days that no post has renewed.
-      refreshWindowMs: 14 * dayMs,
-      revoker: (credential, accountId, signal) => endSession(http, credential, { accountId, targetId: null }, signal),
-    },
+    bluesky: liveBluesky(shared, config),
     telegram: liveTelegram({ ...shared, codes, heard }, config),
   };
 };

@@ -7,7 +7,7 @@ import { BodyBudget } from './body-budget.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { docsPages } from './docs/pages.ts';
 import { HeavyBodies } from './heavy-bodies.ts';
-import { invitePages } from './invite-page.ts';
+import { invitePages } from './invites/pages.ts';
 import { invokerOf } from './invoke.ts';
 import { answer } from './middleware/answer.ts';
 import { authenticator, role, scope, token } from './middleware/auth.ts';

@@ -4,6 +4,7 @@ import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
@@ -83,6 +84,7 @@ export interface Deps {
   /** How live accounts are connected; absent: none are. */
   readonly live?: {
     readonly credentials: CredentialStore;
+    readonly attempts: ConnectAttempts;
     readonly connectors: Readonly<Partial<Record<Platform, readonly Connector[]>>>;
   };
   /** Sends mails to persons; absent or null: an operator delivers their links. */

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
@@ -41,6 +42,7 @@ export interface ApiAdapters {
   readonly log: Log;
   readonly dataKeys: DataKeys;
   readonly credentials: CredentialStore;
+  readonly attempts: ConnectAttempts;
   readonly blobs: BlobStore;
   readonly analytics: ClickHouseClient | null;
 }
@@ -105,8 +107,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
   const http = new GuardedNetworkHttp(egress);
-  const { credentials } = adapters;
-  const live = { credentials, connectors: connectorsOf({ http, clock: time.now, config }) };
+  const { credentials, attempts } = adapters;
+  const live = { credentials, attempts, connectors: connectorsOf({ http, clock: time.now, config }) };
   const deps: Deps = {
     live,
     mailer,
@@ -137,7 +139,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const sweep = new OAuthSweep(deps);
-  const upkeep = startUpkeep(deps, { also: [() => sweep.run()] });
+  const upkeep = startUpkeep(deps, { also: [() => sweep.run(), () => attempts.sweep()] });
   const server = door.open(deps, parts);
   return {
     port: server.port,

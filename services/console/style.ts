@@ -16,8 +16,6 @@ const bar = `.skip{position:absolute;left:-999rem}.skip:focus{left:1rem;top:.5re
 const parts = `.tag{display:inline-block;font-size:.8rem;font-weight:600;border:1px solid var(--edge);border-radius:999px;padding:0 .6rem;white-space:nowrap}
 .tag.live{border-color:var(--good);color:var(--good)}.tag.over{border-color:var(--red);color:var(--red);margin:0}
 .notice{border-radius:10px;padding:.8rem 1rem;margin:1rem 0;border-left:5px solid var(--good);background:var(--done)}
-[type=checkbox],[type=radio]{width:1.35rem;height:1.35rem;flex:none;margin:.1rem 0 0;accent-color:var(--accent)}
-.tick{display:flex;gap:.7rem;align-items:flex-start;font-weight:400;margin:0;padding:.45rem 0}.tick span{color:var(--ink)}.tick small{display:block}
 select{font:inherit;color:inherit;background:var(--card);width:100%;min-height:2.75rem;padding:.5rem .7rem;border:1px solid var(--edge);border-radius:8px}
 summary{display:inline-block;cursor:pointer;min-height:2.75rem;padding:.55rem 0;color:var(--accent);font-weight:600;border-radius:8px}
 details[open]>summary{margin-bottom:.25rem}details form{background:var(--inset);border-radius:10px;padding:.8rem 1rem;margin-bottom:.5rem}

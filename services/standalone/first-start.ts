@@ -22,9 +22,9 @@ import { ownersLink } from './sign-in-link.ts';
 
 export interface FirstStart {
   readonly made: { readonly workspaceId: string; readonly testKey: string; readonly liveKey: string } | null;
-  /** A test key for the tour: the new one, or one for this hour. */
-  tourKey(): Promise<string>;
-  forgetTourKey(): Promise<void>;
+  /** A key for the tour: the new one, or one for this hour. */
+  tourKey(mode: 'live' | 'test'): Promise<string>;
+  forgetTourKeys(): Promise<void>;
   /** A first-party session of the Owner in the sandbox twin, for the tour. */
   tourSession(): Promise<string>;
   /** Path of a link by which the Owner signs in, once. */
@@ -120,22 +120,26 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
     await shown();
     const made = { workspaceId: ids.workspaceId, testKey: test.secret, liveKey: live.secret };
     const common = { made, timezone, tourSession, ownersLink: link };
-    return { ...common, tourKey: async () => made.testKey, forgetTourKey: async () => undefined };
+    return {
+      ...common,
+      tourKey: async (mode) => (mode === 'live' ? made.liveKey : made.testKey),
+      forgetTourKeys: async () => undefined,
+    };
   }
-  let temporary: string | null = null;
+  const temporary: string[] = [];
   return {
     made: null,
     timezone,
     tourSession,
     ownersLink: link,
-    tourKey: async () => {
-      const { id, secret } = await newKey(ids, 'test', 'tour', hourMs);
-      temporary = id;
+    tourKey: async (mode) => {
+      const { id, secret } = await newKey(ids, mode, 'tour', hourMs);
+      temporary.push(id);
       await shown();
       return secret;
     },
-    forgetTourKey: async () => {
-      if (temporary !== null) await revokeApiKey(operator, ids.workspaceId, temporary);
+    forgetTourKeys: async () => {
+      for (const id of temporary) await revokeApiKey(operator, ids.workspaceId, id);
     },
   };
 };

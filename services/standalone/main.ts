@@ -167,7 +167,8 @@ const run: (
   } else if (isTour) {
     const tourOptions = {
       baseUrl: api.baseUrl,
-      key: await first.tourKey(),
+      key: await first.tourKey('test'),
+      real: config.tourBluesky === null ? null : { ...config.tourBluesky, key: await first.tourKey('live') },
       session: await first.tourSession(),
       timezone: first.timezone,
       sandbox: new SandboxNetwork({ database: adapters }),
@@ -180,7 +181,7 @@ const run: (
       if (!signal.aborted) throw error;
       return false;
     });
-    await first.forgetTourKey();
+    await first.forgetTourKeys();
   }
   if (options.tourOnly) {
     if (!passed) process.exitCode = 1;

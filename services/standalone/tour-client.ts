@@ -61,13 +61,20 @@ export class TourClient {
   }
 
   /** Sends the form of the invite page as a browser without script does. */
-  async connect(url: string, platform: string, username: string, timezone: string): Promise<void> {
+  async connect(
+    url: string,
+    form: { readonly platform: string; readonly username: string; readonly [secret: string]: string },
+  ): Promise<void> {
+    const { platform } = form;
     const page = await fetch(url, { signal: this.#signal });
     const html = await page.text();
     if (!page.ok || !html.includes(`value="${platform}"`)) throw new Error(`the invite page offers no ${platform}`);
-    const body = new URLSearchParams({ platform, username, timezone });
+    const body = new URLSearchParams({ timezone: '', ...form });
     const answer = await fetch(url, { method: 'POST', body, signal: this.#signal });
-    if (!answer.ok) throw new Error(`connecting ${platform} was answered with ${answer.status}`);
+    const [, words = ''] = answer.ok ? [] : (await answer.text()).split('role="alert">');
+    if (!answer.ok) {
+      throw new Error(`connecting ${platform} was answered with ${answer.status} ${words.split('<')[0]}`.trim());
+    }
   }
 
   /** Opens the page of an approval and sends its form, as a guest's browser without script does. */

@@ -9,13 +9,15 @@ import { TourClient } from './tour-client.ts';
 import { showBulk, showPreview } from './tour-composing.ts';
 import { prepareMedia } from './tour-media.ts';
 import { showHandOver } from './tour-native.ts';
+import { type RealAccount, showReal } from './tour-real.ts';
 
 /**
  * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo,
  * a preview, one post with ten targets and a first comment, and every event of the post at the webhook, then posts and
  * targets in one call. One account's network rate-limits the first try, one accepts and does not answer; one account
  * lives in another zone. Then a post is handed to a network's own scheduler, and taken back; a guest of the client
- * approves a post through a link, and a campaign moves by a day.
+ * approves a post through a link, and a campaign moves by a day. Where the operator gave an account of Bluesky, one post
+ * goes out for real.
  */
 
 export interface TourOptions {
@@ -25,6 +27,8 @@ export interface TourOptions {
   readonly session: string;
   readonly timezone: string;
   readonly sandbox: NetworkClock;
+  /** Null: everything stays in the sandbox. */
+  readonly real: (RealAccount & { readonly key: string }) | null;
   readonly screen: Screen;
   readonly receiver: Receiver;
   readonly signal: AbortSignal;
@@ -96,7 +100,7 @@ const earlyInTheMinute = async (signal: AbortSignal): Promise<void> => {
 
 /** True when every target was published, and every event of the post arrived with both signatures. */
 export const tour = async (options: TourOptions): Promise<boolean> => {
-  const { baseUrl, key, session, timezone, sandbox, screen, receiver, signal } = options;
+  const { baseUrl, key, session, timezone, sandbox, real, screen, receiver, signal } = options;
   const http = new TourClient(baseUrl, key, signal);
   screen.tourBegins();
 
@@ -123,7 +127,7 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
 
   for (const platform of platforms) {
     const username = usernames[platform] ?? 'northwind';
-    await http.connect(invite.url, platform, username, platform === farPlatform ? farZone : '');
+    await http.connect(invite.url, { platform, username, timezone: platform === farPlatform ? farZone : '' });
   }
   const accounts = await connected(http, client.id);
   screen.event('accounts connected', accounts.map((one) => one.platform).join(', '));
@@ -182,7 +186,10 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
   const member = new TourClient(baseUrl, session, signal);
   const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
-  return passed && handedOver && approved && analysed;
+  const seen =
+    real === null ||
+    (await showReal({ http: new TourClient(baseUrl, real.key, signal), real, content: short, screen }));
+  return passed && handedOver && approved && analysed && seen;
 };
 
 /** Waits for the event of the comment, as an integration does that does not poll. True when it is posted. */

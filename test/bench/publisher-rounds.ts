@@ -41,20 +41,26 @@ export const withWorlds = async <T>(
 /** A target and the wall clock at which a publish call of it began. */
 export type Begun = readonly [string, number];
 
-/** The publisher in a process of its own. */
-export const publisherOf = (world: PublishingWorld) => {
-  const child = spawn(process.execPath, [script, world.url], { stdio: ['pipe', 'pipe', 'inherit'] });
+/**
+ * A publisher in a process of its own, which prints a JSON line at its end.
+ * @param args the program, and what it is told
+ */
+export const publisherOf = <T = readonly Begun[]>(
+  world: PublishingWorld,
+  [program, ...args]: readonly [string, ...string[]] = [script],
+) => {
+  const child = spawn(process.execPath, [program, world.url, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
   });
   const exit = once(child, 'exit');
   return {
-    /** Drains it and returns its publish calls. */
-    end: async (): Promise<readonly Begun[]> => {
+    /** Drains it and returns what it printed: its publish calls. */
+    end: async (): Promise<T> => {
       child.kill('SIGTERM');
       await exit;
-      return JSON.parse(text.split('\n').at(-2) ?? '[]') as readonly Begun[];
+      return JSON.parse(text.split('\n').at(-2) ?? '[]') as T;
     },
     kill: (): void => void child.kill('SIGKILL'),
   };

@@ -29,6 +29,7 @@ const names = [
   'console',
   'publisher',
   'publisher-shares',
+  'networks',
   'memory',
   'idle',
   'bytes',

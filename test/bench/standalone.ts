@@ -164,7 +164,7 @@ const connectAccounts = async (port: number, key: string): Promise<string> => {
   const invite = await http.post<{ url: string }>(`/clients/${client.id}/connect-invites`, {
     platforms: textNetworks,
   });
-  for (const { platform, username } of tenAccounts) await http.connect(invite.url, platform, username, '');
+  for (const { platform, username } of tenAccounts) await http.connect(invite.url, { platform, username });
   // A guest connected them, so no token of ours covers them in reads: until they show, a group is empty.
   const isShown = async () => {
     const shown = await http.get<readonly object[]>(`/accounts?clientId=${client.id}`);

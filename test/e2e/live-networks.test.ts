@@ -1,16 +1,22 @@
 /**
  * Live accounts from their connect link to a post that is read from the network, not from us: standalone in a process of
- * its own, the real server of Bluesky's protocol in another, and a strict Bot API of Telegram.
+ * its own, the real server of Bluesky's protocol in another, its page in a Chromium, and a strict Bot API of Telegram.
  */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { MissingTool } from '#contracts/sdk/shell.ts';
+import { openBrowser } from '#test/support/browser.ts';
+import { findChromium } from '#test/support/chromium.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
+import { signIn } from '#test/support/networks/bluesky-consent.ts';
 import { type Identity, type Pds, startPds } from '#test/support/networks/pds.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
+import { patience } from '#test/support/patience.ts';
+import { freePort } from '#test/support/port.ts';
 import { dataFolder, type TestDatabase, testDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
@@ -19,6 +25,15 @@ import { sparing, until } from '#test/support/until.ts';
 /** Where no registry answers, the tests are left out, and say so. */
 const opened = await startPds().then(
   (pds) => ({ pds }),
+  (error: unknown) => {
+    if (error instanceof MissingTool) return { missing: error.message };
+    throw error;
+  },
+);
+
+/** There is a server, but perhaps no browser. */
+const chromium = await findChromium().then(
+  (program) => ({ program }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };
     throw error;
@@ -39,12 +54,17 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
   let clientId = '';
   let telegram: TelegramSimulator;
   let invite = '';
+  let own = 0;
+  const oauthKey = {
+    ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+    kid: '1',
+  };
 
   /** Starts the service, which dies at the point once it comes there. */
   const child = async (point: string): Promise<void> => {
     const port = new URL(pds.service).host;
     service = await start('services/standalone/main.ts', {
-      args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
+      args: ['--data', data.dataDir, '--port', String(own), '--no-tour'],
       env: {
         DATABASE_URL: db.url,
         PRIVATE_TARGETS: [port, ...[pds.directory, telegram.origin].map((url) => new URL(url).host)].join(),
@@ -52,6 +72,9 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
         BLUESKY_RESOLVER: pds.service,
         BLUESKY_DIRECTORY: pds.directory,
         BLUESKY_APP_VIEW: pds.service,
+        BLUESKY_OAUTH_KEYS: JSON.stringify(oauthKey),
+        // Servers know a client without an address by this name of the machine.
+        CONSOLE_URL: `http://127.0.0.1:${own}`,
         POSTLINE_FAULT: point,
         POSTLINE_FAULT_ONCE: fired,
         SWEEP_INTERVAL_MS: '300',
@@ -77,6 +100,7 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
 
   t.before(async () => {
     db = await testDatabase();
+    own = await freePort();
     telegram = await TelegramSimulator.start();
     ann = await pds.identity();
     password = await pds.appPassword(ann);
@@ -223,6 +247,53 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
     bearer = bot.token;
   });
 
+  if ('missing' in chromium) t.skip('an account by consent', chromium.missing);
+  else
+    t('an account by consent on the page of its server: refused, allowed at the next try, posted to', async () => {
+      const browser = await openBrowser(chromium.program);
+      try {
+        const bea = await pds.identity();
+        const client = (await http.post('/clients', { name: 'Consent', type: 'brand' })).data.id;
+        const link = await http.post(`/clients/${client}/connect-invites`, { platforms: ['bluesky'] });
+        const context = await browser.newContext({ locale: 'en-US' });
+        context.setDefaultTimeout(15_000 * patience);
+        const page = await context.newPage();
+        const answer = async (press: 'Authorize' | 'Deny access') => {
+          await page.getByLabel('Handle, such as name.bsky.social').first().fill(bea.handle);
+          await page.getByRole('button', { name: 'Continue to Bluesky' }).click();
+          await page.waitForURL(`${pds.service}/**`);
+          await signIn(page, bea);
+          await page.getByRole('button', { name: press }).click();
+          await page.waitForURL(`http://127.0.0.1:${own}/**`);
+        };
+        await page.goto(String(link.data.url));
+        await answer('Deny access');
+        await page.getByText('You did not allow it on the page of Bluesky.').waitFor();
+        await page.goto(String(link.data.url));
+        await answer('Authorize');
+        await page.getByText('Connected through this link').waitFor();
+        assert.equal(page.url(), link.data.url, 'nothing of the answer stays in the address');
+        assert.match(String(await page.locator('ul.rows').textContent()), new RegExp(bea.handle));
+        const [account] = (await http.get(`/accounts?clientId=${client}`)).rows;
+        assert.deepEqual([account?.externalId, account?.status], [bea.did, 'connected']);
+        const composed = await http.post('/posts', {
+          ...{ clientId: client, content: 'By consent, for real', targets: { mode: 'group', clientId: client } },
+          ...{ schedule: { type: 'now' } },
+        });
+        assert.equal(composed.status, 200, composed.text);
+        const posts = await until('the post on the network', async () => {
+          const all = await postsOf(bea.did);
+          return all.length > 0 ? all : null;
+        });
+        assert.deepEqual(
+          posts.map(({ value }) => value.text),
+          ['By consent, for real'],
+        );
+      } finally {
+        await browser.close();
+      }
+    });
+
   t('an account that the network takes down must be connected again: the target says so, and the account', async () => {
     const subject = { $type: 'com.atproto.admin.defs#repoRef', did: ann.did };
     const input = { subject, takedown: { applied: true, ref: '1' } };
@@ -247,7 +318,7 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
   t('no password and no token was written down in clear: rows, events, log', async () => {
     const pool = new pg.Pool({ connectionString: db.url, max: 1 });
     const { rows: kept } = await pool.query('select sealed from ops.network_credentials');
-    assert.equal(kept.length, 2);
+    assert.equal(kept.length, 'missing' in chromium ? 2 : 3);
     const { rows: tables } = await pool.query<{ name: string }>(
       `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
        where table_schema not in ('pg_catalog', 'information_schema') and table_type = 'BASE TABLE'`,
@@ -257,7 +328,17 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
       const { rows } = await pool.query(`select string_agg(t::text, e'\\n') as text from ${name} t`);
       written.push(String(rows[0].text ?? ''));
     }
+    const { rows: calls } = await pool.query<{ text: string }>(
+      `select convert_from(data, 'latin1') as text from es.events e where e::text like '%targetcalls-%'`,
+    );
     await pool.end();
+    const told = calls.map(({ text }) => text).join('\n');
+    assert.ok(calls.length >= 6, `${calls.length} calls of networks were kept`);
+    for (const part of ['com.atproto.repo.putRecord', '/bot…/sendMessage']) {
+      assert.ok(told.includes(Buffer.from(part).toString('latin1')), part);
+    }
+    assert.ok(!/eyJ[\w-]{20,}\./.test(told) && !told.includes(ann.handle), 'what was answered is sealed');
+    written.push(told);
     const all = written.join('\n');
     assert.ok(all.length > 10_000);
     for (const secret of [password, 'not-this-one-at-all', bearer]) {

@@ -1,26 +1,13 @@
 /**
- * A channel of Telegram by the operator's bot, over separate processes: a code is posted in the channel while the process
- * that listens is killed, the account posts, and what happens to the post and to the bot is heard.
+ * A channel of Telegram by the operator's bot, over separate processes: a code of the connect page is posted in the channel
+ * while the process that listens is killed, the api is killed before it gives the code back, the account posts, and what happens to the post and to the bot is heard.
  */
 import assert from 'node:assert/strict';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { account } from '#domain/account.ts';
-import { accountIdOf } from '#domain/ids.ts';
-import { operatorConnector } from '#infra/platforms/telegram/index.ts';
-import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
-import { PostgresCredentials } from '#infra/postgres/credentials.ts';
-import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
-import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { execute } from '#runtime/eventing/execute.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
-import { defaultPartitions } from '#schemas/topics.ts';
+import { Guest } from '#test/support/guest.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
@@ -36,18 +23,24 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
   let chat: Chat;
   let group: Chat;
   let pool: pg.Pool;
-  let events: PostgresEventStore;
+  let api: Process;
   let http: Caller;
-  let workspaceId = '';
   let clientId = '';
-  let accountId = '';
+  /** Of the connect link, and of the page with the code. */
+  let link = '';
+  let page = '';
+  const guest = new Guest(() => api.url(''));
   const processes: Process[] = [];
   let listeners: Process[] = [];
 
-  const launch = async (main: string): Promise<Process> => {
-    const one = await start(main, { env });
+  const launch = async (main: string, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
+    const one = await start(main, { env: { ...env, ...more } });
     processes.push(one);
     return one;
+  };
+  /** Starts the api, which dies at the point once it comes there. */
+  const child = async (point: string): Promise<void> => {
+    api = await launch('services/api/main.ts', { POSTLINE_FAULT: point });
   };
   const admin = async (...args: string[]): Promise<Readonly<Record<string, string>>> => {
     const { code, output } = await run('services/admin/main.ts', { env, args: [...args, '--json'] });
@@ -78,64 +71,58 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
     };
     pool = openPool({ url });
     listeners = await Promise.all([launch('services/outcomes/main.ts'), launch('services/outcomes/main.ts')]);
-    const [api] = await Promise.all([
-      launch('services/api/main.ts'),
+    await Promise.all([
+      child('connect:after-code'),
       launch('projections/main.ts'),
       launch('services/publisher/main.ts'),
     ]);
-    workspaceId = (await admin('workspace', 'create', '--name', 'Café')).workspaceId ?? '';
+    await admin('workspace', 'create', '--name', 'Café');
     const { secret = '' } = await admin('key', 'create', '--mode', 'live');
     http = callerOf(() => api.url('/v1'), secret);
     ({ id: clientId } = (await http.post('/clients', { name: 'Café', type: 'brand' })).data);
-    events = await PostgresEventStore.open({ url, partitions: defaultPartitions });
   });
   t.after(async () => {
     await Promise.all(processes.map((one) => one.kill()));
-    await events?.close();
     await pool?.end();
     network?.close();
   });
 
-  t('a code that is posted while the listener dies is heard by the next one, and connects the channel', async () => {
-    const codes = new PostgresConnectCodes({ pool });
-    const guarded = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
-    const connector = operatorConnector({ http: guarded, api: network.origin, token: bot.token, codes });
-    const signal = AbortSignal.timeout(60_000);
-    const begun = await connector.begin(workspaceId, signal);
-    assert.ok(begun.kind === 'begun');
+  t('a code of the page is posted while the listener dies, and heard by the next one', async () => {
+    const made = await http.post(`/clients/${clientId}/connect-invites`, { platforms: ['telegram'] });
+    assert.equal(made.status, 200, made.text);
+    link = new URL(String(made.data.url)).pathname;
+    assert.match((await guest.get(link)).html, /Get a code for Telegram/);
+    page = await guest.sent(link, { platform: 'telegram', way: 'code', timezone: 'Europe/Berlin' });
+    const { html } = await guest.get(page);
+    const [, command = ''] = /<code class="copy">(\/connect [A-Z2-9]{10})</.exec(html) ?? [];
+    assert.ok(html.includes(`@${bot.username}`) && command !== '', html);
+    assert.match((await guest.post(page)).html, /The message has not arrived yet/);
     const first = await hearing();
     await first.kill();
-    network.write(chat, `/connect ${begun.code}`);
-    const found = await until('the code is heard', async () => {
-      const one = await connector.found(begun.code, signal);
-      assert.ok(one.kind === 'accounts', JSON.stringify(one));
-      return one.accounts.length > 0 && one.accounts;
+    network.write(chat, command);
+    await until('the code is heard', async () => {
+      const { rows } = await pool.query('select from ops.connect_codes where places = $1', [[String(chat.id)]]);
+      return rows.length === 1;
     });
     assert.notEqual((await hearing()).pid, first.pid);
-    const [offered] = found;
-    assert.ok(offered !== undefined && found.length === 1);
-    // As the page of the link does it.
-    const { externalId, consentEndsAt: expiresAt, ...profile } = offered.profile;
-    accountId = accountIdOf(clientId, 'telegram', externalId);
-    const dataKeys = new PostgresDataKeys({ pool, secrets: new Secrets(env.SECRET_KEY ?? '') });
-    const owner = { accountId, workspaceId, clientId, platform: 'telegram' } as const;
-    await new PostgresCredentials({ pool, keys: dataKeys }).keep(owner, offered.credential);
-    const store = new DomainStore(events, new EventCodec(dataKeys), defaultPartitions);
-    const who = { clientId, platform: 'telegram', externalId, network: 'live' } as const;
-    const id = uuidv7();
-    await execute(
-      store,
-      account,
-      accountId,
-      { type: 'Connect', ...who, ...profile, expiresAt, timezone: null, inviteId: randomUUID() },
-      {
-        ...{ workspaceId, actor: { type: 'guest', id: randomUUID() }, correlationId: id, causationId: id },
-        ...{ commandId: id, now: new Date().toISOString() },
-      },
-    );
-    await connector.forget(begun.code);
-    assert.equal((await connector.found(begun.code, signal)).kind, 'refused');
-    await until('the account', async () => (await http.get('/accounts')).rows[0]?.status === 'connected');
+  });
+
+  t('an api that dies before it gives the code back has connected the channel: the same button goes on', async () => {
+    await assert.rejects(guest.post(page), TypeError);
+    assert.equal((await api.exited()).signal, 'SIGKILL');
+    await child('');
+    const rows = () => http.get(`/accounts?clientId=${clientId}`).then((answer) => answer.rows);
+    const [account] = await until('the account', async () => {
+      const all = await rows();
+      return all.length > 0 && all;
+    });
+    assert.deepEqual([account?.status, account?.externalId], ['connected', String(chat.id)]);
+    assert.match((await guest.get(page)).html, /I have posted it/);
+    assert.equal(await guest.sent(page), link);
+    assert.match((await guest.get(link)).html, /<bdi>cafe_bot<\/bdi><\/strong> \(connected\)/);
+    assert.match((await guest.post(page)).html, /This step has ended/);
+    assert.equal((await pool.query('select from ops.connect_codes')).rowCount, 0);
+    assert.deepEqual(await rows(), [account], 'nothing more was stored');
   });
 
   t('it posts, and what the network tells of the post is kept', async () => {

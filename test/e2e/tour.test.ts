@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { MissingTool } from '#contracts/sdk/shell.ts';
 import { platforms } from '#schemas/common.ts';
+import { type Pds, startPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
@@ -11,14 +13,50 @@ const root = path.resolve(import.meta.dirname, '../..');
 const fileOf = (name: string): string => readFileSync(path.join(root, name), 'utf8');
 const { scripts } = JSON.parse(fileOf('package.json')) as { scripts: Record<string, string> };
 
+/** Where no registry answers, the tour stays in the sandbox. */
+const opened = await startPds().then(
+  (pds) => ({ pds }),
+  (error: unknown) => {
+    if (error instanceof MissingTool) return { missing: error.message };
+    throw error;
+  },
+);
+
+/** A test identity on the real server, for which the tour publishes a post. */
+const accountOf = async (pds: Pds) => {
+  const ann = await pds.identity();
+  const password = await pds.appPassword(ann);
+  const params = { repo: ann.did, collection: 'app.bsky.feed.post' };
+  return {
+    password,
+    env: {
+      TOUR_BLUESKY: `${ann.handle}:${password}`,
+      PRIVATE_TARGETS: [pds.service, pds.directory].map((url) => new URL(url).host).join(),
+      ...{ BLUESKY_RESOLVER: pds.service, BLUESKY_DIRECTORY: pds.directory, BLUESKY_APP_VIEW: pds.service },
+    },
+    posts: async () =>
+      (await pds.call('com.atproto.repo.listRecords', { params })).records as readonly {
+        readonly value: { readonly text: string };
+      }[],
+  };
+};
+
 suite('the tour', { timeoutMs: 180_000 }, (t) => {
   const folder = dataFolder();
   t.after(() => folder.drop());
 
   t('--tour-only ends with 0 and ten published targets', async () => {
     const args = ['--data', folder.dataDir, '--port', '0', '--tour-only'];
-    const { code, output } = await run('services/standalone/main.ts', { args, within: 120_000 });
+    const real = 'missing' in opened ? null : await accountOf(opened.pds);
+    const { code, output } = await run('services/standalone/main.ts', { args, env: real?.env ?? {}, within: 120_000 });
     assert.equal(code, 0, output);
+    if (real !== null) {
+      const [post, ...more] = await real.posts();
+      assert.match(String(post?.value.text), /^Winter menu is here/, 'the network has it, read from there');
+      assert.deepEqual(more, []);
+      assert.match(output, /bluesky published .*https:\/\/bsky\.app\/profile\/did:plc:\w+\/post\/\w+/);
+      assert.ok(!output.includes(real.password));
+    }
     const table = output.split('\n').slice(output.split('\n').findIndex((line) => line.startsWith('platform ')) + 1);
     const rows = table.slice(0, platforms.length).map((line) => line.split(/\s{2,}/));
     assert.deepEqual(new Set(rows.map(([platform]) => platform)), new Set(platforms));

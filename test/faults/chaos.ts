@@ -8,6 +8,7 @@ import { testDatabase } from '#test/support/postgres.ts';
 import { random as seededRandom } from '#test/support/seed.ts';
 import { runCleanups } from '#test/support/suite.ts';
 import { type CheckResult, check, untilQuiet } from './check.ts';
+import { moments } from './live-moments.ts';
 import { type MutantName, mutantNames, mutated } from './mutants.ts';
 import { mortals, points, roleNames } from './points.ts';
 import { FaultWorld } from './world.ts';
@@ -15,9 +16,9 @@ import { FaultWorld } from './world.ts';
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
 
 Starts api, projections, outcomes, two publishers, two that send webhooks, media, insights, reports, a relay and rebuilds, each a process
-of its own, over one Postgres and one analytics store, under load. In rounds: kills them with -9 once at every named gap, then at random,
-the analytics engine too, and puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what
-was acknowledged, the network's ledger, the read models, the analytics, the reports, the streams.
+of its own, over one Postgres and one analytics store, under load, also on live accounts of a simulated X and Telegram. In rounds: kills
+them with -9 once at every named gap, the publishers at every call to a live network too, then at random, the analytics engine too, and puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what
+was acknowledged, the networks' ledgers, the read models, the analytics, the reports, the streams.
 The ingester of the analytics has a run of its own: INGESTER_KILLS=100 node test/projections/analytics/ingest.test.ts
 
 Ends with "chaos: N kills, M posts, K targets, 0 violations, seed S"; exit code 1 when there is a violation.
@@ -66,7 +67,11 @@ const say = (what: string): void =>
 const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<CheckResult> => {
   const stop = new AbortController();
   await world.role('webhooks-2').end();
+  const { live } = world;
   const going = Promise.all([world.load.keepGoing(3, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]);
+  // Until all is quiet: an unknown outcome is looked for with the account's token.
+  const done = new AbortController();
+  const consenting = live?.keepConsenting(done.signal);
   await Promise.all(
     mortals.map((names) =>
       world.dieAtEach(
@@ -76,6 +81,8 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<C
     ),
   );
   await world.role('webhooks-2').begin();
+  await world.dieAtMoments(random.shuffle(moments));
+  const alsoLive = live?.load.keepGoing(2, stop.signal);
   const steady = roleNames.filter((name) => name !== 'rebuild');
   const senders = steady.filter((name) => name.startsWith('webhooks'));
   const counters = [...steady.filter((name) => /^(projections|insights|reports)/.test(name)), engine];
@@ -93,10 +100,13 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<C
     await delay(random.int(50, 1_500));
   }
   stop.abort();
-  await going;
+  await Promise.all([going, alsoLive]);
+  live?.networks.calm();
   const { checked } = world;
   const open = await untilQuiet(checked, 180_000);
-  await world.load.repeat(500);
+  done.abort();
+  await consenting;
+  await Promise.all([world.load.repeat(500), live?.load.repeat(200)]);
   const result = await check(checked);
   return { ...result, violations: [...world.violations, ...open, ...result.violations] };
 };
@@ -113,6 +123,7 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
   const world = await FaultWorld.open({
     databaseUrl: (await testDatabase()).url,
     random,
+    live: true,
     onProgress: say,
     ...(mutant === null ? {} : { env: mutated(mutant) }),
   });

@@ -22,6 +22,7 @@ import { checkApprovals } from './check-approvals.ts';
 import { checkComments } from './check-comments.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkInsights, insightsAtRest } from './check-insights.ts';
+import { type Live, LiveCheck } from './check-live.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
 import { checkReports, reportsAtRest } from './check-reports.ts';
 import type { Hooks } from './hooks.ts';
@@ -41,6 +42,8 @@ export interface Checked {
   readonly analyticsUrl: () => string;
   /** A previous build wrote rows too: they lack members that it did not know. */
   readonly mixed: boolean;
+  /** Live accounts, in a workspace of their own; null: there are none. */
+  readonly live: Live | null;
   /** With an EventStoreDB: fills `es.events` with the end of each topic. */
   readonly ends: () => Promise<void>;
 }
@@ -80,8 +83,11 @@ const streamsOf = async ({ store, codec }: Checked): Promise<ReadonlyMap<string,
   }
 };
 
-/** Why a target has not ended yet; null when it has, or waits for its time or for a person. */
-const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | null => {
+/**
+ * Why a target has not ended yet; null when it has, or waits for its time or for a person.
+ * @param shown how many posts of it its network shows
+ */
+const unsettled = (state: TargetState, shown: number): string | null => {
   switch (state.status) {
     case 'none':
       return 'was never written';
@@ -94,7 +100,7 @@ const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | nul
       return state.undo === null ? null : 'is being taken back';
     case 'outcome_unknown': {
       const { absenceIsProof, readsBack } = rulesOf(state.common.platform).publish;
-      if (made.length > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
+      if (shown > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
       return absenceIsProof && readsBack === 'own_posts' ? 'is said to be unknown, and its absence is proof' : null;
     }
     case 'published':
@@ -177,9 +183,17 @@ const openTargets = async (checked: Checked): Promise<readonly string[]> => {
        or (status = 'published' and next_action_at is not null) limit 200`,
   );
   const found: string[] = [];
+  const read = async (stream: string) => checked.codec.decodeAll(await checked.store.read(stream));
+  const live = checked.live === null ? null : new LiveCheck(checked.live);
   for (const { id } of rows) {
-    const events = await checked.codec.decodeAll(await checked.store.read(`target-${id}`));
-    const why = unsettled(foldEvents(target, events), createdIn(await checked.sandbox.creates(id)));
+    const events = await read(`target-${id}`);
+    const state = foldEvents(target, events);
+    const isLive = events[0]?.metadata.workspaceId === checked.live?.workspaceId;
+    const shown =
+      isLive && live !== null && state.status !== 'none'
+        ? live.shown(state, await read(`post-${state.common.postId}`))
+        : createdIn(await checked.sandbox.creates(id)).length;
+    const why = unsettled(state, shown);
     if (why !== null) found.push(`target ${id} ${why}: ${story(events)}`);
   }
   const behind = await checked.pool.query('select id::text as id from read.posts where fan_out_behind limit 20');
@@ -217,13 +231,19 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
     );
   }
   const states = new Map<string, TargetState>();
+  const live = checked.live === null ? null : new LiveCheck(checked.live);
+  const isLive = ([first]: readonly DecodedEvent[]) => first?.metadata.workspaceId === checked.live?.workspaceId;
   for (const [stream, events] of ofKind('target')) {
     const state = foldEvents(target, events);
     const id = idOf(stream);
     states.set(id, state);
     statuses[state.status] = (statuses[state.status] ?? 0) + 1;
     const itsPost = state.status === 'none' ? [] : (streams.get(`post-${state.common.postId}`) ?? []);
-    const wrong = [...ofTarget(state, made.get(id) ?? [], events, itsPost), ...ofClaims(events)];
+    const onNetwork =
+      live !== null && isLive(events)
+        ? ofLiveTarget(live, state, itsPost, events)
+        : ofTarget(state, made.get(id) ?? [], events, itsPost);
+    const wrong = [...onNetwork, ...ofClaims(events)];
     violations.push(...wrong.map((what) => `target ${id} ${what}: ${story(events)}`));
   }
   for (const [stream, events] of ofKind('post')) {
@@ -234,7 +254,7 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
       ...onceBetween(stream, events, 'AccountReauthRequired', ['AccountReauthorized', 'AccountConnected']),
     );
   }
-  violations.push(...ofDisconnected(streams, states));
+  violations.push(...ofDisconnected(streams, states), ...(live?.strangers() ?? []));
   for (const [stream, events] of ofKind('request')) {
     violations.push(...onceBetween(stream, events, 'RequestAccepted', ['RequestCompleted']));
     violations.push(...onceBetween(stream, events, 'RequestCompleted', ['RequestAccepted']));
@@ -244,7 +264,8 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   violations.push(...(await relayed(checked.pool)));
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
   violations.push(...checkInsights(streams));
-  violations.push(...(await checkComments(streams, checked.sandbox)));
+  const inSandbox = new Map([...streams].filter(([, events]) => live === null || !isLive(events)));
+  violations.push(...(await checkComments(inSandbox, checked.sandbox)));
   violations.push(...checkApprovals(streams));
   const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
     pool: checked.pool,
@@ -285,6 +306,18 @@ const dueTimes = (events: readonly DecodedEvent[]): ReadonlyMap<number, string> 
     }),
   );
 
+const ofLiveTarget = (
+  live: LiveCheck,
+  state: TargetState,
+  itsPost: readonly DecodedEvent[],
+  events: readonly DecodedEvent[],
+): readonly string[] => {
+  const open = unsettled(state, state.status === 'none' ? 0 : live.shown(state, itsPost));
+  if (state.status === 'none') return [open ?? ''];
+  const wrong = live.target(state, itsPost, events);
+  return open === null ? wrong : [open, ...wrong];
+};
+
 /** Compares the target's stream with the network's posts. */
 const ofTarget = (
   state: TargetState,
@@ -292,7 +325,7 @@ const ofTarget = (
   events: readonly DecodedEvent[],
   itsPost: readonly DecodedEvent[],
 ): readonly string[] => {
-  const open = unsettled(state, made);
+  const open = unsettled(state, made.length);
   if (open !== null || state.status === 'none') return [open ?? ''];
   const { publishedSegments: segments } = state.common;
   const [first] = made;

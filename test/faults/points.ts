@@ -143,6 +143,7 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'credentials.leased': 'test/infra/postgres/credentials.test.ts',
   'credentials.stored': 'test/infra/postgres/credentials.test.ts',
   'invite:between-credentials-and-connect': 'test/e2e/live-networks.test.ts',
+  'connect:after-code': 'test/e2e/telegram-bot.test.ts',
   'outcomes:after-revocation': 'test/e2e/live-networks.test.ts',
   'connect-codes.spoken': 'test/services/outcomes/listening.test.ts',
   'connect-codes.taken': 'test/services/outcomes/listening.test.ts',

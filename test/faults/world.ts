@@ -30,6 +30,9 @@ import type { Checked } from './check.ts';
 import { Desk } from './desk.ts';
 import { keepEnds } from './ends.ts';
 import { Hooks } from './hooks.ts';
+import { LiveAccounts } from './live.ts';
+import type { Moment } from './live-moments.ts';
+import { LiveNetworks } from './live-networks.ts';
 import { Load } from './load.ts';
 import type { Point, RoleName } from './points.ts';
 
@@ -255,6 +258,8 @@ export interface WorldOptions {
    * `before relay`, beside `relay`. Its tables exist before this build opens anything.
    */
   readonly before?: Before;
+  /** With live accounts, on networks that are simulated in this process. Default: the sandbox alone. */
+  readonly live?: true;
   /** For every process, over the default environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** Called for each death at a fault point. */
@@ -264,6 +269,7 @@ export interface WorldOptions {
 type Engine = Awaited<ReturnType<typeof embeddedClickHouse>>;
 
 type Made = Pick<FaultWorld, 'adapters' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
+  readonly live: ((load: Load, tag: string) => LiveAccounts) | null;
   readonly session: () => Promise<string>;
   readonly report: Desk['make'];
   /** Null: it uses a given store, or each start of the one process has its own engine. */
@@ -283,6 +289,8 @@ export class FaultWorld {
   readonly sandbox: SandboxNetwork;
   readonly load: Load;
   readonly hooks: Hooks;
+  /** Null: there are no live accounts here. */
+  readonly live: LiveAccounts | null;
   readonly roles = new Map<string, Role>();
   readonly random: Random;
   /** Token of the load. */
@@ -301,6 +309,7 @@ export class FaultWorld {
     const { databaseUrl, random, standalone, before, env: more, onProgress = () => undefined } = options;
     const secretKey = newSecretKey();
     const hooks = await Hooks.open(random);
+    const networks = options.live === true ? await LiveNetworks.open() : null;
     const dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
     const dataDir = standalone?.dataDir ?? path.join(dir, 'data');
     const own = standalone === undefined && options.analyticsUrl === undefined;
@@ -308,7 +317,8 @@ export class FaultWorld {
     const analyticsUrl = engine?.embedded.url ?? options.analyticsUrl;
     const env: Record<string, string> = {
       ...environment(databaseUrl, secretKey),
-      PRIVATE_TARGETS: hooks.host,
+      PRIVATE_TARGETS: [hooks.host, ...(networks?.hosts ?? [])].join(),
+      ...networks?.env,
       DATA_DIR: dataDir,
       ...(analyticsUrl === undefined ? {} : { CLICKHOUSE_URL: analyticsUrl }),
       ...more,
@@ -339,7 +349,16 @@ export class FaultWorld {
     // In the key's own workspace: data of a test key lies beside that of other keys.
     const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), adapters.blobs);
     const console = { store: operator.store, secrets, clock: operator.clock };
+    const liveKey = networks === null ? null : await createApiKey(operator, { ...key, mode: 'live' });
     const world = new FaultWorld({
+      live:
+        networks === null || liveKey === null
+          ? null
+          : (load, tag) =>
+              new LiveAccounts({
+                ...{ networks, operator, load, random, tag, adapters, token: liveKey.secret },
+                workspaceId: owner.workspaceId,
+              }),
       session: async () => (await mintSession(console, { ...owner, mode: 'test' })).token,
       report: new Desk(operator, testTwinIdOf(owner.workspaceId), random).make,
       engine,
@@ -405,6 +424,7 @@ export class FaultWorld {
       clipId,
       mixed: () => this.#isMixed(),
     });
+    this.live = made.live?.(this.load, tag) ?? null;
   }
 
   role(name: string): Role {
@@ -425,6 +445,7 @@ export class FaultWorld {
     await this.load.prepare();
     if (names.some((name) => name === 'standalone' || /webhooks|workers/.test(name)))
       await this.hooks.prepare(this.load);
+    await this.live?.prepare();
   }
 
   /** Origin of the api, null while it is down. */
@@ -446,7 +467,7 @@ export class FaultWorld {
   }
 
   get violations(): readonly string[] {
-    return [...this.#violations, ...this.load.violations];
+    return [...this.#violations, ...this.load.violations, ...(this.live?.violations ?? [])];
   }
 
   #isMixed(): boolean {
@@ -458,6 +479,7 @@ export class FaultWorld {
     return {
       ...this.adapters,
       mixed: this.#isMixed(),
+      live: this.live?.checked ?? null,
       codec: this.codec,
       sandbox: this.sandbox,
       hooks: this.hooks,
@@ -526,6 +548,28 @@ export class FaultWorld {
     for (const role of roles) role.dieAt(null);
   }
 
+  /** Has the publishers die at these calls to live networks, each once, while the actions that lead there go on. */
+  async dieAtMoments(moments: readonly Moment[], limitMs = 60_000): Promise<void> {
+    const { live } = this;
+    if (live === null) throw new Error('there are no live accounts here');
+    const publishers = [...this.roles.values()].filter(({ name }) => name.startsWith('publisher'));
+    for (const { name, by, arm } of moments) {
+      const dead: Promise<void>[] = [];
+      const limit = performance.now() + limitMs * patience;
+      const strike = (): void => void (dead.length === 0 && dead.push(...publishers.map((role) => role.kill())));
+      for (let tries = 0; dead.length === 0; tries += 1) {
+        if (performance.now() > limit) throw new Error(`no publisher came to ${name} within ${limitMs * patience} ms`);
+        // A call of something else may have spent it.
+        if (tries % 4 === 0) arm(live.networks, strike);
+        await live.load.run(by);
+        await until(name, () => dead.length > 0, { everyMs: 25, withinMs: 2_000 }).catch(() => undefined);
+      }
+      await Promise.all(dead);
+      this.#onProgress(`publishers died at ${name}`);
+    }
+    live.networks.calm();
+  }
+
   /** Stops a role at its first arrival at this fault point. Starts it. @returns whether it stands there */
   async sleepAt(role: Role, name: string): Promise<() => boolean> {
     const due = new Due([name], this.#folder(), 'SIGSTOP');
@@ -555,6 +599,7 @@ export class FaultWorld {
   async close(): Promise<void> {
     await Promise.all([...this.roles.values()].map((role) => role.end()));
     await this.hooks.close();
+    this.live?.close();
     await this.adapters.close();
     await this.#engine?.remove();
     rmSync(this.#dir, { recursive: true, force: true });

@@ -275,7 +275,12 @@ export class PublishingWorld {
   }
 
   /** Connects it, or connects it again. A name like `rate-limit-once-acme` scripts the network. */
-  async connect(clientId: string, platform: Platform, name: string = randomUUID()): Promise<Account> {
+  async connect(
+    clientId: string,
+    platform: Platform,
+    name: string = randomUUID(),
+    network: 'live' | 'sandbox' = 'sandbox',
+  ): Promise<Account> {
     const id = accountIdOf(clientId, platform, name);
     await execute(
       this.store,
@@ -286,7 +291,7 @@ export class PublishingWorld {
         clientId,
         platform,
         externalId: name,
-        network: 'sandbox',
+        network,
         username: name,
         displayName: sandboxProfile(platform, name).displayName,
         avatarUrl: null,

@@ -17,7 +17,7 @@ import { rulesOf } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { commentOn } from './comment.ts';
-import { contentChanged, failureOf, notReached, outcomeOf, reauth, unknown } from './errors.ts';
+import { contentChanged, failureOf, hasEnded, notReached, outcomeOf, reauth, unknown } from './errors.ts';
 import { found } from './facets.ts';
 import { tellLimits } from './limits.ts';
 import { cardOf } from './link-card.ts';
@@ -54,7 +54,7 @@ export class BlueskyAdapter implements PlatformAdapter {
   constructor(options: BlueskyOptions) {
     this.#options = options;
     this.boundaryDeadlineMs = options.boundaryDeadlineMs ?? 10_000;
-    this.#sessions = new Sessions(options.http, options.credentials, options.clock);
+    this.#sessions = new Sessions({ ...options, keys: options.clientKeys ?? [] }, options.credentials);
   }
 
   settleWindowMs(): number {
@@ -151,7 +151,7 @@ export class BlueskyAdapter implements PlatformAdapter {
   ): Promise<PublishOutcome> {
     const { http, clock } = this.#options;
     let result = await writePost(http, session.secret, plan.key, record, subject, signal);
-    if (result.kind === 'refused' && result.error === 'ExpiredToken' && !signal.aborted) {
+    if (hasEnded(result) && !signal.aborted) {
       const renewed = await this.#sessions.refreshed(subject, session.version, signal);
       if (renewed.kind === 'open') result = await writePost(http, renewed.secret, plan.key, record, subject, signal);
     }
@@ -201,7 +201,7 @@ export class BlueskyAdapter implements PlatformAdapter {
       const result = await deletePost(this.#options.http, session.secret, parts.key, subject, signal);
       if (result.kind === 'ok') return { kind: 'removed' };
       if (result.kind !== 'refused') return failed(notReached(result.reason));
-      if (result.error !== 'ExpiredToken' || tries === 2) return failed(failureOf(result));
+      if (!hasEnded(result) || tries === 2) return failed(failureOf(result));
       session = await this.#sessions.refreshed(subject, session.version, signal);
     }
   }

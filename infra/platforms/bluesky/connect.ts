@@ -19,6 +19,7 @@ export interface ConnectOptions {
   readonly directory?: string;
 }
 
+const publicResolver = 'https://public.api.bsky.app';
 const subject: NetworkCall['subject'] = { accountId: '', targetId: null };
 const refused = (words: string): Connected => ({ kind: 'refused', words });
 const later = 'Bluesky does not answer now. Try again in a few minutes.';
@@ -37,17 +38,31 @@ const documentOf = async (options: ConnectOptions, did: string, signal: AbortSig
   return result.kind === 'answered' && result.status === 200 ? parsed(result.body) : null;
 };
 
-const profileOf = async (
-  { http }: ConnectOptions,
+/** The name that the account shows; null: it has none, or does not say. */
+export const shownNameOf = async (
+  { http }: Pick<ConnectOptions, 'http'>,
   service: string,
-  token: string,
   did: string,
   signal: AbortSignal,
-): Promise<Members> => {
-  // The record of the profile: the app view's own answer would need the app view.
+): Promise<string | null> => {
+  // The record of the profile, which is public: the app view's own answer would need the app view.
   const params = { repo: did, collection: 'app.bsky.actor.profile', rkey: 'self' };
-  const result = await xrpc(http, { service, nsid: 'com.atproto.repo.getRecord', params, token, subject }, signal);
-  return result.kind === 'ok' ? (membersOf(result.data.value) ?? {}) : {};
+  const result = await xrpc(http, { service, nsid: 'com.atproto.repo.getRecord', params, subject }, signal);
+  const profile = result.kind === 'ok' ? membersOf(result.data.value) : null;
+  return shown(textIn(profile, 'displayName') ?? '') || null;
+};
+
+/** A server may claim any handle, also that of a stranger: only a handle that resolves to the did is shown. */
+const usernameOf = async (
+  { http, resolver = publicResolver }: ConnectOptions,
+  did: string,
+  claimed: readonly string[],
+  signal: AbortSignal,
+): Promise<string | null> => {
+  for (const handle of new Set(claimed.map((one) => one.toLowerCase()).filter(isHandle))) {
+    if ((await resolveHandle(http, resolver, handle, subject, signal)) === did) return handle;
+  }
+  return null;
 };
 
 /** @param handle with or without `@`; a did is taken too */
@@ -56,7 +71,7 @@ export const connectByAppPassword = async (
   { handle: typed, password }: { readonly handle: string; readonly password: string },
   signal: AbortSignal,
 ): Promise<Connected> => {
-  const { http, resolver = 'https://public.api.bsky.app' } = options;
+  const { http, resolver = publicResolver } = options;
   const handle = typed.trim().replace(/^@/, '');
   if (handle === '' || handle.length > 253) return refused('Give the handle of the account, such as name.bsky.social.');
   const did = isDid(handle) ? handle : await resolveHandle(http, resolver, handle.toLowerCase(), subject, signal);
@@ -80,10 +95,8 @@ export const connectByAppPassword = async (
   if (result.kind !== 'ok') return refused(later);
   const credential = credentialOf(service, result.data);
   if (credential === null || textIn(result.data, 'did') !== did) return refused(later);
-  const profile = await profileOf(options, service, textIn(result.data, 'accessJwt') ?? '', did, signal);
-  const said = textIn(result.data, 'handle') ?? '';
-  const username = isHandle(said) ? said : handle;
-  const displayName = shown(textIn(profile, 'displayName') ?? '') || null;
+  const username = await usernameOf(options, did, [textIn(result.data, 'handle') ?? '', handle], signal);
+  const displayName = await shownNameOf(options, service, did, signal);
   return {
     kind: 'connected',
     credential,

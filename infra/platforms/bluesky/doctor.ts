@@ -2,9 +2,11 @@ import type { Finding } from '#contracts/ports/finding.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import { found, noAnswer, nobody } from '../shared/findings.ts';
 import { parsed } from '../shared/members.ts';
+import type { ProofKeys } from './oauth/client.ts';
+import { examineClient } from './oauth/doctor.ts';
 import { xrpc } from './xrpc.ts';
 
-/** The three servers that Bluesky needs beside those of the accounts. */
+/** The three servers that Bluesky needs beside those of the accounts, and our client. */
 
 export interface BlueskyDoctorOptions {
   readonly http: NetworkHttp;
@@ -12,7 +14,9 @@ export interface BlueskyDoctorOptions {
     readonly blueskyResolver: string;
     readonly blueskyDirectory: string;
     readonly blueskyAppView: string;
+    readonly blueskyOauthKeys: ProofKeys | null;
   };
+  readonly origin: string | null;
 }
 
 /** Bluesky's own account. A server may not know it: what it answers then has the form of the protocol, too. */
@@ -33,7 +37,7 @@ const speaks = (
 };
 
 export const examineBluesky = (
-  { http, config }: BlueskyDoctorOptions,
+  { http, config, origin }: BlueskyDoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> => {
   const { blueskyResolver, blueskyDirectory, blueskyAppView } = config;
@@ -62,6 +66,7 @@ export const examineBluesky = (
     return speaks(about, blueskyDirectory, setting, { status: result.status, isProtocol });
   };
   return Promise.all([
+    examineClient({ http, keys: config.blueskyOauthKeys, origin }, signal),
     ofXrpc(
       ...(['resolver of handles', blueskyResolver, 'BLUESKY_RESOLVER'] as const),
       ...(['com.atproto.identity.resolveHandle', { handle: knownHandle }] as const),

@@ -8,6 +8,8 @@ import type { Refused, XrpcResult } from './xrpc.ts';
 type Meaning = Pick<Failure, 'category' | 'retryable' | 'actor'> & { readonly code: FailureCode };
 
 const lapsed: Meaning = { category: 'reauth_required', code: 'reauth_required', retryable: true, actor: 'user' };
+/** The owner allowed less than the call needs; a new consent mends it. */
+const unpermitted: Meaning = { ...lapsed, category: 'permission' };
 const content: Meaning = { category: 'invalid_content', code: 'content_rejected', retryable: false, actor: 'user' };
 const media: Meaning = { category: 'media', code: 'content_rejected', retryable: false, actor: 'user' };
 const down: Meaning = { category: 'platform_down', code: 'network_down', retryable: true, actor: 'platform' };
@@ -23,6 +25,11 @@ const unknownOutcome: Meaning = { category: 'unknown', code: 'outcome_unknown', 
 export const meanings: Readonly<Record<string, Meaning>> = {
   ExpiredToken: lapsed,
   InvalidToken: lapsed,
+  invalid_token: lapsed,
+  invalid_dpop_proof: lapsed,
+  use_dpop_nonce: down,
+  insufficient_scope: unpermitted,
+  ScopeMissingError: unpermitted,
   AuthMissing: lapsed,
   AuthenticationRequired: lapsed,
   AuthFactorTokenRequired: lapsed,
@@ -56,6 +63,11 @@ const failure = (meaning: Meaning, code: string | null, message: string | null):
 
 const meaningOf = ({ status, error }: Refused): Meaning =>
   (Object.hasOwn(meanings, error) ? meanings[error] : undefined) ?? byStatus(status);
+
+/** The token has ended, which a server says before it does anything; that of a consent in the words of OAuth. */
+export const hasEnded = (result: XrpcResult): boolean =>
+  result.kind === 'refused' &&
+  (result.error === 'ExpiredToken' || (result.status === 401 && result.error === 'invalid_token'));
 
 export const failureOf = (refused: Refused): Failure =>
   failure(meaningOf(refused), refused.error || String(refused.status), refused.message || null);

@@ -5,11 +5,12 @@ import type { XrpcResult } from './xrpc.ts';
 
 /**
  * What the headers of a write say of the account's limit (docs.bsky.app, "Rate Limits"). The server counts points, of
- * which a record costs three, and tells of the bucket with the least left. Buckets of the calling address are no limit of
+ * which a record that is put costs two, and one that is created three (`@atproto/pds` 0.5.35); it tells of the bucket with
+ * the least left. Buckets of the calling address are no limit of
  * an account; they have other lengths.
  */
 
-const pointsPerRecord = 3;
+const pointsPerRecord = 2;
 const names: Readonly<Record<number, string>> = { 3600: '1 hour', 86400: '24 hours' };
 
 const wholeOf = (text: string | undefined): number => (/^\d{1,12}$/.test(text ?? '') ? Number(text) : Number.NaN);

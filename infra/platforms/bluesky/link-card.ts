@@ -82,7 +82,7 @@ const thumbOf = async (uploading: Uploading, url: string) => {
       service: secret.service,
       nsid: 'com.atproto.repo.uploadBlob',
       input: { type, body: [body] },
-      token: secret.accessJwt,
+      token: secret.token,
       subject: { accountId: request.account.id, targetId: request.targetId },
       onSent: (bytes) => steps.moved(bytes),
     },

@@ -1,10 +1,13 @@
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { OnLimits } from '#contracts/ports/platform.ts';
+import type { ProofKeys } from './oauth/client.ts';
 
 export interface BlueskyOptions {
   readonly http: NetworkHttp;
   readonly credentials: CredentialStore;
+  /** Keys of our client, by which it refreshes what owners consented to. Default: none. */
+  readonly clientKeys?: ProofKeys;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** Told what the network says of an account's limits for posts. */

@@ -13,7 +13,7 @@ export const collection = 'app.bsky.feed.post';
 /** Without `swapRecord`: the same record under the same key is no new version (com.atproto.repo.putRecord). */
 export const writePost = (
   http: NetworkHttp,
-  { service, did, accessJwt }: SessionSecret,
+  { service, did, token }: SessionSecret,
   key: string,
   record: Members,
   subject: NetworkCall['subject'],
@@ -22,7 +22,7 @@ export const writePost = (
   xrpc(
     http,
     {
-      ...{ service, nsid: 'com.atproto.repo.putRecord', token: accessJwt, subject },
+      ...{ service, nsid: 'com.atproto.repo.putRecord', token, subject },
       input: { repo: did, collection, rkey: key, record },
     },
     signal,
@@ -31,7 +31,7 @@ export const writePost = (
 /** Succeeds also where there is none (com.atproto.repo.deleteRecord). */
 export const deletePost = (
   http: NetworkHttp,
-  { service, did, accessJwt }: SessionSecret,
+  { service, did, token }: SessionSecret,
   key: string,
   subject: NetworkCall['subject'],
   signal: AbortSignal,
@@ -39,7 +39,7 @@ export const deletePost = (
   xrpc(
     http,
     {
-      ...{ service, nsid: 'com.atproto.repo.deleteRecord', token: accessJwt, subject },
+      ...{ service, nsid: 'com.atproto.repo.deleteRecord', token, subject },
       input: { repo: did, collection, rkey: key },
     },
     signal,

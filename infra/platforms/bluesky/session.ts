@@ -1,20 +1,32 @@
 import type { Credential, CredentialStore, NewCredential, Refresh } from '#contracts/ports/credentials.ts';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import { type Members, textIn } from '../shared/members.ts';
+import type { BoundToken } from './oauth/dpop.ts';
+import { consentOf, refreshConsent, revokeConsent, type TokenOptions } from './oauth/tokens.ts';
 import { xrpc } from './xrpc.ts';
 
 /**
- * Sessions of an app password: an access token of two hours, and a refresh token that changes with each use
- * (com.atproto.server.refreshSession). The password itself is not kept.
+ * Sessions. Those of an app password have an access token of two hours, and a refresh token that changes with each use
+ * (com.atproto.server.refreshSession); the password itself is not kept. Those of a consent are in `oauth/`.
  */
 
-export interface SessionSecret {
+interface PasswordSecret {
   /** Origin of the personal data server. */
   readonly service: string;
   readonly did: string;
   readonly accessJwt: string;
   readonly refreshJwt: string;
   /** ISO 8601, until which the access token works. */
+  readonly accessUntil: string;
+}
+
+/** What a call needs, whichever way the account was connected. */
+export interface SessionSecret {
+  /** Origin of the personal data server. */
+  readonly service: string;
+  readonly did: string;
+  readonly token: string | BoundToken;
+  /** ISO 8601, until which the token works. */
   readonly accessUntil: string;
 }
 
@@ -26,7 +38,7 @@ export type Session =
 /** A token is used until so many milliseconds before its end: a post with a video takes its time. */
 const spareMs = 600_000;
 
-const secretOf = ({ secret }: Credential): SessionSecret => ({
+const passwordOf = ({ secret }: Credential): PasswordSecret => ({
   service: textIn(secret, 'service') ?? '',
   did: textIn(secret, 'did') ?? '',
   accessJwt: textIn(secret, 'accessJwt') ?? '',
@@ -34,11 +46,24 @@ const secretOf = ({ secret }: Credential): SessionSecret => ({
   accessUntil: textIn(secret, 'accessUntil') ?? '',
 });
 
-/** `exp` of a token, ISO 8601; null: it has none. */
+const secretOf = (credential: Credential): SessionSecret => {
+  const consent = consentOf(credential);
+  if (consent !== null) {
+    const { service, did, accessUntil, accessToken, dpopKey } = consent;
+    return { service, did, accessUntil, token: { token: accessToken, key: dpopKey } };
+  }
+  const { service, did, accessUntil, accessJwt } = passwordOf(credential);
+  return { service, did, accessUntil, token: accessJwt };
+};
+
+/** Seconds since the epoch: no later instant can be stored. */
+const lastEnd = Date.UTC(9999, 0) / 1_000;
+
+/** `exp` of a token, ISO 8601; null: it has none that is an instant from 1970 to 9999. */
 export const endOf = (jwt: string): string | null => {
   try {
     const { exp } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) as { exp?: unknown };
-    return typeof exp === 'number' ? new Date(exp * 1_000).toISOString() : null;
+    return typeof exp === 'number' && exp >= 0 && exp < lastEnd ? new Date(exp * 1_000).toISOString() : null;
   } catch {
     return null;
   }
@@ -65,12 +90,15 @@ const lapses = new Set([
 
 /** Spends the refresh token, once. */
 export const refreshSession = async (
-  http: NetworkHttp,
+  options: TokenOptions,
   former: Credential,
   subject: NetworkCall['subject'],
   signal: AbortSignal,
 ): Promise<Refresh> => {
-  const { service, refreshJwt } = secretOf(former);
+  const consent = consentOf(former);
+  if (consent !== null) return refreshConsent(options, consent, subject, signal);
+  const { http } = options;
+  const { service, refreshJwt } = passwordOf(former);
   const nsid = 'com.atproto.server.refreshSession';
   const result = await xrpc(http, { service, nsid, input: 'none', token: refreshJwt, subject, isSecret: true }, signal);
   if (result.kind === 'refused') {
@@ -86,30 +114,33 @@ export const refreshSession = async (
     : { kind: 'refreshed', credential };
 };
 
-/** Ends the session (com.atproto.server.deleteSession). A token that the server no longer takes opens nothing. */
+/**
+ * Ends the session (com.atproto.server.deleteSession). A token that the server no longer takes opens nothing; any other
+ * refusal may leave the session open.
+ */
 export const endSession = async (
-  http: NetworkHttp,
+  options: Pick<TokenOptions, 'http' | 'keys'>,
   credential: Credential,
   subject: NetworkCall['subject'],
   signal: AbortSignal,
 ): Promise<'revoked' | 'unavailable'> => {
-  const { service, refreshJwt } = secretOf(credential);
+  const consent = consentOf(credential);
+  if (consent !== null) return revokeConsent(options, consent, subject, signal);
+  const { http } = options;
+  const { service, refreshJwt } = passwordOf(credential);
   const nsid = 'com.atproto.server.deleteSession';
   const result = await xrpc(http, { service, nsid, input: 'none', token: refreshJwt, subject, isSecret: true }, signal);
   if (result.kind === 'ok') return 'revoked';
-  return result.kind === 'refused' && result.status < 500 && result.status !== 429 ? 'revoked' : 'unavailable';
+  return result.kind === 'refused' && lapses.has(result.error) ? 'revoked' : 'unavailable';
 };
 
 export class Sessions {
-  readonly #http: NetworkHttp;
+  readonly #options: TokenOptions;
   readonly #credentials: CredentialStore;
-  readonly #clock: () => number;
 
-  /** @param clock milliseconds since the epoch */
-  constructor(http: NetworkHttp, credentials: CredentialStore, clock: () => number) {
-    this.#http = http;
+  constructor(options: TokenOptions, credentials: CredentialStore) {
+    this.#options = options;
     this.#credentials = credentials;
-    this.#clock = clock;
   }
 
   /** A session whose access token works for a while. */
@@ -117,14 +148,14 @@ export class Sessions {
     const kept = await this.#credentials.read(subject.accountId);
     if (kept === null) return { kind: 'lapsed', reason: 'there are no credentials of the account' };
     const secret = secretOf(kept);
-    if (Date.parse(secret.accessUntil) - this.#clock() > spareMs)
+    if (Date.parse(secret.accessUntil) - this.#options.clock() > spareMs)
       return { kind: 'open', secret, version: kept.version };
     return this.refreshed(subject, kept.version, signal);
   }
 
   /** @param seen the version that a server refused, or that is about to end */
   async refreshed(subject: NetworkCall['subject'], seen: number, signal: AbortSignal): Promise<Session> {
-    const ask = (former: Credential, until: AbortSignal) => refreshSession(this.#http, former, subject, until);
+    const ask = (former: Credential, until: AbortSignal) => refreshSession(this.#options, former, subject, until);
     const result = await this.#credentials.refresh(subject.accountId, seen, ask, signal);
     if (result.kind === 'current') {
       return { kind: 'open', secret: secretOf(result.credential), version: result.credential.version };

@@ -34,7 +34,7 @@ export const uploadFile = async (
       service: secret.service,
       nsid: 'com.atproto.repo.uploadBlob',
       input: { type: media.contentType, body: [{ path, start: 0, end: media.bytes }] },
-      token: secret.accessJwt,
+      token: secret.token,
       subject: { accountId: request.account.id, targetId: request.targetId },
       onSent: (bytes) => steps.moved(bytes),
     },

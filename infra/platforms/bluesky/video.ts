@@ -68,7 +68,7 @@ const serviceToken = async (
   const result = await xrpc(
     http,
     {
-      ...{ service: secret.service, nsid: 'com.atproto.server.getServiceAuth', token: secret.accessJwt },
+      ...{ service: secret.service, nsid: 'com.atproto.server.getServiceAuth', token: secret.token },
       params: { aud: audience, lxm: method, exp },
       ...{ subject: subjectOf(request), isSecret: true },
     },

@@ -1,6 +1,7 @@
 import type { FileSlice, NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { type Members, parsed, textIn } from '../shared/members.ts';
+import { type BoundToken, sendBound } from './oauth/dpop.ts';
 
 /** Calls of XRPC (atproto.com, "HTTP API"): a query is a GET, a procedure a POST; an error has a name and a message. */
 
@@ -11,7 +12,8 @@ export interface XrpcAsk {
   readonly params?: Readonly<Record<string, string | readonly string[]>>;
   /** Present: a procedure. */
   readonly input?: Json | { readonly type: string; readonly body: readonly (Buffer | FileSlice)[] } | 'none';
-  readonly token?: string;
+  /** Of an app password or a service; or bound to a key, of a consent. */
+  readonly token?: string | BoundToken;
   readonly subject: NetworkCall['subject'];
   readonly isSecret?: true;
   readonly onSent?: (bytes: number) => void;
@@ -57,22 +59,20 @@ export const xrpc = async (http: NetworkHttp, ask: XrpcAsk, signal: AbortSignal)
   const bytes = isBytes(input) ? input : null;
   const body = bytes?.body ?? (input === undefined || input === 'none' ? [] : [Buffer.from(JSON.stringify(input))]);
   const hasBody = body.length > 0;
-  const result = await http.send(
-    {
-      method: input === undefined ? 'GET' : 'POST',
-      url: `${service}/xrpc/${nsid}${queryOf(params)}`,
-      headers: {
-        accept: 'application/json',
-        ...(hasBody ? { 'content-type': bytes?.type ?? 'application/json' } : {}),
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      },
-      body,
-      subject,
-      ...(isSecret === true ? { isSecret } : {}),
-      ...(onSent === undefined ? {} : { onSent }),
+  const call: NetworkCall = {
+    method: input === undefined ? 'GET' : 'POST',
+    url: `${service}/xrpc/${nsid}${queryOf(params)}`,
+    headers: {
+      accept: 'application/json',
+      ...(hasBody ? { 'content-type': bytes?.type ?? 'application/json' } : {}),
+      ...(typeof token === 'string' ? { authorization: `Bearer ${token}` } : {}),
     },
-    signal,
-  );
+    body,
+    subject,
+    ...(isSecret === true ? { isSecret } : {}),
+    ...(onSent === undefined ? {} : { onSent }),
+  };
+  const result = await (typeof token === 'object' ? sendBound(http, call, token, signal) : http.send(call, signal));
   if (result.kind !== 'answered') return result;
   const { status, headers } = result;
   const data = parsed(result.body);

@@ -1,3 +1,4 @@
+import { createPrivateKey, type JsonWebKey } from 'node:crypto';
 import { noProxies, readTrustedProxies, type TrustedProxies } from '#runtime/identity/proxies.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 
@@ -37,6 +38,28 @@ export const eventStoreUrl: SettingReader<string> = (value) => {
 export const botToken: SettingReader<string> = (value) => {
   if (!/^\d{3,20}:[\w-]{20,200}$/.test(value)) throw new Error('must be a token like 123456789:ABC… of @BotFather');
   return value;
+};
+/** One private key of ES256 as a JWK with a `kid`, or several in `{"keys":[…]}`. */
+export const signingKeys: SettingReader<readonly JsonWebKey[]> = (value) => {
+  try {
+    const read = JSON.parse(value) as JsonWebKey & { readonly keys?: unknown };
+    const keys: readonly unknown[] = Array.isArray(read.keys) ? read.keys : [read];
+    if (keys.length === 0 || keys.length > 10) throw new Error('none, or too many');
+    return keys.map((one) => {
+      const key = one as JsonWebKey;
+      if (typeof key.kid !== 'string' || key.crv !== 'P-256') throw new Error('no kid, or another curve');
+      createPrivateKey({ key, format: 'jwk' });
+      return key;
+    });
+  } catch {
+    throw new Error('must be a private JWK of the curve P-256 with a kid, or {"keys":[…]} of those');
+  }
+};
+/** The handle may have an @ in front; an app password has no colon. */
+export const login: SettingReader<{ readonly handle: string; readonly password: string }> = (value) => {
+  const [, handle, password] = /^@?([^\s:@]{3,253}):([^\s:]+)$/.exec(value) ?? [];
+  if (handle === undefined || password === undefined) throw new Error('must be handle:app-password');
+  return { handle, password };
 };
 export const list: SettingReader<readonly string[]> = (value) =>
   value

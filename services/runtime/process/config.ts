@@ -49,6 +49,8 @@ const hidden = [
   'SMTP_URL',
   'X_CLIENT_SECRET',
   'TELEGRAM_BOT_TOKEN',
+  'BLUESKY_OAUTH_KEYS',
+  'TOUR_BLUESKY',
 ];
 
 /** @throws ConfigError that names the variable. */

@@ -1,9 +1,12 @@
 /** What the doctor says of an installation, against the strict networks and the real server of Bluesky. */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Finding } from '#contracts/ports/finding.ts';
+import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import { MissingTool } from '#contracts/sdk/shell.ts';
+import { documentsOf } from '#infra/platforms/bluesky/oauth/client.ts';
 import { type DoctorOptions, examineNetworks } from '#infra/platforms/doctor.ts';
 import { type LiveStores, liveNetworks } from '#infra/platforms/live.ts';
 import { type ApiVersions, apiVersions } from '#infra/platforms/versions.ts';
@@ -246,9 +249,53 @@ suite('the doctor of bluesky', { timeoutMs: 60_000 }, (t) => {
       }
       status = 503;
       const down = await examined('bluesky', env);
-      assert.ok(down.every(({ verdict, about }) => about === 'API version' || verdict === 'cannot_tell'));
+      assert.ok(
+        down.every(({ verdict, about }) => ['API version', 'client'].includes(about) || verdict === 'cannot_tell'),
+      );
     } finally {
       server.close();
+    }
+  });
+});
+
+const key = { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }), kid: '1' };
+const oauthKeys = { BLUESKY_OAUTH_KEYS: JSON.stringify(key) };
+
+suite('the doctor of our client of bluesky', (t) => {
+  /** What browsers and servers find at the address of the installation. */
+  const shows = (documentOf: (path: string) => unknown): NetworkHttp => ({
+    send: async (call, signal) => {
+      if (!call.url.startsWith(origin)) return http.send(call, signal);
+      const document = documentOf(call.url.slice(`${origin}/connect/`.length));
+      const body = Buffer.from(JSON.stringify(document ?? {}));
+      return { kind: 'answered', status: document === undefined ? 404 : 200, headers: {}, body };
+    },
+  });
+  const examinedWith = async (
+    over: Parameters<typeof examined>[2],
+    env: Readonly<Record<string, string>> = oauthKeys,
+  ) => of(await examined('bluesky', env, over), 'client');
+
+  t('is off without a key, and works where servers can read its documents', async () => {
+    assert.equal((await examinedWith({}, {})).verdict, 'off');
+    const ours = documentsOf(origin, [key]);
+    const good = await examinedWith({ http: shows((path) => ours[path]) });
+    assert.deepEqual([good.verdict, good.words.includes(`${origin}/connect/client-metadata.json`)], ['ok', true]);
+  });
+
+  t('explains an address that servers refuse, and documents of another installation', async () => {
+    assert.match((await examinedWith({ origin: null })).remedy ?? '', /BASE_URL/);
+    const plain = await examinedWith({ origin: 'http://postline.test' });
+    assert.deepEqual([plain.verdict, /https/.test(plain.words)], ['fix', true]);
+    assert.equal((await examinedWith({ origin: 'http://127.0.0.1:8080' })).verdict, 'warn');
+    for (const documents of [
+      documentsOf('https://people.test', [key]),
+      { ...documentsOf(origin, [key]), 'jwks.json': { keys: [] } },
+      {},
+    ]) {
+      const wrong = await examinedWith({ http: shows((path) => (documents as Record<string, unknown>)[path]) });
+      assert.deepEqual([wrong.verdict, /BLUESKY_OAUTH_KEYS/.test(wrong.remedy ?? '')], ['fix', true], wrong.words);
+      assert.ok(!JSON.stringify(wrong).includes(String(key.d)));
     }
   });
 });
@@ -279,7 +326,8 @@ suite('the doctor of all networks', (t) => {
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const server = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
     const config = readConfig({
-      ...{ BLUESKY_RESOLVER: server, BLUESKY_DIRECTORY: server, BLUESKY_APP_VIEW: server, X_CLIENT_ID: 'app-id' },
+      ...{ BLUESKY_RESOLVER: server, BLUESKY_DIRECTORY: server, BLUESKY_APP_VIEW: server, ...oauthKeys },
+      X_CLIENT_ID: 'app-id',
       ...{ X_API: server, X_AUTHORIZE: server, TELEGRAM_API: server, TELEGRAM_BOT_TOKEN: `1234567:${'a'.repeat(35)}` },
     });
     const stop = new AbortController();

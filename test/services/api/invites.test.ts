@@ -5,7 +5,7 @@ import { invite } from '#domain/invite.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';
 import { platforms } from '#schemas/common.ts';
-import { invitePage } from '#services/api/invite-html.ts';
+import { invitePage } from '#services/api/invites/html.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
@@ -237,14 +237,6 @@ suite('connect links', (t) => {
   });
 
   t('a page offers those networks that can be connected, and names the others', () => {
-    const still = { clientName: 'Acme', expiresAt: '2026-02-01T08:00:00.000Z', connected: [] };
-    const shown = { ...still, connectors: {}, refused: null };
-    const html = invitePage({ ...shown, mode: 'live', platforms: ['x', 'bluesky'], offered: ['bluesky'] });
-    assert.match(html, /<legend>Bluesky<\/legend>/);
-    assert.doesNotMatch(html, /<legend>X<\/legend>|sandbox/);
-    assert.match(html, /Cannot be connected here yet: X\./);
-    const all = invitePage({ ...shown, mode: 'test', platforms: ['x', 'bluesky'], offered: ['x', 'bluesky'] });
-    assert.doesNotMatch(all, /Cannot be connected/);
     const connector = {
       kind: 'form',
       title: 'With an app password',
@@ -252,7 +244,15 @@ suite('connect links', (t) => {
       secrets: [{ name: 'password', label: 'App <password>', hint: null, maxLength: 9 }],
       connect: async () => ({ kind: 'refused', words: '' }) as const,
     } as const;
-    const refused = { platform: 'bluesky', username: 'acme', timezone: '', words: 'No.' } as const;
+    const still = { clientName: 'Acme', path: '/invite/token', expiresAt: '2026-02-01T08:00:00.000Z', connected: [] };
+    const shown = { ...still, connectors: { bluesky: [connector] }, refused: null };
+    const html = invitePage({ ...shown, mode: 'live', platforms: ['x', 'bluesky'], offered: ['bluesky'] });
+    assert.match(html, /<legend>Bluesky<\/legend>/);
+    assert.doesNotMatch(html, /<legend>X<\/legend>|sandbox/);
+    assert.match(html, /Cannot be connected here yet: X\./);
+    const all = invitePage({ ...shown, mode: 'test', platforms: ['x', 'bluesky'], offered: ['x', 'bluesky'] });
+    assert.doesNotMatch(all, /Cannot be connected/);
+    const refused = { platform: 'bluesky', way: 'form', username: 'acme', timezone: '', words: 'No.' } as const;
     const live = { ...still, mode: 'live', platforms: ['bluesky'], offered: ['bluesky'], refused } as const;
     const form = invitePage({ ...live, connectors: { bluesky: [connector] } });
     assert.match(form, /<label for="password-bluesky">App &lt;password&gt;<\/label>/);

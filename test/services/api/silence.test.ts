@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -17,6 +18,7 @@ import { composer, refused } from '#test/support/composing.ts';
 import { type Answered, callerOf, startWorld, type World } from '#test/support/http.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { watched } from '#test/support/pool.ts';
+import { TestKeys } from '#test/support/projecting.ts';
 import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { afterBytes, atRequest, type TcpProxy } from '#test/support/tcp-proxy.ts';
@@ -60,6 +62,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
         store,
         log: world.log,
         credentials: new MemoryCredentials(),
+        attempts: new PostgresConnectAttempts({ pool, keys: new TestKeys() }),
         dataKeys: { forWriting: async () => null, forReading: async () => null },
         blobs: world.deps.blobs,
         analytics: null,

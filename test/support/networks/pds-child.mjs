@@ -33,10 +33,25 @@ Object.assign(process.env, {
   PDS_MOD_SERVICE_DID: 'did:web:mod.invalid',
   PDS_REPORT_SERVICE_URL: 'http://127.0.0.1:9',
   PDS_REPORT_SERVICE_DID: 'did:web:mod.invalid',
-  PDS_RATE_LIMITS_ENABLED: process.env.PDS_TEST_LIMITS ?? 'false',
+  PDS_RATE_LIMITS_ENABLED: process.env.PDS_TEST_LIMITS,
   LOG_ENABLED: 'false',
 });
 const env = readEnv();
+
+// Documents of clients, which have no server of their own here: only the way to them is imitated.
+const documents = new Map();
+process.on('message', ({ url, document }) => {
+  documents.set(url, JSON.stringify(document));
+  process.send?.({ published: url });
+});
+const { fetch } = globalThis;
+globalThis.fetch = (input, init) => {
+  const document = documents.get(input instanceof Request ? input.url : String(input));
+  return document === undefined
+    ? fetch(input, init)
+    : Promise.resolve(new Response(document, { headers: { 'content-type': 'application/json' } }));
+};
+
 const pds = await PDS.create(envToCfg(env), envToSecrets(env));
 await pds.start();
 process.send?.({ service: `http://localhost:${port}`, directory: `http://127.0.0.1:${plcPort}` });

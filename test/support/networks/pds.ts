@@ -88,29 +88,34 @@ export interface Pds {
   identity(name?: string): Promise<Identity>;
   /** An app password of the identity. */
   appPassword(identity: Identity): Promise<string>;
+  /** Lets the server read a document of a client at an address that is nobody's. */
+  publish(url: string, document: unknown): Promise<void>;
   readonly adminAuth: string;
   stop(): Promise<void>;
 }
 
-/** @throws MissingTool where it cannot be installed */
-export const startPds = async (): Promise<Pds> => {
+/**
+ * @param limits whether it counts what a caller does, as public servers do
+ * @throws MissingTool where it cannot be installed
+ */
+export const startPds = async ({ limits = false }: { readonly limits?: boolean } = {}): Promise<Pds> => {
   const packages = await installed();
   // Another program may take one of its two ports first.
   for (let tries = 1; ; tries += 1) {
     try {
-      return await begun(packages);
+      return await begun(packages, limits);
     } catch (error) {
       if (tries === 3) throw error;
     }
   }
 };
 
-const begun = async (packages: string): Promise<Pds> => {
+const begun = async (packages: string, limits: boolean): Promise<Pds> => {
   const data = mkdtempSync(path.join(tmpdir(), 'postline-pds-'));
   const ports = [await freePort(), await freePort()];
   const jwtSecret = randomBytes(16).toString('hex');
   const child = fork(path.join(import.meta.dirname, 'pds-child.mjs'), [packages, data, ...ports.map(String)], {
-    env: { ...process.env, PDS_TEST_JWT_SECRET: jwtSecret, NODE_OPTIONS: '' },
+    env: { ...process.env, PDS_TEST_JWT_SECRET: jwtSecret, PDS_TEST_LIMITS: String(limits), NODE_OPTIONS: '' },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const stop = async (): Promise<void> => {
@@ -153,5 +158,10 @@ const begun = async (packages: string): Promise<Pds> => {
     return String(made.password);
   };
   const adminAuth = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
-  return { ...told, jwtSecret, call, identity, appPassword, adminAuth, stop };
+  const publish = async (url: string, document: unknown): Promise<void> => {
+    const published = once(child, 'message');
+    child.send({ url, document });
+    await published;
+  };
+  return { ...told, jwtSecret, call, identity, appPassword, publish, adminAuth, stop };
 };

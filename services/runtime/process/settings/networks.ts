@@ -1,4 +1,5 @@
-import { botToken, integer, optional, text, url } from '../config-values.ts';
+import type { JsonWebKey } from 'node:crypto';
+import { botToken, integer, login, optional, signingKeys, text, url } from '../config-values.ts';
 import { variable } from './variable.ts';
 
 /** The networks that accounts are connected to. */
@@ -20,6 +21,18 @@ export const networkSettings = {
     url('https:', 'http:'),
     'https://public.api.bsky.app',
     'Bluesky: server that counts likes, replies and followers',
+  ),
+  blueskyOauthKeys: variable(
+    'BLUESKY_OAUTH_KEYS',
+    optional(signingKeys),
+    null as readonly JsonWebKey[] | null,
+    'Bluesky: the private key of your client as a JWK; without it owners give an app password',
+  ),
+  tourBluesky: variable(
+    'TOUR_BLUESKY',
+    optional(login),
+    null as { readonly handle: string; readonly password: string } | null,
+    'handle:app-password of an account to which the tour publishes one real post',
   ),
   xClientId: variable(
     'X_CLIENT_ID',

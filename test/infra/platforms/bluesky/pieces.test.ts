@@ -22,13 +22,13 @@ const parts = {
 
 suite('bluesky: pieces of a post', (t) => {
   t('limits are told in records, and only those of an account', () => {
-    const headers = (policy: string, left = '4997') => ({
+    const headers = (policy: string, left = '4998') => ({
       ...{ 'ratelimit-limit': '5000', 'ratelimit-remaining': left, 'ratelimit-reset': '1795600800' },
       'ratelimit-policy': policy,
     });
-    const window = { name: '1 hour', seconds: 3_600, limit: 1_666, used: 1, resetsAt: '2026-11-25T10:00:00.000Z' };
+    const window = { name: '1 hour', seconds: 3_600, limit: 2_500, used: 1, resetsAt: '2026-11-25T10:00:00.000Z' };
     assert.deepEqual(windowsOf(headers('5000;w=3600')), [window]);
-    assert.deepEqual(windowsOf(headers('5000;w=3600', '2')), [{ ...window, used: 1_666 }], 'too little for a record');
+    assert.deepEqual(windowsOf(headers('5000;w=3600', '1')), [{ ...window, used: 2_500 }], 'too little for a record');
     assert.equal(windowsOf(headers('35000;w=86400'))[0]?.name, '24 hours');
     for (const odd of ['3000;w=300', '5000', '', '5000;w=3600;burst=1', '-1;w=3600'])
       assert.deepEqual(windowsOf(headers(odd)), []);

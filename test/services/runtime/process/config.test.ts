@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { ConfigError, configHelp, readConfig, readFaults } from '#runtime/process/config.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { secretKey } from '#test/support/domain.ts';
@@ -53,6 +54,16 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   BLUESKY_RESOLVER: { right: 'https://bsky.example.com', wrong: ['bsky.example.com', 'ftp://bsky.example.com'] },
   BLUESKY_DIRECTORY: { right: 'http://127.0.0.1:2582', wrong: ['plc.example.com'] },
   BLUESKY_APP_VIEW: { right: 'https://view.example.com', wrong: ['view'] },
+  TOUR_BLUESKY: {
+    right: '@ann.bsky.social:abcd-efgh-ijkl-mnop',
+    wrong: ['ann.bsky.social', ':secret', 'ann@x.com:secret'],
+  },
+  BLUESKY_OAUTH_KEYS: {
+    right: JSON.stringify(
+      generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+    ).replace('{', '{"kid":"2026-11",'),
+    wrong: ['a-key', '{"keys":[]}', '{"kid":"1","kty":"EC","crv":"P-256","x":"","y":"","d":""}'],
+  },
   X_CLIENT_ID: { right: 'TXlBcHA6MTpjaQ', wrong: [] },
   X_CLIENT_SECRET: { right: 'a-secret', wrong: [] },
   X_API: { right: 'http://127.0.0.1:8090', wrong: ['api.x.com'] },

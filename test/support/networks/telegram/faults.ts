@@ -14,7 +14,9 @@ export type Fault =
   /** Answers an error, and makes the message afterwards. */
   | { readonly kind: 'late'; readonly ms: number }
   /** The album's first messages are out, then an error. */
-  | { readonly kind: 'partial'; readonly out: number };
+  | { readonly kind: 'partial'; readonly out: number }
+  /** `run` is called, before the call is taken or after it, and nobody answers. */
+  | { readonly kind: 'met'; readonly run: () => void; readonly isTaken: boolean };
 
 let made = 0;
 export const faultText = (name: string, ms = 0): string => {

@@ -181,6 +181,10 @@ export class TelegramSimulator {
       if (fault?.kind === 'refuse') throw new RefusedCall(fault.code, fault.description, fault.parameters);
       if (fault?.kind === 'silent_before') return;
       if (fault?.kind === 'drop_before') return void request.socket.destroy();
+      if (fault?.kind === 'met') {
+        if (fault.isTaken) this.#call(bot, method, form, String(request.headers['x-target'] ?? ''));
+        return fault.run();
+      }
       if (fault?.kind === 'late') {
         setTimeout(() => this.#call(bot, method, form, String(request.headers['x-target'] ?? '')), fault.ms).unref();
         throw new RefusedCall(500, 'Internal Server Error');

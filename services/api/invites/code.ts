@@ -1,0 +1,100 @@
+import type { Context, Middleware } from 'koa';
+import type { CodeConnector, OfferedAccount } from '#contracts/ports/connector.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { errors } from '../errors.ts';
+import { show } from '../people.ts';
+import { Refusal } from '../refusal.ts';
+import { stateOf } from '../state.ts';
+import { attemptOf, type OpenAttempt, showEnded } from './attempts.ts';
+import { connectOffered } from './choice.ts';
+import { codePage } from './code-html.ts';
+import { waysOf } from './form.ts';
+import { goOrShow } from './show-invite.ts';
+import { type InviteTools, refuse, refusedBy } from './tools.ts';
+
+/**
+ * The page with a code that the guest posts on the network. The account is connected before the code is given back: if
+ * we die in between, the same button finds the same account again, which stores nothing new.
+ */
+
+export type KeptCode = {
+  readonly code: string;
+  readonly message: string;
+  readonly steps: readonly string[];
+  readonly timezone: string | null;
+};
+
+export const codePath = (token: string): string => `/connect/code/${token}`;
+
+const codeAt = (tools: InviteTools, ctx: Context, how: 'find' | 'take') =>
+  attemptOf<KeptCode>(tools, ctx, { kind: 'code', token: ctx.params.token, how });
+
+const showCode = (
+  ctx: Context,
+  { open, platform, kept }: OpenAttempt<KeptCode>,
+  words: string | null,
+  status = 200,
+): void => {
+  const { clientName, path } = open;
+  show(ctx, status, codePage({ clientName, platform, path, message: kept.message, steps: kept.steps, words }));
+};
+
+export const getCode =
+  (tools: InviteTools): Middleware =>
+  async (ctx) => {
+    const attempt = await codeAt(tools, ctx, 'find');
+    return attempt === null ? showEnded(ctx) : showCode(ctx, attempt, null);
+  };
+
+/** The code ends by itself too: the guest, who is connected, is not told that it could not be given back. */
+const forget = async (tools: InviteTools, ctx: Context, connector: CodeConnector, code: string): Promise<void> => {
+  await codeAt(tools, ctx, 'take');
+  await connector.forget(code).catch((err: unknown) => {
+    tools.deps.logger.warn({ correlationId: stateOf(ctx).correlationId, err }, 'a code was not given back');
+  });
+};
+
+/** Accounts for which the code has spoken. @throws Refusal with words for the guest */
+const spokenFor = async (
+  tools: InviteTools,
+  connector: CodeConnector,
+  { open, platform, kept }: OpenAttempt<KeptCode>,
+): Promise<readonly OfferedAccount[]> => {
+  const found = await tools.ask(open.workspaceId, (signal) => connector.found(kept.code, signal));
+  if (found.kind === 'refused') throw refusedBy(tools.deps, platform, found);
+  return found.accounts;
+};
+
+export const postCode =
+  (tools: InviteTools): Middleware =>
+  async (ctx) => {
+    const attempt = await codeAt(tools, ctx, 'find');
+    if (attempt === null) return showEnded(ctx);
+    const { open, platform, kept } = attempt;
+    const connector = waysOf(tools.deps, platform).find((one): one is CodeConnector => one.kind === 'code');
+    await goOrShow(tools, ctx, open, { platform, way: 'code' }, async () => {
+      if (connector === undefined) throw refuse('That network cannot be connected here any more.');
+      const found = await spokenFor(tools, connector, attempt).catch((error: unknown) => {
+        if (error instanceof Refusal && error.code === 'validation_failed') return error;
+        throw error;
+      });
+      if (found instanceof Refusal) {
+        // The guest pressed twice, and the first press has just given the code back.
+        if ((await codeAt(tools, ctx, 'find')) === null) return open.path;
+        showCode(ctx, attempt, found.message, errors.validation_failed.status);
+        return null;
+      }
+      if (found.length === 0) {
+        showCode(
+          ctx,
+          attempt,
+          'The message has not arrived yet. Post it as it stands above, and press the button again.',
+        );
+        return null;
+      }
+      const next = await connectOffered(tools, ctx, attempt, found);
+      faultPoint('connect:after-code');
+      await forget(tools, ctx, connector, kept.code);
+      return next;
+    });
+  };

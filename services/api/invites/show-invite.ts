@@ -1,0 +1,83 @@
+import type { Context } from 'koa';
+import { account } from '#domain/account.ts';
+import type { ErrorCode } from '#domain/codes.ts';
+import { Rejection } from '#domain/decider.ts';
+import { connectable } from '#domain/platforms/index.ts';
+import { within } from '#runtime/process/within.ts';
+import type { Deps } from '../deps.ts';
+import { errors } from '../errors.ts';
+import { pageHeadersWith } from '../html.ts';
+import { liveNetworksOf } from '../live-networks.ts';
+import { toProblem } from '../middleware/problems.ts';
+import { show, tooLate } from '../people.ts';
+import { type ConnectedAccount, invitePage, type RefusedForm } from './html.ts';
+import type { OpenInvite } from './open-invite.ts';
+import type { InviteTools } from './tools.ts';
+
+const maxShown = 100;
+
+/** Read from the accounts' own streams, so that the guest sees an account right after connecting it. */
+const connectedThrough = async (deps: Deps, { state }: OpenInvite): Promise<readonly ConnectedAccount[]> => {
+  const loaded = await Promise.all(state.accountIds.slice(-maxShown).map((id) => deps.store.load(account, id)));
+  return loaded.flatMap(({ state: one }) =>
+    one.status === 'none'
+      ? []
+      : [
+          {
+            platform: one.platform,
+            name: one.username ?? one.displayName ?? one.externalId,
+            status: one.status,
+          },
+        ],
+  );
+};
+
+/** A form that was refused, and the status of the answer. */
+interface RefusedAs extends RefusedForm {
+  readonly code: ErrorCode;
+}
+
+/** A consent ends at the network, so the page lets its forms leave. */
+const headers = pageHeadersWith([], { leaves: true });
+
+export const showInvite = async (
+  { deps, patience: { callMs } }: InviteTools,
+  ctx: Context,
+  open: OpenInvite,
+  refused: RefusedAs | null,
+): Promise<void> => {
+  const connected = await within(callMs, connectedThrough(deps, open), tooLate);
+  const { platforms, expiresAt } = open.state;
+  const html = invitePage({
+    clientName: open.clientName,
+    mode: open.mode,
+    path: open.path,
+    platforms,
+    offered: connectable(open.mode, platforms, liveNetworksOf(deps)),
+    connectors: open.mode === 'live' ? (deps.live?.connectors ?? {}) : {},
+    expiresAt,
+    connected,
+    refused,
+  });
+  show(ctx, refused === null ? 200 : errors[refused.code].status, html, headers);
+};
+
+/** Goes where `work` leads, by GET, so that a reload sends nothing again; null: it has answered. A refusal is told on the page of the link. */
+export const goOrShow = async (
+  tools: InviteTools,
+  ctx: Context,
+  open: OpenInvite,
+  typed: Pick<RefusedForm, 'platform' | 'way'> & Partial<RefusedForm>,
+  work: () => Promise<string | null>,
+): Promise<void> => {
+  try {
+    const next = await work();
+    if (next === null) return;
+    ctx.set('Location', next);
+    return show(ctx, 303, '');
+  } catch (error) {
+    const { code } = toProblem(error);
+    if (!(error instanceof Rejection) || (code !== 'validation_failed' && code !== 'invite_full')) throw error;
+    return showInvite(tools, ctx, open, { username: '', timezone: '', ...typed, code, words: error.message });
+  }
+};

@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Fault as TelegramFault } from '#test/support/networks/telegram/faults.ts';
+import { faultText } from '#test/support/networks/telegram/faults.ts';
+import type { Fault } from '#test/support/networks/x/index.ts';
+import { problems } from '#test/support/networks/x/index.ts';
+import type { Random } from '#test/support/seed.ts';
+import type { LiveAccount, LiveNetworks, LivePlatform } from './live-networks.ts';
+import type { Load, Told } from './load.ts';
+
+/** Callers that post to live accounts while the networks lose answers, refuse storms of calls, and end tokens. */
+
+export const liveActionNames = [
+  'text',
+  'thread',
+  'video',
+  'album',
+  'commented',
+  'lapse',
+  'storm',
+  'silence',
+  'lost',
+] as const;
+export type LiveActionName = (typeof liveActionNames)[number];
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What X may do to the call that makes a post. */
+const faultsOfX: readonly Fault['then'][] = [
+  ...(['silent_before', 'silent_after', 'drop_before', 'drop_after'] as const),
+  { answer: problems.over_capacity },
+  { answerAfter: problems.internal },
+  { lateMs: 400, answer: problems.bad_gateway },
+];
+const faultsOfTelegram = ['rate_limit', 'reject', 'timeout_before', 'timeout_after', 'error_after', 'late'] as const;
+
+const create = 'POST /2/tweets';
+const sends = ['sendMessage', 'sendVideo', 'sendMediaGroup'] as const;
+/** Refused calls of a storm, on each network. */
+const stormCalls = 6;
+
+/** X names whole seconds. @param ofApp all accounts of the app must wait */
+const slower = (seconds: number, ofApp: boolean): Fault['then'] => {
+  const reset = String(Math.ceil(Date.now() / 1_000) + seconds);
+  const bucket = (name: string, left: string) => ({
+    ...{ [`${name}-limit`]: '100', [`${name}-remaining`]: left, [`${name}-reset`]: reset },
+  });
+  const headers = { ...bucket('x-rate-limit', '0'), ...(ofApp ? bucket('x-app-limit-24hour', '0') : {}) };
+  return { answer: { ...problems.too_many_requests, headers } };
+};
+
+export interface LiveLoadOptions {
+  readonly load: Load;
+  readonly networks: LiveNetworks;
+  readonly token: string;
+  readonly clientId: string;
+  readonly videoId: string;
+  readonly imageIds: readonly string[];
+  readonly random: Random;
+}
+
+export class LiveLoad {
+  readonly told: Told[] = [];
+  readonly violations: string[] = [];
+  readonly #options: LiveLoadOptions;
+  #count = 0;
+
+  constructor(options: LiveLoadOptions) {
+    this.#options = options;
+  }
+
+  run(action: LiveActionName): Promise<void> {
+    return this.#actions[action]();
+  }
+
+  /** Concurrent callers until the signal aborts; each ends its action first. */
+  async keepGoing(callers: number, signal: AbortSignal): Promise<void> {
+    const { random } = this.#options;
+    const one = async (): Promise<void> => {
+      while (!signal.aborted) {
+        await this.run(random.pick(liveActionNames));
+        await delay(random.int(100, 900));
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, one));
+  }
+
+  /** Repeats acknowledged calls, under the same keys: each answer names the same post. */
+  async repeat(most: number): Promise<void> {
+    const { random, load, token } = this.#options;
+    for (const { path, key, body, data } of random.shuffle(this.told).slice(0, most)) {
+      const again = await load.call('POST', path, body, key, token);
+      if (again.status !== 200 || again.data.id !== data.id)
+        this.violations.push(`${path} ${key}: was ${data.id}, is ${again.status} ${again.code} ${again.data.id}`);
+    }
+  }
+
+  readonly #actions: Readonly<Record<LiveActionName, () => Promise<void>>> = {
+    text: async () => void (await this.#post(this.#two(), this.#text(true))),
+    // Its network loses the answer, so that it is looked for.
+    lost: async () => {
+      const content = this.#text(false);
+      this.#script(content, this.#options.random.pick(['silent_after', 'drop_after'] as const));
+      await this.#post([this.#one('x')], content);
+    },
+    video: async () => void (await this.#post(this.#two(), this.#text(false), [this.#options.videoId])),
+    album: async () => {
+      const { random, networks } = this.#options;
+      if (random.int(0, 4) === 0) networks.telegram.arm('sendMediaGroup', { kind: 'partial', out: 1 });
+      await this.#post(this.#two(), this.#text(false), this.#options.imageIds);
+    },
+    commented: async () => {
+      const firstComment = this.#text(true);
+      await this.#post(this.#two(), this.#text(false), [], { firstComment });
+    },
+    // A token ends before the second part, sometimes for good: then its owner consents again, and the thread goes on.
+    thread: async () => {
+      const { random, networks } = this.#options;
+      const to = this.#one('x');
+      const segments = [1, 2, 3].map(() => ({ content: this.#text(false) }));
+      const second = segments[1]?.content ?? '';
+      const forGood = random.int(0, 2) === 0;
+      const way = random.int(0, 2);
+      if (way === 0) this.#script(second, { run: () => networks.lapse(to.externalId, forGood), then: 'act' });
+      if (way === 1) this.#script(second, random.pick(faultsOfX));
+      const made = await this.#keyed(
+        '/posts',
+        this.#body([to], segments[0]?.content ?? '', [], {}, { thread: { segments } }),
+      );
+      const [target] = (made?.targets ?? []) as readonly { readonly id: string }[];
+      if (target === undefined || way !== 0 || !forGood) return;
+      // Only a pace: whoever renews the accounts does it within some seconds.
+      await delay(6_000);
+      await this.#keyed(`/post-targets/${target.id}/retry`, undefined);
+    },
+    lapse: async () => {
+      const to = this.#one('x');
+      this.#options.networks.lapse(to.externalId, false);
+      await this.#post([to], this.#text(false));
+    },
+    storm: async () => {
+      const { random, networks } = this.#options;
+      const seconds = random.int(1, 2);
+      networks.x.script({ route: create, times: stormCalls, then: slower(seconds, random.int(0, 3) === 0) });
+      const refused: TelegramFault = {
+        ...{ kind: 'refuse', code: 429, description: `Too Many Requests: retry after ${seconds}` },
+        parameters: { retry_after: seconds },
+      };
+      networks.telegram.arm('sendMessage', ...Array.from({ length: stormCalls }, () => refused));
+      for (let posts = 0; posts < 4; posts += 1) await this.#post(this.#two(), this.#text(false));
+    },
+    // Nobody answers to anything, and some of it was taken.
+    silence: async () => {
+      const { random, networks } = this.#options;
+      const then = random.pick(['silent_before', 'silent_after'] as const);
+      for (const route of [create, 'GET /2/users/:id/tweets', 'POST /2/media/upload/:id/append'])
+        networks.x.script({ route, times: 2, then });
+      for (const method of [...sends, 'getChat']) networks.telegram.arm(method, { kind: then });
+      await this.#post(this.#two(), this.#text(false));
+      await this.#post(this.#two(), this.#text(false), [this.#options.videoId]);
+    },
+  };
+
+  #script(says: string, then: Fault['then']): void {
+    this.#options.networks.x.script({ route: create, says, then });
+  }
+
+  #one(platform: LivePlatform): LiveAccount {
+    return this.#options.random.pick(this.#options.networks.accounts.filter((one) => one.platform === platform));
+  }
+
+  #two(): readonly LiveAccount[] {
+    return [this.#one('x'), this.#one('telegram')];
+  }
+
+  /** No other text of the world is the same. */
+  #text(mayFail: boolean): string {
+    const { random } = this.#options;
+    this.#count += 1;
+    const own = `live ${this.#count} of ${random.seed}`;
+    if (!mayFail || random.int(0, 1) === 0) return own;
+    const content = `${own} ${faultText(random.pick(faultsOfTelegram), 700)}`;
+    this.#script(content, random.pick(faultsOfX));
+    return content;
+  }
+
+  #body(
+    accounts: readonly LiveAccount[],
+    content: string,
+    mediaIds: readonly string[],
+    overrides: Json = {},
+    more: Json = {},
+  ): Json {
+    const { clientId } = this.#options;
+    const variants = (['x', 'telegram'] as const).map((platform) => ({
+      ...{ platform, overrides },
+      ...(mediaIds.length === 0 ? {} : { mediaIdsOverride: mediaIds }),
+    }));
+    const targets = { mode: 'selection', accountIds: accounts.map(({ id }) => id) };
+    return { clientId, content, targets, variants, schedule: { type: 'now' }, ...more };
+  }
+
+  #post(
+    accounts: readonly LiveAccount[],
+    content: string,
+    mediaIds: readonly string[] = [],
+    overrides: Json = {},
+  ): Promise<Json | null> {
+    return this.#keyed('/posts', this.#body(accounts, content, mediaIds, overrides));
+  }
+
+  /** Null: refused, because something came first. */
+  async #keyed(path: string, body: unknown): Promise<Json | null> {
+    const { load, token } = this.#options;
+    const key = randomUUID();
+    const { status, data, code } = await load.call('POST', path, body, key, token);
+    if (status === 200) {
+      this.told.push({ path, key, body, data, exact: false });
+      return data;
+    }
+    if (code !== 'target_not_retryable' && code !== 'cadence_exceeded')
+      this.violations.push(`POST ${path}: ${status} ${code} ${JSON.stringify(data)} ${JSON.stringify(body)}`);
+    return null;
+  }
+}
