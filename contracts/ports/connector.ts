@@ -94,7 +94,7 @@ export interface CodeConnector {
   readonly kind: 'code';
   readonly title: string;
   /**
-   * Durable when it resolves. `steps`: for the guest, in their order; one of them holds the code.
+   * Durable when it resolves. `steps`: for the guest, in their order; one of them holds the message.
    * @param workspaceId whose guest it is: a workspace has a share of the codes that are open
    */
   begin(
@@ -104,6 +104,8 @@ export interface CodeConnector {
     | {
         readonly kind: 'begun';
         readonly code: string;
+        /** What the guest posts, word for word. */
+        readonly message: string;
         readonly steps: readonly string[];
       }
     | RefusedConnect

@@ -27,6 +27,7 @@ legend{float:left;width:100%;margin-bottom:.75rem;padding:0;font-size:1.15rem;fo
 const fields = `label{display:block;font-weight:600;margin:1rem 0 .3rem}label span{font-weight:400;color:var(--soft)}
 input,textarea{font:inherit;color:inherit;background:var(--card);width:100%;padding:.6rem .7rem;border:1px solid var(--edge);border-radius:8px}
 textarea{display:block;resize:vertical}
+.steps{padding-left:1.4rem}.steps li{margin:.6rem 0}.copy{display:block;width:fit-content;max-width:100%;margin:.4rem 0;padding:.6rem .8rem;border:1px solid var(--edge);border-radius:8px;font-size:1.05rem;font-weight:600;user-select:all}
 [type=checkbox],[type=radio]{width:1.35rem;height:1.35rem;flex:none;margin:.1rem 0 0;accent-color:var(--accent)}
 .tick{display:flex;gap:.7rem;align-items:flex-start;font-weight:400;margin:0;padding:.45rem 0}.tick span{color:var(--ink)}.tick small{display:block}
 button{font:inherit;font-weight:600;min-height:2.75rem;margin-top:1rem;padding:.5rem 1.2rem;border:2px solid transparent;border-radius:8px;background:var(--accent);color:var(--on-accent);cursor:pointer}

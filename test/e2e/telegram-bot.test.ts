@@ -94,9 +94,9 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
     assert.match((await guest.get(link)).html, /Get a code for Telegram/);
     page = await guest.sent(link, { platform: 'telegram', way: 'code', timezone: 'Europe/Berlin' });
     const { html } = await guest.get(page);
-    const [, command = ''] = /Post this message there: (\/connect [A-Z2-9]{10})</.exec(html) ?? [];
+    const [, command = ''] = /<code class="copy">(\/connect [A-Z2-9]{10})</.exec(html) ?? [];
     assert.ok(html.includes(`@${bot.username}`) && command !== '', html);
-    assert.match((await guest.post(page)).html, /The code has not arrived yet/);
+    assert.match((await guest.post(page)).html, /The message has not arrived yet/);
     const first = await hearing();
     await first.kill();
     network.write(chat, command);

@@ -12,7 +12,7 @@ import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
 import { Guest } from './guest.ts';
-import { startWorld } from './http.ts';
+import { startWorld, type WorldOptions } from './http.ts';
 import { testDatabase } from './postgres.ts';
 
 export interface LiveParts {
@@ -23,6 +23,7 @@ export interface LiveParts {
 /** @param connectorsOf how each network is connected */
 export const liveWorld = async (
   connectorsOf: (parts: LiveParts) => Readonly<Partial<Record<Platform, readonly Connector[]>>>,
+  options: Pick<WorldOptions, 'rate'> = {},
 ) => {
   const { url } = await testDatabase();
   const pool = openPool({ url, max: 6, name: 'live' });
@@ -36,7 +37,7 @@ export const liveWorld = async (
   const attempts = new PostgresConnectAttempts({ pool, keys });
   const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
   const live = { credentials, attempts, connectors: connectorsOf({ http, codes }) };
-  const world = await startWorld({ databaseUrl: url, deps: { live } });
+  const world = await startWorld({ ...options, databaseUrl: url, deps: { live } });
   return {
     ...{ world, pool, keys, credentials, attempts, codes, http },
     guest: () => new Guest(world.origin),

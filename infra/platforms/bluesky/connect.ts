@@ -19,6 +19,7 @@ export interface ConnectOptions {
   readonly directory?: string;
 }
 
+const publicResolver = 'https://public.api.bsky.app';
 const subject: NetworkCall['subject'] = { accountId: '', targetId: null };
 const refused = (words: string): Connected => ({ kind: 'refused', words });
 const later = 'Bluesky does not answer now. Try again in a few minutes.';
@@ -51,13 +52,26 @@ export const shownNameOf = async (
   return shown(textIn(profile, 'displayName') ?? '') || null;
 };
 
+/** A server may claim any handle, also that of a stranger: only a handle that resolves to the did is shown. */
+const usernameOf = async (
+  { http, resolver = publicResolver }: ConnectOptions,
+  did: string,
+  claimed: readonly string[],
+  signal: AbortSignal,
+): Promise<string | null> => {
+  for (const handle of new Set(claimed.map((one) => one.toLowerCase()).filter(isHandle))) {
+    if ((await resolveHandle(http, resolver, handle, subject, signal)) === did) return handle;
+  }
+  return null;
+};
+
 /** @param handle with or without `@`; a did is taken too */
 export const connectByAppPassword = async (
   options: ConnectOptions,
   { handle: typed, password }: { readonly handle: string; readonly password: string },
   signal: AbortSignal,
 ): Promise<Connected> => {
-  const { http, resolver = 'https://public.api.bsky.app' } = options;
+  const { http, resolver = publicResolver } = options;
   const handle = typed.trim().replace(/^@/, '');
   if (handle === '' || handle.length > 253) return refused('Give the handle of the account, such as name.bsky.social.');
   const did = isDid(handle) ? handle : await resolveHandle(http, resolver, handle.toLowerCase(), subject, signal);
@@ -81,8 +95,7 @@ export const connectByAppPassword = async (
   if (result.kind !== 'ok') return refused(later);
   const credential = credentialOf(service, result.data);
   if (credential === null || textIn(result.data, 'did') !== did) return refused(later);
-  const said = textIn(result.data, 'handle') ?? '';
-  const username = isHandle(said) ? said : handle;
+  const username = await usernameOf(options, did, [textIn(result.data, 'handle') ?? '', handle], signal);
   const displayName = await shownNameOf(options, service, did, signal);
   return {
     kind: 'connected',

@@ -56,11 +56,14 @@ const secretOf = (credential: Credential): SessionSecret => {
   return { service, did, accessUntil, token: accessJwt };
 };
 
-/** `exp` of a token, ISO 8601; null: it has none. */
+/** Seconds since the epoch: no later instant can be stored. */
+const lastEnd = Date.UTC(9999, 0) / 1_000;
+
+/** `exp` of a token, ISO 8601; null: it has none that is an instant from 1970 to 9999. */
 export const endOf = (jwt: string): string | null => {
   try {
     const { exp } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) as { exp?: unknown };
-    return typeof exp === 'number' ? new Date(exp * 1_000).toISOString() : null;
+    return typeof exp === 'number' && exp >= 0 && exp < lastEnd ? new Date(exp * 1_000).toISOString() : null;
   } catch {
     return null;
   }
@@ -111,7 +114,10 @@ export const refreshSession = async (
     : { kind: 'refreshed', credential };
 };
 
-/** Ends the session (com.atproto.server.deleteSession). A token that the server no longer takes opens nothing. */
+/**
+ * Ends the session (com.atproto.server.deleteSession). A token that the server no longer takes opens nothing; any other
+ * refusal may leave the session open.
+ */
 export const endSession = async (
   options: Pick<TokenOptions, 'http' | 'keys'>,
   credential: Credential,
@@ -125,7 +131,7 @@ export const endSession = async (
   const nsid = 'com.atproto.server.deleteSession';
   const result = await xrpc(http, { service, nsid, input: 'none', token: refreshJwt, subject, isSecret: true }, signal);
   if (result.kind === 'ok') return 'revoked';
-  return result.kind === 'refused' && result.status < 500 && result.status !== 429 ? 'revoked' : 'unavailable';
+  return result.kind === 'refused' && lapses.has(result.error) ? 'revoked' : 'unavailable';
 };
 
 export class Sessions {

@@ -18,10 +18,10 @@ export interface OperatorBotOptions extends ApiOptions {
 
 const refused = (words: string): RefusedConnect => ({ kind: 'refused', words });
 
-const stepsFor = (username: string, code: string): readonly string[] => [
+const stepsFor = (username: string, message: string): readonly string[] => [
   `In Telegram, open your channel or group and add @${username} as an administrator. In a channel, let it post messages.`,
-  `Post this message there: /connect ${code}`,
-  'Come back to this page. You can delete the message then.',
+  `Post this message there, as it stands: ${message}`,
+  'Come back to this page and press the button. You can delete the message then.',
 ];
 
 /** Chats that are asked for at the same time. */
@@ -44,7 +44,8 @@ export const operatorConnector = ({ token, codes, ...options }: OperatorBotOptio
       if (bot.kind === 'refused') return bot;
       const code = newCode();
       if (!(await codes.mint(code, workspaceId))) return refused('Too many codes are open. Try again in 15 minutes.');
-      return { kind: 'begun', code, steps: stepsFor(bot.username, code) };
+      const message = `/connect ${code}`;
+      return { kind: 'begun', code, message, steps: stepsFor(bot.username, message) };
     },
     async found(code, signal): Promise<FinishedConsent> {
       // What a page sends back may be anything.

@@ -5,7 +5,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Deps } from '../deps.ts';
 import { keepAttempt } from './attempts.ts';
 import { newSecretText } from './browser.ts';
-import { codePath } from './code.ts';
+import { codePath, type KeptCode } from './code.ts';
 import { connectAccount } from './connect-account.ts';
 import type { Wanted } from './form.ts';
 import type { OpenInvite } from './open-invite.ts';
@@ -55,7 +55,7 @@ const consent: Begin<ConsentConnector> = async (tools, ctx, open, { platform, ti
 const code: Begin<CodeConnector> = async (tools, ctx, open, { platform, timezone, connector }) => {
   const begun = await tools.ask(open.workspaceId, (signal) => connector.begin(open.workspaceId, signal));
   if (begun.kind === 'refused') throw refusedBy(tools.deps, platform, begun);
-  const kept = { code: begun.code, steps: begun.steps, timezone };
+  const kept: KeptCode = { code: begun.code, message: begun.message, steps: begun.steps, timezone };
   return codePath(await keepAttempt(tools, ctx, open, { kind: 'code', platform, kept }));
 };
 

@@ -17,7 +17,12 @@ import { type InviteTools, refuse, refusedBy } from './tools.ts';
  * we die in between, the same button finds the same account again, which stores nothing new.
  */
 
-type KeptCode = { readonly code: string; readonly steps: readonly string[]; readonly timezone: string | null };
+export type KeptCode = {
+  readonly code: string;
+  readonly message: string;
+  readonly steps: readonly string[];
+  readonly timezone: string | null;
+};
 
 export const codePath = (token: string): string => `/connect/code/${token}`;
 
@@ -31,7 +36,7 @@ const showCode = (
   status = 200,
 ): void => {
   const { clientName, path } = open;
-  show(ctx, status, codePage({ clientName, platform, path, code: kept.code, steps: kept.steps, words }));
+  show(ctx, status, codePage({ clientName, platform, path, message: kept.message, steps: kept.steps, words }));
 };
 
 export const getCode =
@@ -80,7 +85,11 @@ export const postCode =
         return null;
       }
       if (found.length === 0) {
-        showCode(ctx, attempt, 'The code has not arrived yet. Post it as written above, and try again in a moment.');
+        showCode(
+          ctx,
+          attempt,
+          'The message has not arrived yet. Post it as it stands above, and press the button again.',
+        );
         return null;
       }
       const next = await connectOffered(tools, ctx, attempt, found);

@@ -7,7 +7,8 @@ import { alertOf, escapeHtml, expiry, page } from '../html.ts';
 
 export interface ConnectedAccount {
   readonly platform: Platform;
-  readonly username: string;
+  /** By which its owner knows it. */
+  readonly name: string;
   readonly status: string;
 }
 
@@ -49,6 +50,17 @@ const buttonOf = (connector: Connector | null, name: string): string => {
   return connector?.kind === 'code' ? `Get a code for ${name}` : `Connect ${name}`;
 };
 
+/** For guests who have never done this: what comes after the button. */
+const aboutOf = (connector: Connector | null, name: string): readonly string[] => {
+  if (connector?.kind === 'consent') {
+    return [`<p class="soft">You sign in at ${name} and allow it there. We never see your password.</p>`];
+  }
+  if (connector?.kind !== 'code') return [];
+  return [
+    `<p class="soft">You post a short message at ${name}, which shows that the account is yours. No password is needed.</p>`,
+  ];
+};
+
 const lowerFirst = (text: string): string => `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 
 interface Way {
@@ -85,7 +97,7 @@ const form = (way: Way, path: string, refused: RefusedForm | null): string => {
   ];
   return `<form method="post" action="${escapeHtml(path)}">
 <fieldset><legend>${title}</legend>
-${alertOf(words)}
+${[alertOf(words), ...aboutOf(connector, name)].join('\n')}
 <input type="hidden" name="platform" value="${platform}"><input type="hidden" name="way" value="${kind}">
 ${fields.join('\n')}
 <button type="submit">${buttonOf(connector, name)}</button>
@@ -95,8 +107,8 @@ ${fields.join('\n')}
 const connectedList = (connected: readonly ConnectedAccount[]): string => {
   if (connected.length === 0) return '';
   const rows = connected.map(
-    ({ platform, username, status }) =>
-      `<li>${escapeHtml(rulesOf(platform).name)}: <strong><bdi>${escapeHtml(username)}</bdi></strong> (${escapeHtml(status.replaceAll('_', ' '))})</li>`,
+    ({ platform, name, status }) =>
+      `<li>${escapeHtml(rulesOf(platform).name)}: <strong><bdi>${escapeHtml(name)}</bdi></strong> (${escapeHtml(status.replaceAll('_', ' '))})</li>`,
   );
   return `<section class="card"><h2>Connected through this link</h2>\n<ul class="rows">\n${rows.join('\n')}\n</ul></section>`;
 };
@@ -135,7 +147,7 @@ export const invitePage = (shown: {
       ? [
           '<p class="soft">These are accounts of the sandbox network: any username will do, and nothing leaves this service.</p>',
         ]
-      : []),
+      : [`<p>Connect an account, and posts for <bdi>${escapeHtml(clientName)}</bdi> can go out there.</p>`]),
     connectedList(connected),
     ...ways.map((way) => form(way, path, refused)),
     ...awaited(platforms.filter((platform) => !offered.includes(platform))),

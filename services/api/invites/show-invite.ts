@@ -20,7 +20,15 @@ const maxShown = 100;
 const connectedThrough = async (deps: Deps, { state }: OpenInvite): Promise<readonly ConnectedAccount[]> => {
   const loaded = await Promise.all(state.accountIds.slice(-maxShown).map((id) => deps.store.load(account, id)));
   return loaded.flatMap(({ state: one }) =>
-    one.status === 'none' ? [] : [{ platform: one.platform, username: one.username ?? '', status: one.status }],
+    one.status === 'none'
+      ? []
+      : [
+          {
+            platform: one.platform,
+            name: one.username ?? one.displayName ?? one.externalId,
+            status: one.status,
+          },
+        ],
   );
 };
 

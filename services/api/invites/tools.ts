@@ -43,5 +43,7 @@ export const refusedBy = (
   if (operator === undefined) return refuse(words);
   logger.warn({ platform, operator: operator.slice(0, 500) }, 'a network refuses this installation');
   const { name } = rulesOf(platform);
-  return refuse(`The agency's service is not set up for ${name} yet. Tell the people who sent you the link.`);
+  return refuse(
+    `Accounts of ${name} cannot be connected here now, and trying again does not help. Tell the people who sent you the link.`,
+  );
 };

@@ -66,7 +66,8 @@ suite('a guest connects a chat by a code', (t) => {
     return { clientId, inviteId: String(made.data.inviteId), path: new URL(String(made.data.url)).pathname };
   };
   const asked = { platform: 'telegram', way: 'code', timezone: '' };
-  const codeIn = ({ html }: Shown): string => /<code>([A-Z2-9]{10})<\/code>/.exec(html)?.[1] ?? assert.fail(html);
+  const codeIn = ({ html }: Shown): string =>
+    /<code class="copy">\/connect ([A-Z2-9]{10})<\/code>/.exec(html)?.[1] ?? assert.fail(html);
   /** Asks for a code, and opens its page. */
   const begun = async (guest: Guest, { path }: Link) => {
     const page = await guest.sent(path, asked);
@@ -103,13 +104,13 @@ suite('a guest connects a chat by a code', (t) => {
     const { page, shown, code } = await begun(guest, link);
     assert.match(shown.html, /Connect Telegram to <bdi>Café &amp; Söhne 1<\/bdi>/);
     assert.match(shown.html, new RegExp(`add @${bot.username} as an administrator`));
-    assert.match(shown.html, new RegExp(`Post this message there: /connect ${code}`));
+    assert.match(shown.html, new RegExp(`Post this message there, as it stands: <code class="copy">/connect ${code}<`));
     assert.doesNotMatch(shown.html, /role="alert"|<script|https?:\/\//);
     assert.match(shown.headers.get('content-security-policy') ?? '', /form-action 'self'/);
     assert.equal(shown.headers.get('cache-control'), 'no-store');
     const early = await guest.post(page);
     assert.equal(early.status, 200);
-    assert.match(early.html, /role="alert">The code has not arrived yet\./);
+    assert.match(early.html, /role="alert">The message has not arrived yet\./);
     assert.equal(codeIn(early), code, 'the same code');
     assert.deepEqual(await chatsOf(link), []);
     const chat = network.chat({ username: 'cafe_news' });
@@ -194,6 +195,9 @@ suite('a guest connects a chat by a code', (t) => {
     assert.equal(await guest.sent(choice, ticked), link.path);
     assert.deepEqual(await chatsOf(link), [news, jobs].map(({ id }) => String(id)).toSorted());
     assert.equal(await secretOf(link, stranger), undefined);
+    const connected = (await guest.get(link.path)).html;
+    assert.ok(connected.includes(`<bdi>${news.title}</bdi>`), 'a private channel is named by its title');
+    assert.match(connected, /<bdi>cafe_jobs<\/bdi>/);
     isEnded(await guest.post(choice, ticked));
   });
 

@@ -196,7 +196,7 @@ export const blueskyConsent = (options: ConsentOptions): ConsentConnector => {
   };
   return {
     kind: 'consent',
-    title: 'On the page of Bluesky',
+    title: 'By signing in there',
     usernameLabel: 'Handle, such as name.bsky.social',
     begin: async ({ username, redirectUri, state }, signal) => {
       const ours = clientAt(redirectUri, keys);

@@ -119,7 +119,10 @@ export const refreshConsent = async (
   return { kind: result.status < 500 && error === 'invalid_grant' ? 'refused' : 'unavailable', reason };
 };
 
-/** Takes both tokens back (RFC 7009). */
+/**
+ * Takes both tokens back (RFC 7009): a server answers 200 also for a token that it does not know. A refusal is about our
+ * client or the call, and leaves the session open.
+ */
 export const revokeConsent = async (
   { http, keys }: Pick<TokenOptions, 'http' | 'keys'>,
   secret: ConsentSecret,
@@ -134,5 +137,5 @@ export const revokeConsent = async (
   const call = callTo(secret.revocationEndpoint, fields, subject);
   const result = await sendBound(http, call, { token: null, key: secret.dpopKey }, signal);
   if (result.kind !== 'answered') return 'unavailable';
-  return result.status < 500 && result.status !== 429 ? 'revoked' : 'unavailable';
+  return result.status === 200 || result.status === 204 ? 'revoked' : 'unavailable';
 };
