@@ -66,28 +66,37 @@ export const openTargetsOfAccount = async (
  */
 export interface KeptCredential {
   readonly accountId: string;
-  readonly platform: Platform;
-  /** ISO 8601; null where a former release did not note it. */
-  readonly disconnectedAt: string | null;
+  readonly workspaceId: string;
+  /** ISO 8601 instant of the disconnect, or of the consent that no account came of; null where it was not noted. */
+  readonly unusedSince: string | null;
 }
 
-/** @param after id of the account that came last; null: from the beginning */
-export const disconnectedWithCredentials = async (
+/**
+ * Those of a network, the first of each workspace before the second of any. An account without a row counts after an
+ * hour: somebody died between its credentials and its event, or the read model lacks it, which its stream tells.
+ * @param tried ids of accounts to leave out
+ */
+export const unusedCredentials = async (
   pool: Pool,
-  after: string | null,
+  platform: Platform,
+  tried: readonly string[],
   limit: number,
 ): Promise<readonly KeptCredential[]> => {
-  const { rows } = await pool.query<{ id: string; platform: Platform; at: Date | null }>(
-    `select c.account_id::text as id, c.platform, a.disconnected_at as at
-     from ops.network_credentials c join read.accounts a on a.id = c.account_id
-     where a.status = 'disconnected' and ($1::uuid is null or c.account_id > $1)
-       and c.kept_at < greatest(coalesce(a.disconnected_at, now()), now() - interval '1 hour')
-     order by c.account_id limit $2`,
-    [after, limit],
+  const { rows } = await pool.query<{ id: string; workspaceId: string; since: Date | null }>(
+    `select id, "workspaceId", since from (
+       select c.account_id::text as id, c.workspace_id::text as "workspaceId",
+         case when a.id is null then c.kept_at else a.disconnected_at end as since,
+         row_number() over (partition by c.workspace_id order by c.account_id) as place
+       from ops.network_credentials c left join read.accounts a on a.id = c.account_id
+       where c.platform = $1 and c.account_id <> all($2::uuid[])
+         and ((a.id is null and c.kept_at < now() - interval '1 hour') or (a.status = 'disconnected'
+           and c.kept_at < greatest(coalesce(a.disconnected_at, now()), now() - interval '1 hour')))
+     ) kept order by place, id limit $3`,
+    [platform, tried, limit],
   );
-  return rows.map(({ id, platform, at }) => ({
+  return rows.map(({ id, workspaceId, since }) => ({
     accountId: id,
-    platform,
-    disconnectedAt: at?.toISOString() ?? null,
+    workspaceId,
+    unusedSince: since?.toISOString() ?? null,
   }));
 };

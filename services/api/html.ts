@@ -23,16 +23,16 @@ export const icon = Buffer.from(
 /**
  * Sent with every page. `form-action 'self'`: a form goes back to us and nowhere else. `data:` is for the icon.
  * @param origins from which pictures and videos are loaded
- * @param more `leaves`: a form of the page ends at a network. Chromium holds `form-action` against the whole chain of
- *   redirects after the form, and would stop there without a word.
+ * @param more `leadsTo`: where else a form may end, as sources of the policy. Chromium holds `form-action` against the
+ *   whole chain of redirects after the form, and stops without a word to the person.
  */
 export const pageHeadersWith = (
   origins: readonly string[],
-  { leaves = false }: { readonly leaves?: boolean } = {},
+  { leadsTo = [] }: { readonly leadsTo?: readonly string[] } = {},
 ): Readonly<Record<string, string>> => {
   const files = origins.length === 0 ? '' : ` media-src ${origins.join(' ')};`;
   const pictures = ` img-src ${[...origins, 'data:'].join(' ')};`;
-  const forms = leaves ? '' : " form-action 'self';";
+  const forms = ` form-action ${["'self'", ...leadsTo].join(' ')};`;
   return {
     'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${styleHash}';${pictures}${files}${forms} base-uri 'none'; frame-ancestors 'none'`,
     'Referrer-Policy': 'no-referrer',

@@ -9,6 +9,7 @@ import { HourlyPace } from '#runtime/work/hourly-pace.ts';
 import { Slots } from '#runtime/work/slots.ts';
 import type { Platform } from '#schemas/common.ts';
 import { lapse } from '#services/workflows/accounts/lapse.ts';
+import { fairRound } from './fair-round.ts';
 import { type RoundDeps, runRounds } from './rounds.ts';
 
 /**
@@ -67,48 +68,24 @@ export const watchCredentials = async (deps: CredentialWatchDeps, signal: AbortS
 };
 
 /** A round: every credential of the network that ends within the window is tried once. */
-const refreshEnding = async (deps: CredentialWatchDeps, network: Network, signal: AbortSignal): Promise<void> => {
+const refreshEnding = (deps: CredentialWatchDeps, network: Network, signal: AbortSignal): Promise<void> => {
   const { platform, rules, pace } = network;
-  const slots = new Slots(rules.concurrency, rules.share);
-  const tried = new Set<string>();
-  const running = new Set<Promise<void>>();
-  const fault: { error: unknown } = { error: null };
-  let waiting: readonly EndingCredential[] = [];
-  const begin = (one: EndingCredential): void => {
-    const { accountId, workspaceId } = one.owner;
-    tried.add(accountId);
-    slots.take(workspaceId);
-    const done = refreshOne(deps, network, one, signal)
-      .catch((error: unknown) => {
-        fault.error ??= error;
-      })
-      .finally(() => {
-        slots.leave(workspaceId);
-        running.delete(done);
-      });
-    running.add(done);
+  /** Those that were tried and still end soon: they would hide others behind a full page. */
+  let stuck = 0;
+  const read = async (tried: ReadonlySet<string>): Promise<readonly EndingCredential[]> => {
+    const before = new Date(deps.now() + rules.windowMs).toISOString();
+    for (;;) {
+      const limit = pageSize + stuck;
+      const page = await deps.credentials.ending(platform, before, limit);
+      const untried = page.filter(({ owner }) => !tried.has(owner.accountId));
+      stuck = page.length - untried.length;
+      if (untried.length > 0 || page.length < limit) return untried;
+    }
   };
-  while (!signal.aborted && fault.error === null) {
-    if (waiting.length === 0) {
-      const before = new Date(deps.now() + rules.windowMs).toISOString();
-      // Those that were tried and still end soon would hide others behind a full page.
-      const page = await deps.credentials.ending(platform, before, pageSize + tried.size);
-      waiting = page.filter(({ owner }) => !tried.has(owner.accountId)).slice(0, pageSize);
-      if (waiting.length === 0 && running.size === 0) break;
-    }
-    const [next] = slots.fairly(waiting.map((one) => ({ one, customer: one.owner.workspaceId })));
-    if (next === undefined) {
-      // A search at the end of a round finds nothing new until one has ended.
-      await Promise.race(running);
-      continue;
-    }
-    await delay(pace.take(), undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) break;
-    waiting = waiting.filter((one) => one !== next.one);
-    begin(next.one);
-  }
-  await Promise.all(running);
-  if (fault.error !== null) throw fault.error;
+  const slots = new Slots(rules.concurrency, rules.share);
+  const pause = () => delay(pace.take(), undefined, { signal }).catch(() => undefined);
+  const work = (one: EndingCredential) => refreshOne(deps, network, one, signal);
+  return fairRound({ read, subjectOf: ({ owner }) => owner, slots, pause, work }, signal);
 };
 
 /** @throws what delays every later one the same way: the round then ends, and the next one begins anew */

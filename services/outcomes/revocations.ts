@@ -1,14 +1,16 @@
 import type { CredentialStore, Revoker } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
-import { disconnectedWithCredentials, type KeptCredential } from '#projections/disconnected-accounts.ts';
+import { type KeptCredential, unusedCredentials } from '#projections/disconnected-accounts.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { Platform } from '#schemas/common.ts';
+import { Slots } from '#runtime/work/slots.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { fairRound } from './fair-round.ts';
 import type { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds } from './rounds.ts';
 
 /**
- * Gives back what a network gave us for an account that was disconnected: the network is asked to revoke it, then it is
+ * Gives back what a network gave us for an account that was disconnected, or never came to be: the network is asked to revoke it, then it is
  * destroyed. A network that does not answer is asked again, for a day: then the credentials are destroyed without it.
  */
 
@@ -23,28 +25,35 @@ export interface RevocationDeps extends RoundDeps {
 }
 
 const pageSize = 100;
+/** Revocations of a network under way at once, in all and for one workspace: a silent network holds no other. */
+const concurrency = 8;
+const share = 2;
+/** Accounts of a network that a round tries at most; the next begins anew. */
+const maxTried = 10_000;
 const callMs = 10_000;
 const patienceMs = 86_400_000;
 
 class Unavailable extends Error {}
 
 /** Runs until the signal aborts. */
-export const runRevocations = (deps: RevocationDeps, resting: Resting, signal: AbortSignal): Promise<void> =>
-  runRounds(deps, 'revocations', (stop) => round(deps, resting, stop), signal);
+export const runRevocations = async (deps: RevocationDeps, resting: Resting, signal: AbortSignal): Promise<void> => {
+  const ofNetwork = (platform: Platform) =>
+    runRounds(deps, `revocations ${platform}`, (stop) => round(deps, platform, resting, stop), signal);
+  await Promise.all(platforms.map(ofNetwork));
+};
 
-const round = async (deps: RevocationDeps, resting: Resting, signal: AbortSignal): Promise<void> => {
-  let after: string | null = null;
-  while (!signal.aborted) {
-    const page: readonly KeptCredential[] = await disconnectedWithCredentials(deps.pool, after, pageSize);
-    for (const one of page) {
-      if (signal.aborted) return;
-      const { logger } = deps;
-      await alone({ logger, resting, signal, onFailure: undefined }, 'account', one.accountId, () => revoke(deps, one));
-    }
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last.accountId;
-  }
+const round = (deps: RevocationDeps, platform: Platform, resting: Resting, signal: AbortSignal): Promise<void> => {
+  const each = { logger: deps.logger, resting, signal, onFailure: undefined };
+  return fairRound<KeptCredential>(
+    {
+      read: async (tried) =>
+        tried.size >= maxTried ? [] : unusedCredentials(deps.pool, platform, [...tried], pageSize),
+      subjectOf: (one) => one,
+      slots: new Slots(concurrency, share),
+      work: (one) => alone(each, 'account', one.accountId, () => revoke(deps, platform, one)),
+    },
+    signal,
+  );
 };
 
 /**
@@ -53,15 +62,16 @@ const round = async (deps: RevocationDeps, resting: Resting, signal: AbortSignal
  */
 const revoke = async (
   { credentials, store, revokers, logger, now }: RevocationDeps,
-  { accountId, platform, disconnectedAt }: KeptCredential,
+  platform: Platform,
+  { accountId, unusedSince }: KeptCredential,
 ): Promise<void> => {
   const credential = await credentials.read(accountId);
   const { state } = await store.load(account, accountId);
   // The read model may be behind a person who has just connected the account again.
-  if (credential === null || state.status !== 'disconnected') return;
+  if (credential === null || (state.status !== 'disconnected' && state.status !== 'none')) return;
   const revoker = revokers[platform];
   const answer = await revoker?.(credential, accountId, AbortSignal.timeout(callMs));
-  const isLate = disconnectedAt !== null && now() - Date.parse(disconnectedAt) > patienceMs;
+  const isLate = unusedSince !== null && now() - Date.parse(unusedSince) > patienceMs;
   if (answer === 'unavailable' && !isLate) throw new Unavailable('the network does not answer; it is asked again');
   if (answer === 'unavailable') logger.warn({ accountId, platform }, 'credentials were destroyed without a revocation');
   faultPoint('outcomes:after-revocation');

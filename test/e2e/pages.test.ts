@@ -9,7 +9,18 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { readyAsset } from '#test/support/assets.ts';
-import { focused, mediaOf, openBrowser, overflowOf, type Visit, violationsOf, visit } from '#test/support/browser.ts';
+import {
+  attentionIsOn,
+  focused,
+  mediaOf,
+  openBrowser,
+  overflowOf,
+  says,
+  tabTo,
+  type Visit,
+  violationsOf,
+  visit,
+} from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { readyClip } from '#test/support/clip.ts';
 import { type Composer, composedWorld, composer } from '#test/support/composing.ts';
@@ -119,24 +130,6 @@ suite('pages in a browser', { timeoutMs: 120_000 }, (t) => {
     await opened.page.context().close();
     assert.deepEqual(opened.faults, []);
     return seen;
-  };
-  /** Waits until the page that a key or a click opens says this. */
-  const says = (page: Page, words: string | RegExp) => page.getByText(words).first().waitFor();
-  const attentionIsOn = async (page: Page, words: string) => {
-    await page.getByRole('alert').and(page.locator(':focus')).filter({ hasText: words }).waitFor();
-    assert.equal((await focused(page)).isVisible, true);
-    const { y = 0, height = 0 } = (await page.getByRole('alert').boundingBox()) ?? {};
-    const window = page.viewportSize()?.height ?? 0;
-    assert.ok(height > 0 && y >= 0 && y + height <= window, `the alert lies at ${y} of a window of ${window}`);
-  };
-  const tabTo = async (page: Page, name: string) => {
-    const passed: string[] = [];
-    for (let at = await focused(page); at.name !== name; at = await focused(page)) {
-      assert.ok(passed.length < 40, `Tab does not reach ${name}: ${passed.join(', ')}`);
-      await page.keyboard.press('Tab');
-      passed.push((await focused(page)).name);
-    }
-    return passed;
   };
 
   t('axe finds nothing to mend in any state of a page, also zoomed to 200 % in the dark', async () => {

@@ -17,8 +17,9 @@ const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[opti
 
 Starts api, projections, outcomes, two publishers, two that send webhooks, media, insights, reports, a relay and rebuilds, each a process
 of its own, over one Postgres and one analytics store, under load, also on live accounts of a simulated X and Telegram. In rounds: kills
-them with -9 once at every named gap, the publishers at every call to a live network too, then at random, the analytics engine too, and puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what
-was acknowledged, the networks' ledgers, the read models, the analytics, the reports, the streams.
+them with -9 once at every named gap, the publishers at every call to a live network too, then at random, the analytics engine too, and
+puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what was acknowledged, the networks'
+ledgers, the read models, the analytics, the reports, the streams.
 The ingester of the analytics has a run of its own: INGESTER_KILLS=100 node test/projections/analytics/ingest.test.ts
 
 Ends with "chaos: N kills, M posts, K targets, 0 violations, seed S"; exit code 1 when there is a violation.

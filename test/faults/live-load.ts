@@ -39,15 +39,20 @@ const sends = ['sendMessage', 'sendVideo', 'sendMediaGroup'] as const;
 /** Refused calls of a storm, on each network. */
 const stormCalls = 6;
 
-/** X names whole seconds. @param ofApp all accounts of the app must wait */
-const slower = (seconds: number, ofApp: boolean): Fault['then'] => {
-  const reset = String(Math.ceil(Date.now() / 1_000) + seconds);
-  const bucket = (name: string, left: string) => ({
-    ...{ [`${name}-limit`]: '100', [`${name}-remaining`]: left, [`${name}-reset`]: reset },
-  });
-  const headers = { ...bucket('x-rate-limit', '0'), ...(ofApp ? bucket('x-app-limit-24hour', '0') : {}) };
-  return { answer: { ...problems.too_many_requests, headers } };
-};
+/**
+ * X names whole seconds, from the call that it refuses: an instant in the past would mean a quarter of an hour.
+ * @param ofApp all accounts of the app must wait
+ */
+const slower = (seconds: number, ofApp: boolean): Fault['then'] => ({
+  get answer() {
+    const reset = String(Math.ceil(Date.now() / 1_000) + seconds);
+    const bucket = (name: string) => ({
+      ...{ [`${name}-limit`]: '100', [`${name}-remaining`]: '0', [`${name}-reset`]: reset },
+    });
+    const headers = { ...bucket('x-rate-limit'), ...(ofApp ? bucket('x-app-limit-24hour') : {}) };
+    return { ...problems.too_many_requests, headers };
+  },
+});
 
 export interface LiveLoadOptions {
   readonly load: Load;

@@ -1,4 +1,5 @@
 /** Pages as a person opens them, in a real Chromium, with everything that goes wrong on the way. */
+import assert from 'node:assert/strict';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { patience } from './patience.ts';
@@ -82,6 +83,29 @@ export const focused = (page: Page): Promise<Focused> =>
       isVisible: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2,
     };
   })()`);
+
+/** Waits until the page that a key or a click opens says this. */
+export const says = (page: Page, words: string | RegExp): Promise<void> => page.getByText(words).first().waitFor();
+
+/** Waits until the page says it as the reason of a refusal, in sight and with the focus. */
+export const attentionIsOn = async (page: Page, words: string): Promise<void> => {
+  await page.getByRole('alert').and(page.locator(':focus')).filter({ hasText: words }).waitFor();
+  assert.equal((await focused(page)).isVisible, true);
+  const { y = 0, height = 0 } = (await page.getByRole('alert').boundingBox()) ?? {};
+  const window = page.viewportSize()?.height ?? 0;
+  assert.ok(height > 0 && y >= 0 && y + height <= window, `the alert lies at ${y} of a window of ${window}`);
+};
+
+/** Presses Tab until that element has the focus. @returns the names of those that had it on the way, its own included */
+export const tabTo = async (page: Page, name: string): Promise<readonly string[]> => {
+  const passed: string[] = [];
+  for (let at = await focused(page); at.name !== name; at = await focused(page)) {
+    assert.ok(passed.length < 40, `Tab does not reach ${name}: ${passed.join(', ')}`);
+    await page.keyboard.press('Tab');
+    passed.push((await focused(page)).name);
+  }
+  return passed;
+};
 
 /** CSS pixels by which the page is wider than the window. */
 export const overflowOf = (page: Page): Promise<number> =>

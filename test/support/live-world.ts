@@ -23,7 +23,7 @@ export interface LiveParts {
 /** @param connectorsOf how each network is connected */
 export const liveWorld = async (
   connectorsOf: (parts: LiveParts) => Readonly<Partial<Record<Platform, readonly Connector[]>>>,
-  options: Pick<WorldOptions, 'rate'> = {},
+  { deps, ...options }: Pick<WorldOptions, 'rate' | 'deps'> = {},
 ) => {
   const { url } = await testDatabase();
   const pool = openPool({ url, max: 6, name: 'live' });
@@ -37,7 +37,7 @@ export const liveWorld = async (
   const attempts = new PostgresConnectAttempts({ pool, keys });
   const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
   const live = { credentials, attempts, connectors: connectorsOf({ http, codes }) };
-  const world = await startWorld({ ...options, databaseUrl: url, deps: { live } });
+  const world = await startWorld({ ...options, databaseUrl: url, deps: { ...deps, live } });
   return {
     ...{ world, pool, keys, credentials, attempts, codes, http },
     guest: () => new Guest(world.origin),

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import type { Connector } from '#contracts/ports/connector.ts';
 import { account } from '#domain/account.ts';
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
@@ -6,7 +7,7 @@ import { connectable } from '#domain/platforms/index.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Deps } from '../deps.ts';
 import { errors } from '../errors.ts';
-import { pageHeadersWith } from '../html.ts';
+import { pageHeaders, pageHeadersWith } from '../html.ts';
 import { liveNetworksOf } from '../live-networks.ts';
 import { toProblem } from '../middleware/problems.ts';
 import { show, tooLate } from '../people.ts';
@@ -37,8 +38,15 @@ interface RefusedAs extends RefusedForm {
   readonly code: ErrorCode;
 }
 
-/** A consent ends at the network, so the page lets its forms leave. */
-const headers = pageHeadersWith([], { leaves: true });
+/**
+ * The form of a consent ends at the network. Its host cannot be named: the server of a Bluesky account may be anybody's,
+ * and networks send browsers on among hosts of their own. So any host, by https; also by http where we are a trial on
+ * this machine ourselves.
+ */
+const headersOf = ({ consoleUrl }: Deps, ways: readonly Connector[]): Readonly<Record<string, string>> => {
+  if (!ways.some(({ kind }) => kind === 'consent')) return pageHeaders;
+  return pageHeadersWith([], { leadsTo: consoleUrl().startsWith('https:') ? ['https:'] : ['https:', 'http:'] });
+};
 
 export const showInvite = async (
   { deps, patience: { callMs } }: InviteTools,
@@ -48,17 +56,23 @@ export const showInvite = async (
 ): Promise<void> => {
   const connected = await within(callMs, connectedThrough(deps, open), tooLate);
   const { platforms, expiresAt } = open.state;
+  const offered = connectable(open.mode, platforms, liveNetworksOf(deps));
+  const connectors = open.mode === 'live' ? (deps.live?.connectors ?? {}) : {};
   const html = invitePage({
     clientName: open.clientName,
     mode: open.mode,
     path: open.path,
     platforms,
-    offered: connectable(open.mode, platforms, liveNetworksOf(deps)),
-    connectors: open.mode === 'live' ? (deps.live?.connectors ?? {}) : {},
+    offered,
+    connectors,
     expiresAt,
     connected,
     refused,
   });
+  const headers = headersOf(
+    deps,
+    offered.flatMap((platform) => connectors[platform] ?? []),
+  );
   show(ctx, refused === null ? 200 : errors[refused.code].status, html, headers);
 };
 

@@ -1,4 +1,4 @@
-/** What networks read of us before a guest comes back: the documents of Bluesky's client. */
+/** What networks and browsers are told of a consent: the documents of Bluesky's client, and where a form may lead. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { blueskyConsent } from '#infra/platforms/bluesky/index.ts';
@@ -8,29 +8,29 @@ import { suite } from '#test/support/suite.ts';
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const key = { ...pair.privateKey.export({ format: 'jwk' }), kid: 'key-of-the-test', alg: 'ES256' };
 const burst = 40;
+const origin = 'https://pages.example';
 
 const jsonOf = (answer: Response) => answer.json() as Promise<Readonly<Record<string, unknown>>>;
 
-suite('documents for networks', (t) => {
+suite('a consent, as networks and browsers are told of it', (t) => {
   let it: Awaited<ReturnType<typeof liveWorld>>;
   t.before(async () => {
     const connectorsOf: Parameters<typeof liveWorld>[0] = ({ http }) => ({
       bluesky: [blueskyConsent({ http, keys: [key], clock: () => Date.now() })],
     });
     // Nothing of it is given back while the test runs.
-    it = await liveWorld(connectorsOf, { rate: { perMinute: 1, burst } });
+    it = await liveWorld(connectorsOf, { rate: { perMinute: 1, burst }, deps: { consoleUrl: () => origin } });
   });
   t.after(() => it?.close());
   const read = (path: string, init: RequestInit = {}) => fetch(`${it.world.origin()}${path}`, init);
 
-  t('are read by anybody, from anywhere, and kept for minutes', async () => {
+  t('documents are read by anybody, from anywhere, and kept for minutes', async () => {
     const answer = await read('/connect/client-metadata.json');
     assert.equal(answer.status, 200);
     assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
     assert.equal(answer.headers.get('access-control-allow-origin'), '*');
     assert.equal(answer.headers.get('cache-control'), 'public, max-age=300');
     const { client_id: id, redirect_uris: back, jwks_uri: keys } = await jsonOf(answer);
-    const origin = it.world.origin();
     assert.equal(id, `${origin}/connect/client-metadata.json`);
     assert.deepEqual(back, [`${origin}/connect/callback`]);
     assert.equal(keys, `${origin}/connect/jwks.json`);
@@ -38,7 +38,7 @@ suite('documents for networks', (t) => {
     assert.deepEqual([head.status, await head.text()], [200, '']);
   });
 
-  t('show of a key what anybody may know', async () => {
+  t('documents show of a key what anybody may know', async () => {
     const answer = await read('/connect/jwks.json');
     const text = await answer.text();
     assert.ok(typeof key.d === 'string' && !text.includes(key.d));
@@ -64,7 +64,16 @@ suite('documents for networks', (t) => {
     }
   });
 
-  t('cost an address of its allowance', async () => {
+  t('the page of a link leads by https to any host, and nowhere without it', async () => {
+    const { id } = (await it.world.owner.post('/clients', { name: 'Café', type: 'brand' })).data;
+    const made = await it.world.owner.post(`/clients/${id}/connect-invites`, { platforms: ['bluesky'] });
+    const { pathname } = new URL(String(made.data.url));
+    const policy = (await read(pathname)).headers.get('content-security-policy') ?? '';
+    assert.match(policy, /; form-action 'self' https:; base-uri 'none'/);
+    assert.match((await read('/connect/code/x')).headers.get('content-security-policy') ?? '', /form-action 'self';/);
+  });
+
+  t('documents cost an address of its allowance', async () => {
     const statuses: number[] = [];
     for (let at = 0; at <= burst; at += 1) statuses.push((await read('/connect/jwks.json')).status);
     assert.equal(statuses[0], 200);

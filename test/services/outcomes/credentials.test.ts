@@ -88,6 +88,28 @@ suite('credentials are refreshed ahead', { timeoutMs: 120_000 }, (t) => {
     for (const { id } of others) assert.equal(await versionOf(id), 1);
   });
 
+  t('the accounts of a workspace, however slow, hold no other workspace that comes later', async () => {
+    await Promise.all(Array.from({ length: 4 }, () => connected('youtube', soon(0))));
+    const { promise: answer, resolve } = Promise.withResolvers<Refresh>();
+    let asked = 0;
+    const late: string[] = [];
+    const running = watch({
+      youtube: async (_, _signal, { accountId }) => {
+        asked += 1;
+        return late.includes(accountId) ? refreshed() : answer;
+      },
+    });
+    await until('they have their share', () => asked === 2);
+    const { id } = await world.connect(clientId, 'youtube');
+    late.push(id);
+    const owner = { accountId: id, workspaceId: randomUUID(), clientId, platform: 'youtube' } as const;
+    await credentials.keep(owner, credentialOf({ expiresAt: soon(0) }));
+    await until('the other is refreshed', async () => (await versionOf(id)) === 2);
+    assert.equal(asked, 3);
+    resolve(refreshed());
+    await running.stop();
+  });
+
   t('a lapse is recorded once, with the words of the network', async () => {
     const { id } = await connected('facebook', soon(0));
     const ended: Refreshed['kind'][] = [];

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { credentialOf } from '#contracts/ports/credentials.suite.ts';
 import { account } from '#domain/account.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
@@ -115,5 +115,73 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
     const nextDay = rounds(silent, { now: () => Date.now() + 90_000_000 });
     await until('they are destroyed', async () => (await credentials.read(id)) === null);
     await nextDay.stop();
+  });
+
+  t('a silent network holds no other, and the accounts of a workspace hold no other workspace', async () => {
+    const many = await Promise.all(Array.from({ length: 4 }, () => disconnected('pinterest')));
+    const other = await disconnected('pinterest');
+    const [foreign, witness] = [randomUUID(), await disconnected('x')];
+    await world.pool.query('update ops.network_credentials set workspace_id = $2 where account_id = $1', [
+      other,
+      foreign,
+    ]);
+    const { promise: answer, resolve } = Promise.withResolvers<'revoked'>();
+    const asked: string[] = [];
+    const running = rounds({
+      x: async () => 'revoked',
+      pinterest: async (_, accountId) => {
+        asked.push(accountId);
+        return accountId === other ? 'revoked' : answer;
+      },
+    });
+    for (const id of [witness, other]) {
+      await until('it is destroyed', async () => (await credentials.read(id)) === null);
+    }
+    await until('two are asked at once', () => many.filter((id) => asked.includes(id)).length === 2);
+    assert.equal(asked.length, 3, 'a workspace has two at once');
+    resolve('revoked');
+    for (const id of many) await until('it is destroyed', async () => (await credentials.read(id)) === null);
+    await running.stop();
+  });
+
+  t('credentials whose account never came to be are taken back after an hour', async () => {
+    const [old, young, witness] = [randomUUID(), randomUUID(), await disconnected('x')];
+    for (const id of [old, young]) await keep(id, 'x');
+    await world.pool.query(
+      `update ops.network_credentials set kept_at = now() - interval '61 minutes' where account_id = $1`,
+      [old],
+    );
+    const asked: string[] = [];
+    const running = rounds({
+      x: async (_, accountId) => {
+        asked.push(accountId);
+        return 'revoked';
+      },
+    });
+    for (const id of [old, witness]) {
+      await until('it is destroyed', async () => (await credentials.read(id)) === null);
+    }
+    await running.stop();
+    assert.deepEqual(asked.sort(), [old, witness].sort());
+    assert.notEqual(await credentials.read(young), null);
+    await credentials.destroy(young);
+  });
+
+  t('the credentials of an account that the read model lacks are left alone', async () => {
+    const { id } = await world.connect(clientId, 'x');
+    await keep(id, 'x');
+    await until('the read model', async () => {
+      const { rowCount } = await world.pool.query('delete from read.accounts where id = $1', [id]);
+      return rowCount === 1;
+    });
+    await world.pool.query(
+      `update ops.network_credentials set kept_at = now() - interval '2 hours' where account_id = $1`,
+      [id],
+    );
+    const witness = await disconnected('x');
+    const running = rounds({ x: async (_, asked) => (asked === id ? assert.fail('revoked') : 'revoked') });
+    await until('a round has ended', async () => (await credentials.read(witness)) === null);
+    await running.stop();
+    assert.notEqual(await credentials.read(id), null);
   });
 });
