@@ -1,6 +1,6 @@
 /** JSON as a table keeps it where it is secret: AES-256-GCM, as 12 bytes of iv, 16 of tag, then the text. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { MissingKey } from '#contracts/ports/data-keys.ts';
+import { cipherKeyOf, MissingKey } from '#contracts/ports/data-keys.ts';
 
 /**
  * @param boundTo what the row is: it is authenticated, so that no row can replace another
@@ -10,7 +10,7 @@ export const sealJson = (key: Buffer, boundTo: string, value: unknown, maxBytes:
   const plain = Buffer.from(JSON.stringify(value), 'utf8');
   if (plain.length > maxBytes) throw new Error(`what is to be sealed is longer than ${maxBytes} bytes`);
   const iv = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(boundTo));
+  const cipher = createCipheriv('aes-256-gcm', cipherKeyOf(key), iv).setAAD(Buffer.from(boundTo));
   const text = Buffer.concat([cipher.update(plain), cipher.final()]);
   return Buffer.concat([iv, cipher.getAuthTag(), text]);
 };
@@ -19,7 +19,9 @@ export const sealJson = (key: Buffer, boundTo: string, value: unknown, maxBytes:
 export const openJson = (key: Buffer, boundTo: string, sealed: Buffer): unknown => {
   let plain: string;
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12)).setAAD(Buffer.from(boundTo));
+    const decipher = createDecipheriv('aes-256-gcm', cipherKeyOf(key), sealed.subarray(0, 12)).setAAD(
+      Buffer.from(boundTo),
+    );
     decipher.setAuthTag(sealed.subarray(12, 28));
     plain = Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()]).toString('utf8');
   } catch (cause) {

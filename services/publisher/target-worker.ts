@@ -1,4 +1,5 @@
 import { attemptAt, type TargetState, target } from '#domain/target.ts';
+import { loadHttpClient } from '#runtime/egress/connection.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import { commentInstant } from './comment-due.ts';
 import type { Tools } from './deps.ts';
@@ -41,6 +42,8 @@ export class TargetWorker {
   async publishDue(row: DueRow, lease: Lease): Promise<RestMs> {
     const { now, aheadMs } = this.#tools;
     const stop = AbortSignal.any([lease.signal, this.#draining]);
+    // Ahead of its time, which would pass while the client of calls loads.
+    if (row.network.startsWith('live/')) loadHttpClient();
     const leased = await this.#load(row, lease);
     const live = leased.state;
     // A row has no stream after an older backup of the store was restored. The rest keeps searches from finding it each

@@ -17,8 +17,17 @@ export interface ConnectionOptions extends DialOptions {
   readonly maxAgeMs: number;
 }
 
-/** Loaded with the first connection: a process without calls to the outside saves its 30 MB. */
 const require = createRequire(import.meta.url);
+let loaded: typeof import('undici') | null = null;
+
+/**
+ * Loaded with the first connection: a process without calls to the outside saves its 30 MB. It takes a third of a second,
+ * so a process that knows of calls at an instant loads it before.
+ */
+export const loadHttpClient = (): typeof import('undici') => {
+  loaded ??= require('undici') as typeof import('undici');
+  return loaded;
+};
 
 export class Connection {
   readonly origin: string;
@@ -38,8 +47,8 @@ export class Connection {
   ) {
     this.origin = url.origin;
     this.#maxAgeMs = options.maxAgeMs;
-    const undici: typeof import('undici') = require('undici');
-    this.#client = new undici.Client(url.origin, {
+    const { Client } = loadHttpClient();
+    this.#client = new Client(url.origin, {
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: options.maxHeaderBytes,

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { TSchema } from 'typebox';
-import { MissingKey } from '#contracts/ports/data-keys.ts';
+import { cipherKeyOf, MissingKey } from '#contracts/ports/data-keys.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { DataKeys } from './data-keys.ts';
 
@@ -60,7 +60,7 @@ export const sealPersonal = async (
       continue;
     }
     const iv = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(place(stream, type, member));
+    const cipher = createCipheriv('aes-256-gcm', cipherKeyOf(key), iv).setAAD(place(stream, type, member));
     const text = Buffer.concat([cipher.update(String(value), 'utf8'), cipher.final()]);
     sealed[member] = { $sealed: Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64') };
   }
@@ -70,7 +70,7 @@ export const sealPersonal = async (
 /** @throws MissingKey where another key of the client sealed the bytes */
 const unsealed = (key: Buffer, bytes: Buffer, aad: Buffer): string => {
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(aad);
+    const decipher = createDecipheriv('aes-256-gcm', cipherKeyOf(key), bytes.subarray(0, 12)).setAAD(aad);
     decipher.setAuthTag(bytes.subarray(12, 28));
     return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
   } catch (cause) {
