@@ -3,19 +3,8 @@ import type { ReportedProfile } from '#contracts/ports/platform-insights.ts';
 import { type AccountState, account } from '#domain/account.ts';
 import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-
-const maxName = 200;
-const maxUrl = 2_000;
-
-const nameOf = (text: string | null): string | null => (text === null ? null : wellFormedText(text, maxName) || null);
-
-/** A cut address shows nothing, and browsers run some addresses as code: only a whole https address is kept. */
-const pictureOf = (address: string | null): string | null => {
-  const url = address === null ? null : URL.parse(address);
-  return url?.protocol === 'https:' && url.href.length <= maxUrl ? url.href : null;
-};
+import { shownProfile } from '#services/workflows/accounts/shown-profile.ts';
 
 /**
  * Records that the network shows the account under another name or picture than before. If the process dies after the
@@ -29,13 +18,7 @@ export const recordProfile = async (
   shown: ReportedProfile,
   context: CommandContext,
 ): Promise<void> => {
-  const { username, displayName, avatarUrl } = shown;
-  const command = {
-    type: 'ChangeProfile',
-    username: nameOf(username),
-    displayName: nameOf(displayName),
-    avatarUrl: pictureOf(avatarUrl),
-  } as const;
+  const command = { type: 'ChangeProfile', ...shownProfile(shown) } as const;
   try {
     const options = { loaded, redecide: false };
     const { appended } = await execute(store, account, accountId, command, context, options);

@@ -7,7 +7,7 @@ import type {
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
-import { failureOf, outcomeOf } from './errors.ts';
+import { outcomeOf } from './errors.ts';
 import type { BlueskyOptions } from './options.ts';
 import { findPost, partsOf } from './posts.ts';
 import { type XrpcResult, xrpc } from './xrpc.ts';
@@ -115,12 +115,14 @@ export class BlueskyInsights implements InsightsSource {
     return xrpc(http, { service: appView, nsid, params, subject: { accountId, targetId: null } }, signal);
   }
 
+  /** No token is shown to the app view, so its refusal says nothing of any owner's consent. */
   #without(result: Exclude<XrpcResult, { kind: 'ok' }>): NoFigures {
     const outcome = outcomeOf(result, false, this.#options.clock());
     if (outcome.kind === 'rate_limited') return { kind: 'rate_limited', retryAt: outcome.retryAt };
-    const reason = result.kind === 'refused' ? `${result.status} ${result.error}` : result.reason;
-    const isLapsed = result.kind === 'refused' && failureOf(result).category === 'reauth_required';
-    return isLapsed ? { kind: 'reauth_required', reason } : { kind: 'unavailable', reason };
+    return {
+      kind: 'unavailable',
+      reason: result.kind === 'refused' ? `${result.status} ${result.error}` : result.reason,
+    };
   }
 
   #now(): string {

@@ -6,14 +6,20 @@ import { accountIdOf } from '#domain/ids.ts';
 import { invite } from '#domain/invite.ts';
 import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
+import { shownProfile } from '#services/workflows/accounts/shown-profile.ts';
 import { tooLate } from '../people.ts';
 import { notFound } from '../refusal.ts';
 import { stateOf } from '../state.ts';
 import { nowOf, type OpenInvite } from './open-invite.ts';
 import type { InviteTools } from './tools.ts';
+
+/** A network may be anybody's server: of the permissions that it names, so many are kept, and so much of each. */
+const maxScopes = 50;
+const maxScope = 100;
 
 /** An account that its owner has just given us. */
 export interface Consented {
@@ -58,13 +64,14 @@ const connect = async (
     faultPoint('invite:between-credentials-and-connect');
   }
   const network = credential === null ? 'sandbox' : 'live';
-  const { externalId, username, displayName, avatarUrl, scopes, consentEndsAt: expiresAt } = profile;
+  const { externalId, consentEndsAt: expiresAt } = profile;
+  const scopes = profile.scopes.slice(0, maxScopes).map((one) => wellFormedText(one, maxScope));
   await execute(
     deps.store,
     account,
     accountId,
     {
-      ...{ type: 'Connect', clientId, platform, externalId, network, username, displayName, avatarUrl },
+      ...{ type: 'Connect', clientId, platform, externalId, network, ...shownProfile(profile) },
       ...{ scopes, expiresAt, timezone, inviteId: open.id },
     },
     context,

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { Credential } from '#contracts/ports/credentials.ts';
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
-import { connectByAppPassword, endSession, refreshSession } from '#infra/platforms/bluesky/index.ts';
+import { BlueskyInsights, connectByAppPassword, endSession, refreshSession } from '#infra/platforms/bluesky/index.ts';
 import { suite } from '#test/support/suite.ts';
 
 const did = `did:plc:${'a'.repeat(24)}`;
@@ -117,6 +117,22 @@ suite('bluesky: a hostile server', (t) => {
       assert.ok(made.kind === 'refreshed', JSON.stringify(made));
       const lasts = Date.parse(String(made.credential.secret.accessUntil)) - Date.now();
       assert.ok(lasts <= 3_600_000 && lasts > -10_000, `${expires_in}: ${lasts}`);
+    }
+  });
+
+  t('an app view that asks for a token costs no owner a new consent', async () => {
+    const subjects = [{ targetId: '', externalId: `at://${did}/app.bsky.feed.post/3m5zabcde2k2x` }] as never;
+    const account = { id: '', externalId: did } as never;
+    for (const [status, error] of [
+      ...([401, 403] as const).flatMap((status) => [[status, 'AuthMissing'] as const, [status, ''] as const]),
+      ...['AuthenticationRequired', 'InvalidToken', 'ExpiredToken'].map((error) => [400, error] as const),
+    ]) {
+      const said = { status, body: { error, message: 'no' } };
+      const { http } = serverThat({ getPosts: said, getProfile: said });
+      const source = new BlueskyInsights({ http, credentials: null as never, clock: Date.now });
+      const kinds: string[] = [(await source.fetchAccountInsights('bluesky', account, within())).kind];
+      for await (const { kind } of source.fetchPostInsights('bluesky', account, subjects, within())) kinds.push(kind);
+      assert.deepEqual(kinds, ['unavailable', 'unavailable'], `${status} ${error}`);
     }
   });
 });

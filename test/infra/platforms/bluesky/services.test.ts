@@ -43,6 +43,7 @@ suite('bluesky as a source of figures', { timeoutMs: 60_000 }, (t) => {
     return {
       source: new BlueskyInsights(world.options),
       platforms: ['bluesky'],
+      asksWithoutToken: true,
       close: async () => services.close(),
       account: () => account,
       other: () => others,
