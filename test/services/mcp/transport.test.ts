@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect as openSocket } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -43,6 +44,26 @@ suite('mcp over HTTP', (t) => {
     ]);
     assert.equal((JSON.parse(listed.stdout) as { tools: unknown[] }).tools.length, 20);
     assert.ok(found.stdout.includes(composed.clientId), found.stdout);
+  });
+
+  t('the Inspector prints what the README shows, but for names, ids and times', async () => {
+    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+    const [, command = '', shown = ''] =
+      /^npx @modelcontextprotocol\/inspector (--cli .+?)\n```\n\n```json\n(.+?)\n```/ms.exec(readme) ?? [];
+    assert.ok(shown !== '', 'the README has the command, and its answer below it');
+    const { clientId } = composed;
+    const script = command.replace('http://127.0.0.1:8080/mcp', world.deps.mcpUrl());
+    const env = { ...process.env, POSTLINE_KEY: world.testKey.secret, CLIENT: clientId };
+    const { stdout } = await run('sh', ['-c', `'${process.execPath}' '${inspector}' ${script}`], { env });
+    const alike = (text: string): unknown =>
+      JSON.parse(
+        text
+          .replaceAll('northwind', 'acme')
+          .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'ID')
+          .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT')
+          .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d (UTC|Europe\/Berlin)/g, 'LOCAL TIME'),
+      );
+    assert.deepEqual(alike(stdout), alike(shown));
   });
 
   t('GET, DELETE and other methods: 405 with Allow: POST', async () => {
