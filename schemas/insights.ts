@@ -245,6 +245,12 @@ const about = {
   source: Type.String({ minLength: 1, maxLength: 100 }),
   /** The network's own figures, unchanged. */
   raw: Type.Unknown(),
+  /**
+   * Of the network's answer; absent in events of former releases. Where it is that of the event before, `raw` is null:
+   * the answer is the one of the newest event before that has it. The figures are there all the same, and show that
+   * they still held at `observedAt`.
+   */
+  rawHash: Type.Optional(Type.String({ pattern: '^[\\w-]{22}$' })),
 } as const;
 
 export const targetmetricsEvents = {
@@ -254,12 +260,6 @@ export const targetmetricsEvents = {
     postId: Uuid,
     externalId: Type.String({ minLength: 1, maxLength: 500 }),
     publishedAt: Instant,
-    /**
-     * Of the network's answer; absent in events of former releases. Where it is that of the event before, `raw` is null:
-     * the answer is the one of the newest event before that has it. The figures are there all the same, and show that
-     * they still held at `observedAt`.
-     */
-    rawHash: Type.Optional(Type.String({ pattern: '^[\\w-]{22}$' })),
     figures: PostFigures,
     /** The network no longer shows the post; its figures are final, from the last observation before. */
     platformRemovedAt: Nullable(Instant),

@@ -47,15 +47,22 @@ const maxDays = 14;
 const newer = (one: { readonly observedAt: string }, last: { readonly observedAt: string } | null): boolean =>
   last === null || one.observedAt > last.observedAt;
 
+/** An answer that did not change is stored once: its hash says so. */
+const withoutKnownRaw = <Observation extends { readonly rawHash?: string }>(
+  observation: Observation,
+  last: { readonly rawHash?: string } | null,
+): Observation => {
+  const isKnown = observation.rawHash !== undefined && observation.rawHash === last?.rawHash;
+  return isKnown ? { ...observation, raw: null } : observation;
+};
+
 export const targetmetrics: Decider<TargetMetricsState, TargetMetricsCommand, TargetMetricsEvent> = {
   kind: 'targetmetrics',
   initial: { last: null, figures: {}, raw: null },
   decide: ({ observation }, { last }) => {
     const final = last !== null && last.platformRemovedAt !== null;
     if (final || !newer(observation, last)) return [];
-    const { rawHash } = observation;
-    const isKept = rawHash !== undefined && rawHash === last?.rawHash;
-    return [{ type: 'TargetMetricsObserved', data: isKept ? { ...observation, raw: null } : observation }];
+    return [{ type: 'TargetMetricsObserved', data: withoutKnownRaw(observation, last) }];
   },
   evolve: ({ figures, raw }, { data }) => ({
     last: data,
@@ -94,7 +101,8 @@ export const accountmetrics: Decider<AccountMetricsState, AccountMetricsCommand,
     const changedDays = onceADay(earlier)
       .map((one) => completed(one, state))
       .filter((one) => revises(one, state));
-    return [...changedDays.sort(byDay), completed(observation, state)].map((data) => ({
+    const newest = withoutKnownRaw(completed(observation, state), state.last);
+    return [...changedDays.sort(byDay), newest].map((data) => ({
       type: 'AccountMetricsObserved',
       data,
     }));

@@ -118,6 +118,8 @@ const aboutPost = (job: Job) => ({
   publishedAt: (job.publishedAt ?? new Date(0)).toISOString(),
 });
 
+const hashOf = (raw: Json): string => hash('sha256', JSON.stringify(raw), 'base64url').slice(0, 22);
+
 class Observed extends Error {}
 
 type Of<State, Command> = Decider<State, Command, { readonly type: string; readonly data: unknown }>;
@@ -177,7 +179,7 @@ const observePost = async (
   const { figures, odd } = mapped;
   const observation = {
     ...{ ...about(observing, observedAt, raw), ...aboutPost(job), figures, platformRemovedAt: null },
-    rawHash: hash('sha256', JSON.stringify(raw), 'base64url').slice(0, 22),
+    rawHash: hashOf(raw),
   };
   const loaded = await newest(observing.store, targetmetrics, job);
   return {
@@ -213,7 +215,10 @@ const observeAccount = async (
   const mapped = accountFiguresOf(observing.cycle.platform, raw, asked);
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
   const { kind: _kind, odd, ...reported } = mapped;
-  const observation = { ...about(observing, observedAt, raw), ...reported, figuresDay: figuresOf };
+  const observation = {
+    ...about(observing, observedAt, raw),
+    ...{ ...reported, figuresDay: figuresOf, rawHash: hashOf(raw) },
+  };
   const days = figuresOf === null ? [] : earlier.slice(0, accountDays).filter(({ day }) => day < figuresOf);
   const others = days.map((one) => earlierOf(observing, observation, one));
   const known = others.flatMap((one) => (one.observation === null ? [] : [one.observation]));
@@ -231,11 +236,11 @@ type AccountObservation = AccountMetricsCommand['observation'];
 /**
  * A day that cannot be parsed does not affect the others. Followers and demographics describe the present in every
  * event of a poll. A figure that the list leaves out of a day is absent although the adapter asked for it: null would
- * overwrite the value of an earlier observation.
+ * overwrite the value of an earlier observation. A day is stored only when it changed, so its answer has no hash.
  */
 const earlierOf = (
   { cycle }: Observing,
-  { figures: { followerCount }, ...newest }: AccountObservation,
+  { figures: { followerCount }, rawHash: _ofNewest, ...newest }: AccountObservation,
   { day, raw }: ReportedDay,
 ): { readonly observation: AccountObservation | null; readonly odd: readonly OddFigure[] } => {
   if (!isDay(day, newest.observedAt)) return { observation: null, odd: [{ field: 'day', reason: 'it is of no day' }] };

@@ -227,11 +227,11 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   targetmetrics: {
     TargetMetricsObserved:
-      '1: accountId clientId platform:Platform observedAt day source raw targetId postId externalId publishedAt rawHash? figures:PostFigures platformRemovedAt:null',
+      '1: accountId clientId platform:Platform observedAt day source raw rawHash? targetId postId externalId publishedAt figures:PostFigures platformRemovedAt:null',
   },
   accountmetrics: {
     AccountMetricsObserved:
-      '1: accountId clientId platform:Platform observedAt day source raw figures:AccountFigures figuresDay:null demographics?:{*:{*:}}|null',
+      '1: accountId clientId platform:Platform observedAt day source raw rawHash? figures:AccountFigures figuresDay:null demographics?:{*:{*:}}|null',
   },
   refresh: {
     AnalyticsRefreshRequested: '1: accountIds:[]',

@@ -129,6 +129,35 @@ const heard = (observation: AccountObservation): AccountMetricsEvent => ({
 suite('account metrics', (t) => {
   const { given, state } = deciding(accountmetrics);
 
+  t('hold an answer that did not change once, and its figures each time', () => {
+    const of = (hour: number, rawHash: string | undefined, raw: unknown) => ({
+      ...{ ...ofAccount(at(hour), 100), raw },
+      ...(rawHash === undefined ? {} : { rawHash }),
+    });
+    const answer = { followers: 100 };
+    const first = heard(of(1, 'a', answer));
+    given([])
+      .when(observe(of(1, 'a', answer)))
+      .then([first]);
+    given([first])
+      .when(observe(of(2, 'a', answer)))
+      .then([heard(of(2, 'a', null))]);
+    given([first, heard(of(2, 'a', null))])
+      .when(observe(of(3, 'a', answer)))
+      .then([heard(of(3, 'a', null))]);
+    given([first, heard(of(2, 'a', null))])
+      .when(observe(of(3, 'b', { followers: 101 })))
+      .then([heard(of(3, 'b', { followers: 101 }))]);
+    given([heard(of(1, undefined, answer))])
+      .when(observe(of(2, undefined, answer)))
+      .then([heard(of(2, undefined, answer))]);
+    // An earlier day in the list changed: it has an answer of its own.
+    const day = { ...of(2, undefined, { day: 1 }), figuresDay: '2025-12-31', figures: { profileViews: 5 } };
+    given([first])
+      .when({ ...observe(of(2, 'a', answer)), earlier: [day] })
+      .then([heard(day), heard(of(2, 'a', null))]);
+  });
+
   t('keep the figures that a network reports, fewer followers too', () => {
     given([])
       .when(observe(ofAccount(at(1), 100)))

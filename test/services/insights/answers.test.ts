@@ -100,6 +100,28 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     equal(new Set(events.map(({ data }) => data.observedAt)).size, 6, 'each look moves the time of the figures on');
   });
 
+  t('an answer about an account that did not change is stored once, with its figures at each look', async () => {
+    const one = await world.account('x');
+    await world.heard([one.id]);
+    const raw = (followers: number) => ({ data: { public_metrics: { followers_count: followers } } });
+    for (const [at, followers] of [7, 7, 8, 8].entries()) {
+      const observedAt = new Date(Date.now() - (90 - at) * minute).toISOString();
+      accounts.set(one.id, () => ({ kind: 'reported', raw: raw(followers), observedAt, figuresOf: null }));
+      await world.due(one.id);
+      await world.tried(one.id);
+    }
+    const events = await world.posts.store.readStream(`accountmetrics-${one.id}`);
+    deepEqual(
+      events.map(({ data }) => [(data.figures as { followerCount?: number }).followerCount, data.raw]),
+      [
+        [7, raw(7)],
+        [7, null],
+        [8, raw(8)],
+        [8, null],
+      ],
+    );
+  });
+
   const told = (likes: number, observedAt = new Date().toISOString()): PostInsightsAnswer => ({
     kind: 'reported',
     raw: { data: { public_metrics: { like_count: likes } } },
