@@ -11,6 +11,7 @@ import type { Cases } from './platform.suite.ts';
 import type { PublishRequest } from './platform.ts';
 import {
   accountDays,
+  type InsightsAccount,
   type InsightsSource,
   type InsightsSubject,
   type PostInsightsAnswer,
@@ -46,6 +47,9 @@ const all = async (answers: AsyncIterable<PostInsightsAnswer>): Promise<readonly
   return all;
 };
 
+const workspaceId = randomUUID();
+const asking = (account: PublishRequest['account']): InsightsAccount => ({ ...account, workspaceId });
+
 export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): void {
   let harness: InsightsHarness;
   t.before(async () => {
@@ -54,7 +58,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
   t.after(() => harness?.close());
 
   const one = async (platform: Platform, account: PublishRequest['account'], post: InsightsSubject) => {
-    const answers = await all(harness.source.fetchPostInsights(platform, account, [post], never));
+    const answers = await all(harness.source.fetchPostInsights(platform, asking(account), [post], never));
     assert.equal(answers.length, 1);
     return answers[0] as PostInsightsAnswer;
   };
@@ -74,7 +78,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
       const posts = [await harness.publish(platform, account), await harness.publish(platform, account)];
       await harness.pass();
       const asked = [posts[1], posts[0], posts[1]] as InsightsSubject[];
-      const answers = await all(harness.source.fetchPostInsights(platform, account, asked, never));
+      const answers = await all(harness.source.fetchPostInsights(platform, asking(account), asked, never));
       assert.equal(answers.length, 3);
       const figures = asked.map((post, place) => figuresOf(platform, post, answers[place] as PostInsightsAnswer));
       assert.deepEqual(figures[0], figures[2], 'the same post');
@@ -84,7 +88,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
 
   t('reports the followers of an account', async () => {
     for (const platform of harness.platforms) {
-      const answer = await harness.source.fetchAccountInsights(platform, harness.account(platform), never);
+      const answer = await harness.source.fetchAccountInsights(platform, asking(harness.account(platform)), never);
       assert.ok(answer.kind === 'reported', platform);
       assert.match(answer.observedAt, instant);
       if (answer.figuresOf !== null) {
@@ -126,7 +130,10 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
 
   t('answers a request without posts with no answer', async () => {
     const [platform] = harness.platforms as [Platform];
-    assert.deepEqual(await all(harness.source.fetchPostInsights(platform, harness.account(platform), [], never)), []);
+    assert.deepEqual(
+      await all(harness.source.fetchPostInsights(platform, asking(harness.account(platform)), [], never)),
+      [],
+    );
   });
 
   t('reports a removed post as removed and continues with the others', async () => {
@@ -135,7 +142,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
       const account = harness.account(platform);
       const [gone, stays] = [await harness.publish(platform, account), await harness.publish(platform, account)];
       await harness.remove(platform, gone);
-      const answers = await all(harness.source.fetchPostInsights(platform, account, [gone, stays], never));
+      const answers = await all(harness.source.fetchPostInsights(platform, asking(account), [gone, stays], never));
       assert.deepEqual(
         answers.map(({ kind }) => kind),
         ['removed', 'reported'],
@@ -178,7 +185,7 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
           await harness.publish(platform, account, fault),
           await harness.publish(platform, account),
         ];
-        const answers = await all(harness.source.fetchPostInsights(platform, account, [fails, stays], never));
+        const answers = await all(harness.source.fetchPostInsights(platform, asking(account), [fails, stays], never));
         check(answers[0] as PostInsightsAnswer);
         assert.equal((await one(platform, account, fails)).kind, 'reported', `${platform}: it struck once`);
       }
@@ -207,8 +214,10 @@ export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): 
     const account = harness.account(platform);
     const post = await harness.publish(platform, account);
     const stopped = AbortSignal.abort();
-    const asking = all(harness.source.fetchPostInsights(platform, account, [post], stopped));
-    await assert.rejects(asking, { name: 'AbortError' });
-    await assert.rejects(harness.source.fetchAccountInsights(platform, account, stopped), { name: 'AbortError' });
+    const stops = all(harness.source.fetchPostInsights(platform, asking(account), [post], stopped));
+    await assert.rejects(stops, { name: 'AbortError' });
+    await assert.rejects(harness.source.fetchAccountInsights(platform, asking(account), stopped), {
+      name: 'AbortError',
+    });
   });
 }

@@ -74,6 +74,12 @@ export type AccountInsightsAnswer =
     })
   | Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 
+/** The account that is asked about. */
+export type InsightsAccount = PublishRequest['account'] & {
+  /** Whose reads they are, for a network that bills them. */
+  readonly workspaceId: string;
+};
+
 export interface InsightsSource {
   /** The adapter and the version of its requests: `sandbox/1`. */
   readonly insightsVersion: string;
@@ -93,7 +99,7 @@ export interface InsightsSource {
    */
   fetchPostInsights(
     platform: Platform,
-    account: PublishRequest['account'],
+    account: InsightsAccount,
     posts: readonly InsightsSubject[],
     signal: AbortSignal,
   ): AsyncIterable<PostInsightsAnswer>;
@@ -103,7 +109,7 @@ export interface InsightsSource {
    */
   fetchAccountInsights(
     platform: Platform,
-    account: PublishRequest['account'],
+    account: InsightsAccount,
     signal: AbortSignal,
   ): Promise<AccountInsightsAnswer>;
 }

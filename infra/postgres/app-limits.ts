@@ -1,10 +1,18 @@
 /**
  * The limits of operators' apps in Postgres, for all processes. A refusal is one row of an app and what rests, a month
- * one row. Rests are read at most once a second by each process; reads are counted by one statement for each call of the
- * network, which may ask for a hundred posts.
+ * one row, and one of each workspace that reads. Rests are read at most once a second by each process; reads are counted
+ * by one statement for each call of the network, which may ask for a hundred posts.
  */
 import type pg from 'pg';
-import { type AppLimits, type AppRefusal, type AppRestScope, monthOf } from '#contracts/ports/app-limits.ts';
+import {
+  type AppLimits,
+  type AppReader,
+  type AppRefusal,
+  type AppRestScope,
+  monthOf,
+  openReads,
+  type ReadsAnswer,
+} from '#contracts/ports/app-limits.ts';
 import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import type { Failure } from '#schemas/target.ts';
 import { withDeadline } from '../with-deadline.ts';
@@ -17,6 +25,7 @@ interface KnownRests {
   readonly rests: Rests;
 }
 
+const dayMs = 86_400_000;
 const freshMs = 1_000;
 /** Milliseconds that a call of a network waits for the rests, or for a refusal to be stored. */
 const answerMs = 2_000;
@@ -53,7 +62,40 @@ export class PostgresAppLimits implements AppLimits {
           month text not null,
           used bigint not null check (used >= 0),
           primary key (app, month)
-        )`);
+        );
+        create table if not exists ops.app_read_shares (
+          app text not null,
+          month text not null,
+          workspace_id uuid not null,
+          used bigint not null check (used >= 0),
+          primary key (app, month, workspace_id)
+        );
+        create or replace function ops.take_app_reads(r_app text, r_month text, r_kept text, r_workspace uuid,
+          r_reads int8, r_monthly int8, r_open int8) returns text language plpgsql as $body$
+        declare
+          of_all int8;
+          own int8;
+        begin
+          -- Takes the lock of the month, so that the counts of two processes never overlap.
+          insert into ops.app_reads as month (app, month, used) values (r_app, r_month, 0)
+            on conflict (app, month) do update set used = month.used returning month.used into of_all;
+          if of_all + r_reads > r_monthly then
+            return 'month_spent';
+          end if;
+          select used into own from ops.app_read_shares
+            where app = r_app and month = r_month and workspace_id = r_workspace;
+          if coalesce(own, 0) + of_all + 2 * r_reads > r_open then
+            return 'share_spent';
+          end if;
+          insert into ops.app_read_shares as share (app, month, workspace_id, used)
+            values (r_app, r_month, r_workspace, r_reads)
+            on conflict (app, month, workspace_id) do update set used = share.used + excluded.used;
+          update ops.app_reads set used = used + r_reads where app = r_app and month = r_month;
+          -- Shares of months that are over have no use.
+          delete from ops.app_read_shares where app = r_app and month < r_kept;
+          return 'taken';
+        end
+        $body$`);
     });
   }
 
@@ -104,21 +146,25 @@ export class PostgresAppLimits implements AppLimits {
     await withDeadline(answerMs, stored).catch(() => undefined);
   }
 
-  async take(app: string, reads: number, monthly: number, now: number): Promise<boolean> {
-    if (reads > monthly) return false;
-    const { rowCount } = await this.#pool.query(
-      `insert into ops.app_reads as month (app, month, used) values ($1, $2, $3)
-       on conflict (app, month) do update set used = month.used + excluded.used
-       where month.used + excluded.used <= $4`,
-      [app, monthOf(now), reads, monthly],
+  async take({ app, workspaceId }: AppReader, reads: number, monthly: number, now: number): Promise<ReadsAnswer> {
+    // The clocks of two processes may be in two months at once.
+    const kept = monthOf(now - dayMs);
+    const { rows } = await this.#pool.query<{ answer: ReadsAnswer }>(
+      'select ops.take_app_reads($1, $2, $3, $4, $5, $6, $7) as answer',
+      [app, monthOf(now), kept, workspaceId, reads, monthly, openReads(monthly, now)],
     );
-    return rowCount === 1;
+    return rows[0]?.answer ?? 'month_spent';
   }
 
-  async giveBack(app: string, reads: number, now: number): Promise<void> {
+  async giveBack({ app, workspaceId }: AppReader, reads: number, now: number): Promise<void> {
+    // In the order in which a take locks them.
     const given = this.#pool.query(
-      'update ops.app_reads set used = greatest(used - $3, 0) where app = $1 and month = $2',
-      [app, monthOf(now), reads],
+      `with month as (
+         update ops.app_reads set used = greatest(used - $4, 0) where app = $1 and month = $2 returning app, month
+       )
+       update ops.app_read_shares as share set used = greatest(share.used - $4, 0) from month
+       where share.app = month.app and share.month = month.month and share.workspace_id = $3`,
+      [app, monthOf(now), workspaceId, reads],
     );
     await withDeadline(answerMs, given).catch(() => undefined);
   }

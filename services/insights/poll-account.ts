@@ -1,6 +1,7 @@
-import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
+import type { Json } from '#contracts/ports/platform.ts';
 import type {
   AccountInsightsAnswer,
+  InsightsAccount,
   InsightsSource,
   InsightsSubject,
   PostInsightsAnswer,
@@ -71,7 +72,7 @@ export const pollAccount = async (
   }
   const jobs = await withUse(cycle.jobs, tools);
   const { externalId, username } = loaded.state;
-  const asked = { id: cycle.accountId, externalId, username };
+  const asked = { id: cycle.accountId, externalId, username, workspaceId: cycle.workspaceId };
   const answers = source === null ? jobs.map(() => noAdapter) : await ask(cycle, asked, jobs, source, stop, tools);
   stop.throwIfAborted();
   faultPoint('insights:after-fetch');
@@ -145,7 +146,7 @@ const subjectOf = (job: Job): InsightsSubject => ({
 /** One answer for each job, in their order. After a rate limit, or with a dead token, it asks nothing more. */
 const ask = async (
   { platform }: PollCycle,
-  asked: PublishRequest['account'],
+  asked: InsightsAccount,
   jobs: readonly Job[],
   source: InsightsSource,
   stop: AbortSignal,

@@ -18,6 +18,7 @@ export const tables: Readonly<Record<string, string>> = {
   'es.layout': 'one partitions',
   'es.workspace_events': 'workspace position',
   'es.workspace_index': 'one position event_id',
+  'ops.app_read_shares': 'app month workspace_id used',
   'ops.app_reads': 'app month used',
   'ops.app_rests': 'app what until failure',
   'ops.analytics_days': 'version workspace_id day',

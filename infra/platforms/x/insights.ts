@@ -1,6 +1,7 @@
 import type { PublishRequest } from '#contracts/ports/platform.ts';
 import type {
   AccountInsightsAnswer,
+  InsightsAccount,
   InsightsSource,
   InsightsSubject,
   PostInsightsAnswer,
@@ -14,12 +15,13 @@ import { beforeCreate, type NotOk } from './outcomes.ts';
 
 /**
  * Figures of posts by `GET /2/tweets`, at most 100 a call, and of the account by `GET /2/users/me`. X bills each post
- * that is read; how often is the caller's matter, how many a month is bounded here.
+ * that is read; how often is the caller's matter, how many a month is bounded here, for all and for each workspace.
  */
 
 const perCall = 100;
+const dayMs = 86_400_000;
 /** X has figures of its owner alone for 30 days, and refuses the request for them afterwards. */
-const ownMs = 30 * 86_400_000 - 3_600_000;
+const ownMs = 30 * dayMs - 3_600_000;
 
 type Account = PublishRequest['account'];
 type NoFigures = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
@@ -41,7 +43,7 @@ export class XInsights implements InsightsSource {
   readonly minIntervalMs = 900_000;
   readonly maxAheadMs = 300_000;
   /** Of some 90 midnights these; the one of four weeks is the last within which X tells its owner's figures. */
-  readonly nightAgesMs = [1, 2, 3, 5, 7, 10, 14, 21, 28, 45, 60, 89].map((days) => days * 86_400_000);
+  readonly nightAgesMs = [1, 2, 3, 5, 7, 10, 14, 21, 28, 45, 60, 89].map((days) => days * dayMs);
   readonly #options: XOptions;
   readonly #api: XApi;
 
@@ -52,7 +54,7 @@ export class XInsights implements InsightsSource {
 
   async *fetchPostInsights(
     _platform: Platform,
-    account: Account,
+    account: InsightsAccount,
     posts: readonly InsightsSubject[],
     signal: AbortSignal,
   ): AsyncGenerator<PostInsightsAnswer> {
@@ -89,17 +91,18 @@ export class XInsights implements InsightsSource {
   }
 
   async #read(
-    { id: accountId }: Account,
+    { id: accountId, workspaceId }: InsightsAccount,
     ids: readonly string[],
     isRecent: boolean,
     signal: AbortSignal,
   ): Promise<Batch | NoFigures> {
     const { appLimits, monthlyReads, clock, fieldsName = 'tweet.fields' } = this.#options;
-    const [app, now] = [appOf(this.#options), clock()];
+    const [reader, now] = [{ app: appOf(this.#options), workspaceId }, clock()];
     if (monthlyReads !== undefined) {
-      const taken = await appLimits.take(app, ids.length, monthlyReads, now).catch(() => null);
+      const taken = await appLimits.take(reader, ids.length, monthlyReads, now).catch(() => null);
       if (taken === null) return { kind: 'unavailable', reason: 'what may be read this month could not be counted' };
-      if (!taken) return { kind: 'rate_limited', retryAt: nextMonth(now) };
+      if (taken === 'month_spent') return { kind: 'rate_limited', retryAt: nextMonth(now) };
+      if (taken === 'share_spent') return { kind: 'rate_limited', retryAt: nextDay(now) };
     }
     const own = isRecent ? ',non_public_metrics' : '';
     const result = await this.#api.call(
@@ -118,7 +121,7 @@ export class XInsights implements InsightsSource {
     );
     // Only an answer that may have shown posts is billed.
     const isBilled = result.kind === 'ok' || result.kind === 'silent';
-    if (monthlyReads !== undefined && !isBilled) await appLimits.giveBack(app, ids.length, now);
+    if (monthlyReads !== undefined && !isBilled) await appLimits.giveBack(reader, ids.length, now);
     signal.throwIfAborted();
     if (result.kind !== 'ok') return this.#without(result);
     const { body, headers } = result;
@@ -171,6 +174,9 @@ const nextMonth = (now: number): string => {
   const day = new Date(now);
   return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1)).toISOString();
 };
+
+/** The share of a workspace grows as the month goes by. */
+const nextDay = (now: number): string => new Date((Math.floor(now / dayMs) + 1) * dayMs).toISOString();
 
 const isOfField = (error: Members): boolean =>
   (textIn(error, 'type') ?? '').endsWith('/problems/not-authorized-for-field');

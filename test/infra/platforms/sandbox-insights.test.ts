@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
-import type { InsightsSubject, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
+import type { InsightsAccount, InsightsSubject, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import { accountFiguresOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { countingOf, followersOf } from '#infra/platforms/sandbox/curves.ts';
@@ -20,12 +20,8 @@ import { suite } from '#test/support/suite.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
-interface Account {
-  readonly id: string;
-  readonly externalId: string;
-  readonly username: string | null;
-}
-const account = (platform: Platform, username = `acme-${randomUUID().slice(0, 8)}`): Account => ({
+const account = (platform: Platform, username = `acme-${randomUUID().slice(0, 8)}`): InsightsAccount => ({
+  workspaceId: randomUUID(),
   id: randomUUID(),
   externalId: sandboxProfile(platform, username).externalId,
   username,
@@ -41,7 +37,11 @@ const opened = async () => {
   const clip = await clipForAdapter();
   const media = (platform: Platform): readonly PublishMedia[] =>
     capabilities(platform).textOnly ? [] : [{ ...clip, use: platform === 'instagram' ? 'reel' : 'feed' }];
-  const publish = async (platform: Platform, by: Account, content = 'Good morning'): Promise<InsightsSubject> => {
+  const publish = async (
+    platform: Platform,
+    by: PublishRequest['account'],
+    content = 'Good morning',
+  ): Promise<InsightsSubject> => {
     const request = {
       targetId: randomUUID(),
       attempt: 1,
@@ -211,7 +211,7 @@ suite('sandbox network and its figures', (t) => {
   });
   t.after(() => sandbox?.close());
   const never = new AbortController().signal;
-  const ask = (platform: Platform, by: Account, ...posts: readonly InsightsSubject[]) =>
+  const ask = (platform: Platform, by: InsightsAccount, ...posts: readonly InsightsSubject[]) =>
     all(sandbox.network.fetchPostInsights(platform, by, posts, never));
   const kinds = (answers: readonly PostInsightsAnswer[]) => answers.map(({ kind }) => kind);
 

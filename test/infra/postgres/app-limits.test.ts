@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Pool } from 'pg';
@@ -62,6 +63,19 @@ suite('limits of apps in Postgres', (t) => {
     }
   });
 
+  t('shares of months that are over are not kept', async () => {
+    const [limits, app] = [new PostgresAppLimits({ pool }), `x:${randomUUID()}`];
+    const months = async () =>
+      (await pool.query('select month from ops.app_read_shares where app = $1 order by 1', [app])).rows.map(
+        ({ month }) => month,
+      );
+    const take = (at: string) => limits.take({ app, workspaceId: randomUUID() }, 1, 100, Date.parse(at));
+    for (const at of ['2026-01-31T23:00:00Z', '2026-02-01T01:00:00Z']) await take(at);
+    assert.deepEqual(await months(), ['2026-01', '2026-02'], 'a clock that is behind still counts in its month');
+    await take('2026-02-02T01:00:00Z');
+    assert.deepEqual(await months(), ['2026-02', '2026-02']);
+  });
+
   t('without a database the app may call, and may read nothing that is billed', async () => {
     const gone = openPool({ url });
     await gone.end();
@@ -69,7 +83,8 @@ suite('limits of apps in Postgres', (t) => {
     assert.equal(await limits.restOf('x:any', true, 1), null);
     await limits.rest('x:any', 'all', { until: 5_000, failure: {} as never });
     assert.equal((await limits.restOf('x:any', true, 1))?.until, 5_000, 'the process itself knows it');
-    await assert.rejects(limits.take('x:any', 1, 10, 1));
-    await limits.giveBack('x:any', 1, 1);
+    const reader = { app: 'x:any', workspaceId: randomUUID() };
+    await assert.rejects(limits.take(reader, 1, 10, 1));
+    await limits.giveBack(reader, 1, 1);
   });
 });

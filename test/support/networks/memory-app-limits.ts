@@ -1,4 +1,12 @@
-import { type AppLimits, type AppRefusal, type AppRestScope, monthOf } from '#contracts/ports/app-limits.ts';
+import {
+  type AppLimits,
+  type AppReader,
+  type AppRefusal,
+  type AppRestScope,
+  monthOf,
+  openReads,
+  type ReadsAnswer,
+} from '#contracts/ports/app-limits.ts';
 
 /** Limits of apps for tests of adapters: one process, nothing kept. */
 export class MemoryAppLimits implements AppLimits {
@@ -15,16 +23,20 @@ export class MemoryAppLimits implements AppLimits {
     if (refusal.until > (this.#rests.get(name)?.until ?? 0)) this.#rests.set(name, refusal);
   }
 
-  async take(app: string, reads: number, monthly: number, now: number): Promise<boolean> {
-    const name = `${monthOf(now)} ${app}`;
-    const used = (this.#used.get(name) ?? 0) + reads;
-    if (used > monthly) return false;
-    this.#used.set(name, used);
-    return true;
+  async take({ app, workspaceId }: AppReader, reads: number, monthly: number, now: number): Promise<ReadsAnswer> {
+    const month = `${monthOf(now)} ${app}`;
+    const share = `${month} ${workspaceId}`;
+    const [ofAll, own] = [month, share].map((name) => (this.#used.get(name) ?? 0) + reads) as [number, number];
+    if (ofAll > monthly) return 'month_spent';
+    if (ofAll + own > openReads(monthly, now)) return 'share_spent';
+    this.#used.set(month, ofAll).set(share, own);
+    return 'taken';
   }
 
-  async giveBack(app: string, reads: number, now: number): Promise<void> {
-    const name = `${monthOf(now)} ${app}`;
-    this.#used.set(name, Math.max(0, (this.#used.get(name) ?? 0) - reads));
+  async giveBack({ app, workspaceId }: AppReader, reads: number, now: number): Promise<void> {
+    const month = `${monthOf(now)} ${app}`;
+    for (const name of [month, `${month} ${workspaceId}`]) {
+      this.#used.set(name, Math.max(0, (this.#used.get(name) ?? 0) - reads));
+    }
   }
 }

@@ -358,7 +358,10 @@ suite('x', (t) => {
     const account = await world.account();
     const content = () => randomUUID();
     const old = await world.publish(world.request(account, { content: content() }));
-    world.network.state.advance(31 * 86_400_000);
+    // To the last minutes of a month, when no workspace has a share that is smaller than all.
+    const day = new Date(world.network.state.now() + 31 * 86_400_000);
+    const end = Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1) - 600_000;
+    world.network.state.advance(end - world.network.state.now());
     const fresh = await world.publish(world.request(account, { content: content(), media: [video()] }));
     assert.ok(old.outcome.kind === 'published' && fresh.outcome.kind === 'published');
     const subject = ({ externalId, publishedAt }: { externalId: string; publishedAt: string }, hasVideo = false) => ({
@@ -395,11 +398,11 @@ suite('x', (t) => {
       'the second hundred is over the budget',
     );
     const { appLimits } = world.options;
-    const app = `x:${world.options.app.clientId}`;
+    const reader = { app: `x:${world.options.app.clientId}`, workspaceId: account.workspaceId };
     const used = async () => {
       for (let reads = 0; ; reads += 1) {
-        if (await appLimits.take(app, 150 - reads, 150, world.options.clock())) {
-          await appLimits.giveBack(app, 150 - reads, world.options.clock());
+        if ((await appLimits.take(reader, 150 - reads, 150, world.options.clock())) === 'taken') {
+          await appLimits.giveBack(reader, 150 - reads, world.options.clock());
           return reads;
         }
       }
@@ -409,6 +412,36 @@ suite('x', (t) => {
       world.network.script({ route: 'GET /2/tweets', then: { answer: problems.over_capacity } });
     await all();
     assert.equal(await used(), before, 'X bills no answer in which it shows nothing');
+  });
+
+  t('a workspace with thousands of posts leaves another its reads of the month', async () => {
+    let now = Date.parse('2026-03-01T00:00:00.000Z');
+    const own = await xWorld({}, { clock: () => now, appLimits: new MemoryAppLimits(), monthlyReads: 2_000 });
+    try {
+      const [large, small] = [await own.account(), await own.account()];
+      const posts = (length: number) =>
+        Array.from({ length }, (_, at) => ({
+          ...{ targetId: randomUUID(), externalId: String(7_000 + at), publishedAt: new Date(now).toISOString() },
+          ...{ use: 'feed' as const, hasVideo: false },
+        }));
+      const read = async (account: typeof large, length: number) => {
+        const answers = [];
+        const signal = AbortSignal.timeout(20_000);
+        for await (const one of own.adapter.fetchPostInsights('x', account, posts(length), signal)) answers.push(one);
+        const refused = answers.find(({ kind }) => kind === 'rate_limited');
+        const seen = answers.filter(({ kind }) => kind !== 'rate_limited').length;
+        return [seen, refused?.kind === 'rate_limited' ? refused.retryAt : null];
+      };
+      assert.deepEqual(await read(large, 5_000), [1_000, '2026-03-02T00:00:00.000Z']);
+      assert.deepEqual(await read(small, 400), [400, null]);
+      now += 15 * 86_400_000;
+      assert.deepEqual(await read(large, 5_000), [200, '2026-03-17T00:00:00.000Z']);
+      assert.deepEqual(await read(small, 400), [400, null]);
+      now += 16 * 86_400_000 - 1;
+      assert.deepEqual(await read(large, 5_000), [0, '2026-04-01T00:00:00.000Z']);
+    } finally {
+      own.network.close();
+    }
   });
 
   t('the names of the OpenAPI document are asked for and read where an operator chooses them', async () => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import type { InsightsAccount } from '#contracts/ports/platform-insights.ts';
 import { XAdapter, type XOptions } from '#infra/platforms/x/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
@@ -34,7 +35,7 @@ export interface XWorld {
   readonly adapter: XAdapter;
   /** Milliseconds of each wait that the adapter asked for; none is waited. */
   readonly pauses: number[];
-  account(person?: Person, scopes?: readonly string[]): Promise<CommentRequest['account']>;
+  account(person?: Person, scopes?: readonly string[]): Promise<CommentRequest['account'] & InsightsAccount>;
   request(account: PublishRequest['account'], over?: Partial<PublishRequest>): PublishRequest;
   publish(
     request: PublishRequest,
@@ -70,8 +71,10 @@ export const xWorld = async (networkOptions: XNetworkOptions = {}, over: Partial
         ...network.grant(person, scopes),
         accessUntil: new Date(network.state.now() + 7_200_000).toISOString(),
       };
-      const account = { id: randomUUID(), externalId: person.id, username: person.username, scopes: scopes ?? [] };
       const owner = { workspaceId: randomUUID(), clientId: randomUUID(), platform: 'x' as const };
+      const { id: externalId, username } = person;
+      const { workspaceId } = owner;
+      const account = { id: randomUUID(), workspaceId, externalId, username, scopes: scopes ?? [] };
       await credentials.keep({ accountId: account.id, ...owner }, { secret, expiresAt: null });
       return account;
     },
