@@ -1,21 +1,23 @@
-import type { Connected } from '#contracts/ports/connector.ts';
-import { exchangeCode, lookUpAccount, type OAuthOptions } from './oauth.ts';
+import type { ConsentConnector, FinishedConsent, RefusedConnect } from '#contracts/ports/connector.ts';
+import type { NewCredential } from '#contracts/ports/credentials.ts';
+import { nobody } from '../shared/findings.ts';
+import { textIn } from '../shared/members.ts';
+import { authorizeUrl, exchangeCode, lookUpAccount, newVerifier, type OAuthOptions, revokeTokens } from './oauth.ts';
 
-/** Connects an account by the code with which X sends its owner back to us. */
+/** Connects the account whose owner allows it on X's own page. A login of X has one account. */
 
-export type Callback =
-  /** Of the redirect: `?code=…&state=…`. The caller has compared the state with that of the invite. */
-  | { readonly code: string; readonly verifier: string; readonly redirectUri: string }
-  /** `?error=…`: there is no code. */
-  | { readonly error: string };
-
-const refused = (words: string): Connected => ({ kind: 'refused', words });
+const refused = (words: string, operator?: string): RefusedConnect => ({
+  kind: 'refused',
+  words,
+  ...(operator === undefined ? {} : { operator }),
+});
 const later = 'X does not answer now. Try again in a few minutes.';
 const again = 'X no longer takes this answer: it is valid for half a minute. Start again.';
-const ofOperator = 'X refuses our app. Tell the people who sent you the link: only they can mend it.';
 
 /** Errors of RFC 6749 that are about our app, not about the guest. */
 const ofApp = ['unauthorized_client', 'invalid_client', 'invalid_scope', 'unsupported_response_type'];
+const refusesApp = (error: string, reason: string): RefusedConnect =>
+  refused(later, `X refuses our app: ${error}: ${reason}`);
 
 /** Without these nothing can be published, or only for two hours. */
 const needed: Readonly<Record<string, string>> = {
@@ -25,30 +27,59 @@ const needed: Readonly<Record<string, string>> = {
   'offline.access': 'staying connected',
 };
 
-export const connectByCode = async (
-  options: OAuthOptions,
-  callback: Callback,
-  signal: AbortSignal,
-): Promise<Connected> => {
-  if ('error' in callback) {
-    if (callback.error === 'access_denied') return refused('You did not allow the access. Start again to allow it.');
-    return refused(ofApp.includes(callback.error) ? ofOperator : later);
+/** The answer with an error has no code (RFC 6749, 4.1.2.1). */
+const whyNoCode = (answer: ReadonlyMap<string, string>): RefusedConnect => {
+  const error = answer.get('error');
+  if (error === 'access_denied') return refused('You did not allow the access. Start again to allow it.');
+  if (error !== undefined && ofApp.includes(error)) {
+    return refusesApp(error, answer.get('error_description') ?? 'on its page of consent');
   }
-  const exchanged = await exchangeCode(options, callback, signal);
-  if (exchanged.kind === 'unavailable') return refused(later);
-  if (exchanged.kind === 'refused') return refused(ofApp.includes(exchanged.error) ? ofOperator : again);
-  const { credential, scopes } = exchanged;
-  const missing = Object.entries(needed).flatMap(([scope, words]) => (scopes.includes(scope) ? [] : [words]));
-  if (missing.length > 0) return refused(`X gave us no permission for ${missing.join(', ')}. Start again.`);
-  const found = await lookUpAccount(options, String(credential.secret.accessToken), signal);
-  if (found.kind === 'unavailable') return refused(later);
-  if (found.kind === 'refused') {
-    return refused(found.status === 401 ? again : 'X does not let us read this account. Is it locked or suspended?');
-  }
-  const { externalId, username, displayName, avatarUrl } = found.profile;
+  return refused(later);
+};
+
+export const xConsent = (options: OAuthOptions): ConsentConnector => {
+  /** The consent of an account that is not connected must not stay alive at X. */
+  const unwanted = async (credential: NewCredential, why: RefusedConnect, signal: AbortSignal) => {
+    await revokeTokens(options, credential, nobody, signal);
+    return why;
+  };
+  const finish = async (code: string, verifier: string, redirectUri: string, signal: AbortSignal) => {
+    const exchanged = await exchangeCode(options, { code, verifier, redirectUri }, signal);
+    if (exchanged.kind === 'unavailable') return refused(later);
+    if (exchanged.kind === 'refused') {
+      const { error, reason } = exchanged;
+      return ofApp.includes(error) ? refusesApp(error, reason) : refused(again);
+    }
+    const { credential, scopes } = exchanged;
+    const missing = Object.entries(needed).flatMap(([scope, words]) => (scopes.includes(scope) ? [] : [words]));
+    if (missing.length > 0) {
+      const words = `X gave us no permission for ${missing.join(', ')}. Start again.`;
+      return unwanted(credential, refused(words), signal);
+    }
+    const found = await lookUpAccount(options, String(credential.secret.accessToken), signal);
+    if (found.kind === 'unavailable') return unwanted(credential, refused(later), signal);
+    if (found.kind === 'refused') {
+      const words =
+        found.status === 401 ? again : 'X does not let us read this account. Is it locked or suspended? Start again.';
+      return unwanted(credential, refused(words), signal);
+    }
+    const { externalId, username, displayName, avatarUrl } = found.profile;
+    const profile = { externalId, username, displayName, avatarUrl, scopes, consentEndsAt: null };
+    return { kind: 'accounts', accounts: [{ profile, credential }] } satisfies FinishedConsent;
+  };
   return {
-    kind: 'connected',
-    credential,
-    profile: { externalId, username, displayName, avatarUrl, scopes, consentEndsAt: null },
+    kind: 'consent',
+    title: 'By signing in there',
+    // X asks who it is.
+    usernameLabel: null,
+    begin: async ({ redirectUri, state }) => {
+      const verifier = newVerifier();
+      return { kind: 'begun', url: authorizeUrl(options, { redirectUri, state, verifier }), kept: { verifier } };
+    },
+    finish: async ({ answer, kept, redirectUri }, signal) => {
+      const code = answer.get('code') ?? '';
+      const verifier = textIn(kept, 'verifier') ?? '';
+      return code === '' ? whyNoCode(answer) : finish(code, verifier, redirectUri, signal);
+    },
   };
 };

@@ -1,5 +1,5 @@
 export { XAdapter } from './adapter.ts';
-export { type Callback, connectByCode } from './connect.ts';
+export { xConsent } from './connect.ts';
 export { liveX, type XConfig } from './live.ts';
 export * from './oauth.ts';
 export type { XApp, XOptions } from './options.ts';

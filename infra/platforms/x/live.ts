@@ -1,5 +1,6 @@
 import type { Refresher, Revoker } from '#contracts/ports/credentials.ts';
 import { XAdapter } from './adapter.ts';
+import { xConsent } from './connect.ts';
 import { type OAuthOptions, refreshTokens, revokeTokens } from './oauth.ts';
 import type { XOptions } from './options.ts';
 
@@ -32,7 +33,7 @@ export const liveX = (
     return kind === 'revoked' ? 'revoked' : 'unavailable';
   };
   return {
-    ...{ adapter, source: adapter, connectors: [], refresher, revoker },
+    ...{ adapter, source: adapter, connectors: [xConsent(oauth)], refresher, revoker },
     // X ends a refresh token that nobody used for about six months; the adapter counts 150 days.
     refreshWindowMs: 30 * 86_400_000,
   };

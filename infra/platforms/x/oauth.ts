@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Credential, NewCredential, Refresh } from '#contracts/ports/credentials.ts';
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
+import { nobody } from '../shared/findings.ts';
 import { type Members, numberIn, parsed, textIn } from '../shared/members.ts';
 import { defaultApi, type XApp } from './options.ts';
 
@@ -119,9 +120,6 @@ export type Exchanged =
 
 const reasonOf = (body: Members | null, status: number): string =>
   (textIn(body, 'error_description') ?? textIn(body, 'error') ?? String(status)).slice(0, 500);
-
-/** Nobody has an account yet. */
-const nobody: NetworkCall['subject'] = { accountId: '', targetId: null };
 
 /** A code works once, for about 30 seconds. */
 export const exchangeCode = async (

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import {
   authorizeUrl,
-  connectByCode,
   exchangeCode,
   lookUpAccount,
   newVerifier,
   type OAuthOptions,
   refreshTokens,
   revokeTokens,
+  xConsent,
 } from '#infra/platforms/x/index.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import { type XWorld, xWorld } from '#test/support/networks/x/world.ts';
@@ -162,28 +162,71 @@ suite('oauth of x', (t) => {
     assert.equal((await revokeTokens(options, former, subject, signal())).kind, 'unavailable');
   });
 
-  t('a guest is connected by the code, or told in words what is wrong', async () => {
-    const { person, ...asked } = await consent();
-    const made = await connectByCode(options, asked, signal());
-    assert.ok(made.kind === 'connected', JSON.stringify(made));
-    assert.deepEqual([made.profile.externalId, made.profile.username], [person.id, person.username]);
-    assert.ok(made.profile.scopes.includes('media.write'));
-    const words = async (...[callback, given = options]: [Parameters<typeof connectByCode>[1], OAuthOptions?]) => {
-      const refused = await connectByCode(given, callback, signal());
-      return refused.kind === 'refused' ? refused.words : refused.kind;
-    };
-    assert.match(await words(asked), /Start again/);
-    assert.match(await words({ error: 'access_denied' }), /did not allow/);
-    assert.match(await words({ error: 'invalid_scope' }), /only they can mend/);
-    const wrong = { ...options, app: { ...options.app, clientSecret: 'wrong' } };
-    assert.match(await words(await consent(), wrong), /only they can mend/);
+  /** What the connector makes of X's answer to a new person's consent. */
+  const finished = async (given = options, change: (answer: Map<string, string>) => void = () => {}) => {
+    const connector = xConsent(given);
+    const { redirectUri } = world.network.state.app;
+    const begun = await connector.begin({ username: null, redirectUri, state: 'the state' }, signal());
+    assert.ok(begun.kind === 'begun');
+    const person = world.network.person();
+    const url = new URL(begun.url);
+    url.searchParams.set('as', person.id);
+    const page = await fetch(url, { redirect: 'manual' });
+    const answer = new Map(new URL(page.headers.get('location') ?? '').searchParams);
+    change(answer);
+    const done = () => connector.finish({ answer, kept: begun.kept, redirectUri }, signal());
+    return { person, done, outcome: await done() };
+  };
+  const refusal = async (...args: Parameters<typeof finished>) => {
+    const { outcome } = await finished(...args);
+    assert.ok(outcome.kind === 'refused', JSON.stringify(outcome));
+    return outcome;
+  };
+  const error = (name: string) => (answer: Map<string, string>) => {
+    answer.delete('code');
+    answer.set('error', name);
+  };
+
+  t('a guest is connected by the code, once', async () => {
+    const { person, outcome, done } = await finished();
+    assert.ok(outcome.kind === 'accounts', JSON.stringify(outcome));
+    const [made, ...others] = outcome.accounts;
+    assert.deepEqual([made?.profile.externalId, made?.profile.username], [person.id, person.username]);
+    assert.ok(made?.profile.scopes.includes('media.write'));
+    assert.deepEqual(others, []);
+    const again = await done();
+    assert.match(again.kind === 'refused' ? again.words : '', /Start again/);
+  });
+
+  t('a guest is told in words what is wrong, and an operator what only they can mend', async () => {
+    const denied = await refusal(options, error('access_denied'));
+    assert.match(denied.words, /did not allow/);
+    assert.equal(denied.operator, undefined);
+    const scope = await refusal(options, error('invalid_scope'));
+    assert.match(scope.operator ?? '', /refuses our app: invalid_scope/);
+    const wrong = await refusal({ ...options, app: { ...options.app, clientSecret: 'wrong-secret' } });
+    assert.match(wrong.operator ?? '', /refuses our app: unauthorized_client: Missing valid authorization header/);
+    assert.doesNotMatch(JSON.stringify(wrong), /wrong-secret/);
+    assert.match((await refusal(options, error('temporarily_unavailable'))).words, /a few minutes/);
+    assert.match((await refusal(options, (answer) => answer.delete('code'))).words, /a few minutes/);
+    world.network.script({ route: 'POST /2/oauth2/token', then: { answer: problems.over_capacity } });
+    assert.match((await refusal()).words, /a few minutes/);
+  });
+
+  t('a consent from which nothing is connected does not stay alive at the network', async () => {
+    const { access, refresh } = world.network.state;
+    const left = () => [access.size, refresh.size];
+    const before = left();
     world.network.script({ route: 'GET /2/users/me', then: { answer: problems.over_capacity } });
-    assert.match(await words(await consent()), /a few minutes/);
+    assert.match((await refusal()).words, /a few minutes/);
     world.network.script({ route: 'GET /2/users/me', then: { answer: problems.user_suspended } });
-    assert.match(await words(await consent()), /suspended/);
-    const body = { token_type: 'bearer', access_token: 'a', expires_in: 7_200, scope: 'tweet.read users.read' };
+    assert.match((await refusal()).words, /suspended/);
+    assert.deepEqual(left(), before);
+    const body = { token_type: 'bearer', access_token: 'short', expires_in: 7_200, scope: 'tweet.read users.read' };
     world.network.script({ route: 'POST /2/oauth2/token', then: { answer: { status: 200, body } } });
-    assert.match(await words(await consent()), /posting for you, staying connected/);
+    assert.match((await refusal()).words, /posting for you, staying connected/);
+    const [last] = world.http.calls.slice(-1);
+    assert.match(`${last?.url} ${last?.body.map(String).join('')}`, /oauth2\/revoke token=short/);
   });
 
   t('a call that carries a token in its body is secret', async () => {
