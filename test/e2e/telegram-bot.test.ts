@@ -110,7 +110,7 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
   t('an api that dies before it gives the code back has connected the channel: the same button goes on', async () => {
     await assert.rejects(guest.post(page), TypeError);
     assert.equal((await api.exited()).signal, 'SIGKILL');
-    await child('');
+    await child('connect:after-choice');
     const rows = () => http.get(`/accounts?clientId=${clientId}`).then((answer) => answer.rows);
     const [account] = await until('the account', async () => {
       const all = await rows();
@@ -124,6 +124,48 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
     assert.equal((await pool.query('select from ops.connect_codes')).rowCount, 0);
     assert.deepEqual(await rows(), [account], 'nothing more was stored');
   });
+
+  t(
+    'an api that dies between the choice and its accounts: the guest begins again, and nothing is there twice',
+    async () => {
+      const other = (await http.post('/clients', { name: 'Bakery', type: 'brand' })).data.id;
+      const made = await http.post(`/clients/${other}/connect-invites`, { platforms: ['telegram'] });
+      const path = new URL(String(made.data.url)).pathname;
+      const chats = [network.chat({ username: 'bakery_news' }), network.chat({ username: 'bakery_jobs' })];
+      const asked = { platform: 'telegram', way: 'code', timezone: '' };
+      const chosen = [0, 1].map((at) => ['account', String(at)] as const);
+      const connected = async () => {
+        const { rows } = await http.get(`/accounts?clientId=${other}`);
+        return rows.map(({ externalId }) => externalId).toSorted();
+      };
+      const choice = async (): Promise<string> => {
+        const waiting = await guest.sent(path, asked);
+        const [, command = ''] =
+          /<code class="copy">(\/connect [A-Z2-9]{10})</.exec((await guest.get(waiting)).html) ?? [];
+        for (const one of chats) network.write(one, command);
+        await until('both are heard', async () => {
+          const { rows } = await pool.query('select from ops.connect_codes where cardinality(places) = 2');
+          return rows.length === 1;
+        });
+        return guest.sent(waiting);
+      };
+      for (const [next, left] of [
+        ['connect:between-choices', 0],
+        ['', 1],
+      ] as const) {
+        const shown = await choice();
+        await assert.rejects(guest.post(shown, chosen), TypeError);
+        assert.equal((await api.exited()).signal, 'SIGKILL');
+        await child(next);
+        assert.match((await guest.get(shown)).html, /This step has ended/);
+        await until('as many accounts as were connected', async () => (await connected()).length === left);
+      }
+      assert.equal(await guest.sent(await choice(), chosen), path);
+      const both = chats.map(({ id }) => String(id)).toSorted();
+      await until('both accounts', async () => JSON.stringify(await connected()) === JSON.stringify(both));
+      assert.equal((await pool.query('select from ops.connect_codes')).rowCount, 0);
+    },
+  );
 
   t('it posts, and what the network tells of the post is kept', async () => {
     const composed = await http.post('/posts', {
@@ -154,7 +196,9 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
   t('a bot that is thrown out costs the account, which says so', async () => {
     network.allow(chat, 'kicked');
     const lapsed = await until('the account', async () => {
-      const [one] = (await http.get('/accounts')).rows;
+      const answer = await http.get(`/accounts?clientId=${clientId}`);
+      assert.equal(answer.status, 200, answer.text);
+      const [one] = answer.rows;
       return one?.status === 'reauth_required' ? one : null;
     });
     assert.match(JSON.stringify(lapsed), /The bot is not in this chat any more/);

@@ -22,6 +22,10 @@ export class Guest {
     return this.#ask(path, { method: 'GET' });
   }
 
+  head(path: string): Promise<Shown> {
+    return this.#ask(path, { method: 'HEAD' });
+  }
+
   post(path: string, fields: Readonly<Record<string, string>> | readonly (readonly [string, string])[] = {}) {
     const body = new URLSearchParams(Array.isArray(fields) ? fields : Object.entries(fields));
     return this.#ask(path, { method: 'POST', body });
