@@ -205,14 +205,19 @@ export const pointsInSource = (): readonly string[] => {
   return [...new Set(names)].sort();
 };
 
+/** A loop over a list that is written down there: its variable, the list, and what is done with each. */
+const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[\n(.*?)\n\1\](?: as const)?\) \{(.*?)\n\1\}/gs;
+
 /**
- * Whether that test starts a process which dies there: it calls `child` with the point, or lists the point as the `fault`
- * of a test that starts one.
+ * Whether that test starts a process which dies there: it arms one with the point, or a loop over points arms one with
+ * each.
  */
 export const isDiedAtIn = (name: string, file: string): boolean => {
   const text = readFileSync(path.join(root, file), 'utf8');
-  const isArmed = new RegExp(`\\bchild\\((?:[^()]*, )?'${name}'\\)`).test(text);
-  const [, table = '', body = ''] = /for \(const \[fault,[^\]]*\] of \[(.*?)\n {2}\](.*?)\n {2}\}\n/s.exec(text) ?? [];
-  const isListed = table.includes(`['${name}',`) && /\bdies\([^;]*, fault\)/.test(body);
+  const isArmed = new RegExp(`\\bchild\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`).test(text);
+  const isListed = [...text.matchAll(loops)].some(
+    ([, , variable, table = '', body = '']) =>
+      table.includes(`'${name}'`) && new RegExp(`\\b(?:child|dies)\\((?:[^;]*, )?${variable}\\)`).test(body),
+  );
   return (isArmed || isListed) && /'SIGKILL'|\.died\(/.test(text);
 };
