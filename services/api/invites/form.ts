@@ -56,6 +56,9 @@ export const readForm = async (ctx: Context): Promise<Typed> => {
 export const waysOf = ({ live }: Pick<Deps, 'live'>, platform: Platform): readonly Connector[] =>
   live?.connectors[platform] ?? [];
 
+/** A handle of Bluesky is the name of a host (RFC 1035). */
+export const longestUsername = 253;
+
 const noSuchWay = 'That network cannot be connected here yet.';
 
 const checkSecrets = (connector: Connector | null, secrets: ReadonlyMap<string, string>): void => {
@@ -78,8 +81,8 @@ export const checked = (deps: Deps, typed: Typed, { state, mode }: OpenInvite): 
   const connector = mode === 'test' ? null : waysOf(deps, platform).find(({ kind }) => kind === way);
   if (connector === undefined) throw refuse(noSuchWay);
   const username = typed.username.replace(/^@/, '');
-  if (asksUsername(connector) && (username === '' || username.length > 100 || /\p{C}/u.test(username))) {
-    throw refuse('Give a username of 1 to 100 characters.');
+  if (asksUsername(connector) && (username === '' || username.length > longestUsername || /\p{C}/u.test(username))) {
+    throw refuse(`Give a username of 1 to ${longestUsername} characters.`);
   }
   if (timezone !== '' && !isTimezone(timezone))
     throw refuse('That is no timezone: give one such as Europe/Berlin, or none.');

@@ -2,6 +2,7 @@ import type { ConnectField, Connector } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { alertOf, escapeHtml, expiry, page } from '../html.ts';
+import { longestUsername } from './form.ts';
 
 /** The pages that a guest sees. They escape every text that a person has typed. */
 
@@ -82,8 +83,8 @@ const form = (way: Way, path: string, refused: RefusedForm | null): string => {
   const title = isOnly || connector === null ? name : `${name}: ${escapeHtml(lowerFirst(connector.title))}`;
   const { username = '', timezone = '', words = null } = refused !== null && isRefused(way, refused) ? refused : {};
   const usernameLabel = usernameLabelOf(connector);
-  const typed = 'maxlength="100" autocomplete="off"';
-  const usernameInput = `required ${typed} autocapitalize="none" spellcheck="false" value="${escapeHtml(username)}"`;
+  const typed = 'autocomplete="off"';
+  const usernameInput = `required maxlength="${longestUsername}" ${typed} autocapitalize="none" spellcheck="false" value="${escapeHtml(username)}"`;
   const fields = [
     ...(usernameLabel === null
       ? []
@@ -92,7 +93,7 @@ const form = (way: Way, path: string, refused: RefusedForm | null): string => {
     fieldOf(platform, kind, [
       'timezone',
       'Timezone <span>(optional, such as Europe/Berlin)</span>',
-      `${typed} spellcheck="false" value="${escapeHtml(timezone)}"`,
+      `maxlength="100" ${typed} spellcheck="false" value="${escapeHtml(timezone)}"`,
     ]),
   ];
   return `<form method="post" action="${escapeHtml(path)}">

@@ -182,7 +182,7 @@ suite('connect links', (t) => {
       { platform: 'x', username: '' },
       { platform: 'x', username: '@' },
       { platform: 'x', username: 'a\0b' },
-      { platform: 'x', username: 'x'.repeat(101) },
+      { platform: 'x', username: 'x'.repeat(254) },
       { platform: 'bluesky', username: 'a' },
       { platform: '<script>', username: 'a' },
       { platform: 'x', username: 'a', timezone: '<Mars>' },
@@ -196,6 +196,13 @@ suite('connect links', (t) => {
     const huge = await submit(data.token, { platform: 'x', username: 'a'.repeat(100_000) });
     assert.equal(huge.status, 413);
     assert.equal(await world.head(), before);
+  });
+
+  t('takes a handle of Bluesky that is as long as the name of a host may be', async () => {
+    const { data } = await mint({ platforms: ['bluesky'] });
+    const username = `${'a'.repeat(59)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}.xyz`;
+    assert.equal(username.length, 253);
+    assert.equal((await submit(data.token, { platform: 'bluesky', username })).status, 303);
   });
 
   t('a live link that could connect none of its networks is refused, and its key stays free', async () => {
