@@ -5,6 +5,7 @@ import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.
 import type { PersonEmailEvent, PersonEvent, SessionEvent } from '#schemas/person.ts';
 import type { QuotaEvent } from '#schemas/quota.ts';
 import type { RequestEvent } from '#schemas/request.ts';
+import type { TargetCallsEvent } from '#schemas/targetcalls.ts';
 import type { TeamInviteEvent } from '#schemas/teaminvite.ts';
 import type { Unpublished } from './rule.ts';
 
@@ -42,3 +43,6 @@ export const request: Unpublished<RequestEvent> = { RequestAccepted: ofRequests,
 const ofFigures = 'one for each observation, which is too many; analytics.refreshed reports that figures are new';
 export const targetmetrics: Unpublished<TargetMetricsEvent> = { TargetMetricsObserved: ofFigures };
 export const accountmetrics: Unpublished<AccountMetricsEvent> = { AccountMetricsObserved: ofFigures };
+
+const ofCalls = 'how a network was called, for auditors; events of the target tell what became of the post';
+export const targetcalls: Unpublished<TargetCallsEvent> = { TargetNetworkCallObserved: ofCalls };

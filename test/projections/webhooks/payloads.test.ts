@@ -1030,6 +1030,7 @@ suite('published: the whole table', (t) => {
         ...['teaminvite/TeamInviteCreated', 'teaminvite/TeamInviteAccepted', 'teaminvite/TeamInviteRevoked'],
       ],
       'too many': ['targetmetrics/TargetMetricsObserved', 'accountmetrics/AccountMetricsObserved'],
+      'for auditors': ['targetcalls/TargetNetworkCallObserved'],
       'definitions of the agency, which their own caller changed': [
         ...['webhook/WebhookRegistered', 'webhook/WebhookUpdated', 'webhook/WebhookSecretRotated'],
         ...['webhook/WebhookDeleted', 'report/ReportDefined', 'report/ReportRemoved'],

@@ -26,7 +26,10 @@ suite('npm run doctor', (t) => {
     assert.equal(code, 1, output);
     assert.match(output, /^x\n {2}ok +address +Owners come back to https:\/\/postline\.test\.$/m);
     assert.match(output, /^ {2}ok +redirect address +X sends owners back/m);
-    assert.match(output, /^bluesky\n {2}fix +resolver of handles +No connection to .*\n +→ Let this machine open/m);
+    assert.match(
+      output,
+      /^bluesky\n {2}off +client +BLUESKY_OAUTH_KEYS is not set.*\n +→ .*\n {2}fix +resolver of handles +No connection to .*\n +→ Let this machine open/m,
+    );
     assert.match(output, /^telegram\n {2}off +bot/m);
     assert.match(output, /^not built\n {2}instagram, tiktok, /m);
     assert.match(output, /\n3 to fix\.$/);

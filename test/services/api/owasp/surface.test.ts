@@ -15,11 +15,15 @@ const pages = [
     'GET /',
     'GET /.well-known/oauth-protected-resource/v1',
     'GET /approval/{token}',
+    'GET /connect/callback',
+    'GET /connect/choice/{token}',
+    'GET /connect/code/{token}',
+    'GET /connect/{document}',
     'GET /docs',
     'GET /docs/{*file}',
     'GET /invite/{token}',
   ],
-  ...['POST /approval/{token}', 'POST /invite/{token}'],
+  ...['POST /approval/{token}', 'POST /connect/choice/{token}', 'POST /connect/code/{token}', 'POST /invite/{token}'],
 ];
 const verbs = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** Some at once, because most of a call is waiting. */
