@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { batchesOf } from '#runtime/postgres/batches.ts';
+import { batchesOf } from '#contracts/ports/batches.ts';
 import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import { change, defineModel, type Row } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { batchesOf } from '#runtime/postgres/batches.ts';
+import { batchesOf } from '#contracts/ports/batches.ts';
 import { shownCampaignOf } from './post-campaigns.ts';
 import { posts, type ShownPost, shownOfPost } from './posts.ts';
 import { asRow } from './rows.ts';

@@ -5,6 +5,7 @@ import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import type { Platform } from '#schemas/common.ts';
 
 export interface CredentialRow {
+  readonly accountId: string;
   readonly clientId: string;
   readonly version: number;
   readonly sealed: Buffer;
@@ -55,10 +56,10 @@ export const migrateCredentials = (pool: pg.Pool): Promise<void> =>
   });
 
 export const findSql = `
-  select client_id::text as "clientId", version, sealed, expires_at as "expiresAt", refresher::text,
+  select account_id::text as "accountId", client_id::text as "clientId", version, sealed, expires_at as "expiresAt", refresher::text,
          coalesce(refresh_until > now(), false) as "isHeld", lost_since is not null as "isLost", failures,
          lapse_reason as "lapseReason"
-  from ops.network_credentials where account_id = $1`;
+  from ops.network_credentials where account_id = any($1::uuid[])`;
 
 /** One insert or one replacement of the version that the caller sealed against; else no row. */
 export const keepSql = `

@@ -5,6 +5,7 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
+import { Batches } from '#contracts/ports/batches.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 
@@ -31,6 +32,7 @@ interface Entry {
 }
 
 interface KeyRow {
+  readonly client_id: string;
   readonly key_version: string | null;
   readonly wrapped: Buffer | null;
   readonly destroyed_at: Date | null;
@@ -47,6 +49,7 @@ export class PostgresDataKeys {
   readonly #max: number;
   readonly #freshMs: number;
   readonly #kept = new Map<string, Entry>();
+  readonly #rows = new Batches((clientIds) => this.#load(clientIds));
   readonly #asking = new Map<string, Promise<Entry | null>>();
 
   constructor({ pool, secrets, maxKeys = 10_000, freshMs = 1_000 }: PostgresDataKeysOptions) {
@@ -151,14 +154,19 @@ export class PostgresDataKeys {
     return asking;
   }
 
+  async #load(clientIds: readonly string[]): Promise<ReadonlyMap<string, KeyRow>> {
+    const { rows } = await this.#pool.query<KeyRow>(
+      `select client_id::text, key_version, wrapped, destroyed_at from ops.data_keys
+       where client_id = any($1::uuid[])`,
+      [clientIds],
+    );
+    return new Map(rows.map((row) => [row.client_id, row]));
+  }
+
   async #ask(clientId: string): Promise<Entry | null> {
     const asOf = performance.now();
-    const { rows } = await this.#pool.query<KeyRow>(
-      'select key_version, wrapped, destroyed_at from ops.data_keys where client_id = $1',
-      [clientId],
-    );
-    const [row] = rows;
-    if (row === undefined) return null;
+    const row = await this.#rows.get(clientId);
+    if (row === null) return null;
     const { key_version: version, wrapped, destroyed_at: destroyedAt } = row;
     const live = destroyedAt === null && wrapped !== null && version !== null;
     const entry = { key: live ? this.#unwrap(clientId, version, wrapped) : null, asOf };

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
+import { Batches } from '#contracts/ports/batches.ts';
 import { stampOf } from '#projections/positions.ts';
-import { Batches } from '#runtime/postgres/batches.ts';
 
 /**
  * BearerTokens as the database has them, remembered for as long as nothing can have changed: the projection of

@@ -12,6 +12,9 @@ export type CallOutcome = PublishOutcome | HandOverOutcome;
 /** Milliseconds that an adapter has to end by itself after its deadline, or after a stop before the boundary. */
 export const graceMs = 500;
 
+/** Why the wait for the adapter ends; an error made for each call would cost as much as its append. */
+const over = new Error('the call has ended');
+
 export type CallResult =
   | CallOutcome
   /** The process drained before the call. The next worker continues this attempt from its checkpoints. */
@@ -50,7 +53,7 @@ export const callAdapter = async (
     tools.logger.error({ err: error, targetId }, 'the adapter threw before the boundary');
     return { kind: 'deferred', failure: adapterFailed };
   } finally {
-    ended.abort();
+    ended.abort(over);
     steps.end();
   }
 };

@@ -29,6 +29,9 @@ export const loadHttpClient = (): typeof import('undici') => {
   return loaded;
 };
 
+/** One for all: without it the client makes an error with a stack for each connection. */
+const ended = new Error('the connection is no longer needed');
+
 export class Connection {
   readonly origin: string;
   readonly #client: Client;
@@ -99,6 +102,6 @@ export class Connection {
   destroy(): void {
     this.#cancelDial?.();
     // NOTE: the client knows its socket only once it is connected; one that still connects is ended above.
-    this.#client.destroy(null, () => {});
+    this.#client.destroy(ended, () => {});
   }
 }

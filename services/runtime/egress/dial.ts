@@ -64,13 +64,16 @@ export const dial = (
     timer = setTimeout(settle, connectMs, 'timeout');
     const judged = { addresses, port: Number(portOf(url)) };
     const target = connectTo?.(judged) ?? judged;
+    const [first, ...others] = target.addresses;
     const tcp = connectTcp({
-      // A name, so that `lookup` also runs for an address: it answers with the judged addresses only.
-      host: 'judged.invalid',
+      // Several: a name, and `lookup` answers it with the judged addresses only.
+      ...(first !== undefined && others.length === 0
+        ? { host: first }
+        : {
+            ...{ host: 'judged.invalid', lookup: answer(target.addresses) },
+            ...{ autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ATTEMPT_MS },
+          }),
       port: target.port,
-      lookup: answer(target.addresses),
-      autoSelectFamily: true,
-      autoSelectFamilyAttemptTimeout: ATTEMPT_MS,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: 60_000,

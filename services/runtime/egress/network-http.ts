@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { FileSlice, NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import { Connection } from './connection.ts';
@@ -80,6 +81,10 @@ async function* bytesOf({ body, onSent }: NetworkCall, sum: Sum): AsyncGenerator
   }
 }
 
+/** A body that needs no reading leaves with its headers. Null: it is read piece by piece, or its progress is told. */
+const wholeBody = ({ body: [only, ...others], onSent }: NetworkCall): Buffer | null =>
+  Buffer.isBuffer(only) && others.length === 0 && onSent === undefined ? only : null;
+
 class Answer implements Dispatcher.DispatchHandler {
   readonly result: Promise<NetworkResult>;
   #resolve: (result: NetworkResult) => void = () => {};
@@ -143,12 +148,14 @@ export class GuardedNetworkHttp implements NetworkHttp {
   async send(call: NetworkCall, signal: AbortSignal): Promise<NetworkResult> {
     const begun = performance.now();
     const sum = new Sum();
-    const result = await this.#send(call, signal, sum);
+    const whole = wholeBody(call);
+    const result = await this.#send(call, whole ?? (bytesOf(call, sum) as never), signal);
+    if (whole !== null && result.kind !== 'unsent') sum.add(whole);
     this.#report?.(seenCall(call, result, sum.end(), Math.round(performance.now() - begun)));
     return result;
   }
 
-  async #send(call: NetworkCall, signal: AbortSignal, sum: Sum): Promise<NetworkResult> {
+  async #send(call: NetworkCall, bytes: Buffer | Readable, signal: AbortSignal): Promise<NetworkResult> {
     if (signal.aborted) return { kind: 'unsent', reason: 'aborted' };
     let url: URL;
     try {
@@ -175,7 +182,7 @@ export class GuardedNetworkHttp implements NetworkHttp {
           method,
           path: url.pathname + url.search,
           headers: { ...headers, ...(hasBody ? { 'content-length': String(length) } : {}) },
-          ...(hasBody ? { body: bytesOf(call, sum) as never } : {}),
+          ...(hasBody ? { body: bytes } : {}),
         },
         answer,
       );
