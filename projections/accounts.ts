@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { capabilities } from '#domain/platforms/index.ts';
 import { batchesOf } from '#contracts/ports/batches.ts';
+import { capabilities } from '#domain/platforms/index.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';

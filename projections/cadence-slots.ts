@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import type { Slot } from '#domain/cadence.ts';
 import { batchesOf } from '#contracts/ports/batches.ts';
+import type { Slot } from '#domain/cadence.ts';
 import type { CadenceSource } from '#services/workflows/cadence/check.ts';
 import { postingRulesOf } from './posting-rules.ts';
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
-import { rotated, type WebhookSecret } from '#domain/webhook.ts';
 import { batchesOf } from '#contracts/ports/batches.ts';
+import { rotated, type WebhookSecret } from '#domain/webhook.ts';
 import type { DisableReason, WebhookEvent } from '#schemas/webhook.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
