@@ -9,10 +9,11 @@ import type { Logger } from '#runtime/process/telemetry.ts';
 import { within } from '#runtime/process/within.ts';
 import { maxKeptAnswer } from '#schemas/targetcalls.ts';
 import { FairQueue } from './fair-queue.ts';
+import { pause } from './time.ts';
 
 /**
  * Keeps the calls of networks in a stream beside each target's. The publish never waits for it: calls are appended in the
- * background as soon as they are seen. A process that dies loses those it has not appended yet; the target's own stream
+ * background, a little after they are seen. A process that dies loses those it has not appended yet; the target's own stream
  * says what became of the post all the same. Calls that are not kept for another reason are counted.
  */
 
@@ -34,6 +35,11 @@ const appendsAtOnce = 4;
 /** Calls that wait for their append: of all workspaces, and of one. Each has at most some 8 KiB. */
 const maxWaiting = 2_000;
 const maxWaitingOfWorkspace = 500;
+/**
+ * Milliseconds that calls gather before their append, so that those of a burst do not take its time from posts that are
+ * due. Where more than half of a share waits, they are appended at once.
+ */
+const gatherMs = 1_000;
 /** Calls in one append: their answers must fit into it. */
 const perAppend = 16;
 /** Milliseconds that a process which stops waits for the last appends. */
@@ -99,6 +105,7 @@ export class NetworkCalls {
   readonly #targets = new Map<string, TargetCalls>();
   readonly #appending = new FairQueue(appendsAtOnce);
   readonly #writing = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
   /** By workspace. */
   readonly #waiting = new Map<string, number>();
   #allWaiting = 0;
@@ -177,14 +184,22 @@ export class NetworkCalls {
   #write(calls: TargetCalls): void {
     if (calls.isWriting) return;
     calls.isWriting = true;
-    const written = this.#writeAll(calls).finally(() => {
-      calls.isWriting = false;
-      this.#writing.delete(written);
-      // A call that came after the last look has begun no writing of its own.
-      if (calls.ready > 0) this.#write(calls);
-      else if (!calls.isWatched && calls.waiting.length === 0) this.#targets.delete(calls.watched.targetId);
-    });
+    const gathered = this.#isCrowded(calls.watched) ? Promise.resolve() : pause(gatherMs, this.#closing.signal);
+    const written = gathered
+      .then(() => this.#writeAll(calls))
+      .finally(() => {
+        calls.isWriting = false;
+        this.#writing.delete(written);
+        // A call that came after the last look has begun no writing of its own.
+        if (calls.ready > 0) this.#write(calls);
+        else if (!calls.isWatched && calls.waiting.length === 0) this.#targets.delete(calls.watched.targetId);
+      });
     this.#writing.add(written);
+  }
+
+  #isCrowded({ workspaceId }: WatchedTarget): boolean {
+    const own = this.#waiting.get(workspaceId) ?? 0;
+    return this.#allWaiting > maxWaiting / 2 || own > maxWaitingOfWorkspace / 2;
   }
 
   /** Never rejects. */
@@ -233,6 +248,7 @@ export class NetworkCalls {
 
   /** Waits for the last appends, for some seconds at most. */
   async close(): Promise<void> {
+    this.#closing.abort();
     const written = async (): Promise<void> => {
       while (this.#writing.size > 0) await Promise.all(this.#writing);
     };

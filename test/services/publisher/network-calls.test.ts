@@ -197,6 +197,36 @@ suite('calls of networks', (t) => {
     assert.deepEqual([await counted(), await kept(targetId)], [{ kept: 0, store: 1 }, []]);
   });
 
+  t('of a burst are appended together, after it; a share that fills up does not wait', async () => {
+    const sizes: number[] = [];
+    const { calls } = keeping({
+      ...{ load: world.store.load.bind(world.store), loadState: world.store.loadState.bind(world.store) },
+      append: ((...args: Parameters<DomainStore['append']>) => {
+        sizes.push(args[2].length);
+        return world.store.append(...args);
+      }) as DomainStore['append'],
+    });
+    const targetId = randomUUID();
+    const end = calls.watch(watched(targetId));
+    for (const path of ['/a', '/b', '/c']) {
+      calls.report(seen(targetId, { path }));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.deepEqual(sizes, []);
+    await until('they are appended', () => sizes.length > 0);
+    assert.deepEqual(sizes, [3]);
+    const crowding = [...Array(300).keys()].map((n) => seen(targetId, { path: `/${n}` }));
+    for (const one of crowding) calls.report(one);
+    const next = randomUUID();
+    const endNext = calls.watch(watched(next));
+    const before = performance.now();
+    calls.report(seen(next));
+    await until('it is kept', async () => (await kept(next)).length === 1);
+    assert.ok(performance.now() - before < 1_000);
+    for (const one of [end, endNext]) one();
+    await calls.close();
+  });
+
   t('wait in a queue of which no workspace gets more than its share', async () => {
     const waiting: (() => void)[] = [];
     const { calls, counted } = keeping({
