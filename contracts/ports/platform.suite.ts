@@ -73,6 +73,8 @@ export class RecordedSteps implements PublishSteps {
   readonly worker = new AbortController();
   readonly signal = this.worker.signal;
   refuse: 'checkpoint' | 'boundary' | null = null;
+  /** Called before the boundary's signal is given, so that the network may be gone by the call. */
+  atBoundary: () => void = () => {};
   /** The call's own signal, once the boundary is appended. */
   call: AbortSignal | null = null;
   boundaryAt = 0;
@@ -111,6 +113,7 @@ export class RecordedSteps implements PublishSteps {
     this.checkpoints.push({ attempt: this.#attempt, step: 'boundary', data, deadline });
     this.call = this.dieAtBoundary ? AbortSignal.abort() : AbortSignal.timeout(this.#deadlineMs);
     this.boundaryAt = performance.now();
+    this.atBoundary();
     return this.call;
   }
 

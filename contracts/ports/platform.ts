@@ -105,6 +105,11 @@ export type PublishOutcome =
   | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure }
   /** Transient, and provably before the boundary. */
   | { readonly kind: 'deferred'; readonly failure: Failure }
+  /**
+   * Transient, and the boundary call left nothing behind: no byte of it reached the network, or the network's own answer
+   * says that it made nothing. A connection that was lost, and an error of a server, prove neither.
+   */
+  | { readonly kind: 'nothing_sent'; readonly failure: Failure }
   /** The boundary call was made, and its effect is unknown. */
   | { readonly kind: 'unknown'; readonly failure: Failure };
 

@@ -22,7 +22,7 @@ export type CallResult =
 
 /**
  * Calls the adapter once and corrects an answer that contradicts the boundary: after it `deferred` becomes `unknown`,
- * before it `unknown` becomes `deferred`. After this returns, the adapter can record nothing more.
+ * before it `unknown` and `nothing_sent` become `deferred`. After this returns, the adapter can record nothing more.
  */
 export const callAdapter = async (
   { tools, leased, draining }: WorkContext,
@@ -38,7 +38,8 @@ export const callAdapter = async (
     void called.then(lent.close, lent.close);
     const outcome = await Promise.race([called, limit(tools, steps, lent, ended.signal)]);
     const { crossed } = steps;
-    if (outcome.kind === 'unknown' && !crossed) return { kind: 'deferred', failure: outcome.failure };
+    if ((outcome.kind === 'unknown' || outcome.kind === 'nothing_sent') && !crossed)
+      return { kind: 'deferred', failure: outcome.failure };
     if (outcome.kind === 'deferred' && crossed) return { kind: 'unknown', failure: outcome.failure };
     return outcome;
   } catch (error) {

@@ -105,6 +105,12 @@ const commandOf = (
     }
     case 'deferred':
       return { ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy };
+    case 'nothing_sent':
+      // If we die before this is stored, the boundary counts as crossed, and the next worker asks the network.
+      return {
+        ...{ ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy },
+        nothingSent: true,
+      };
     case 'unknown': {
       const reconcileAt = new Date(Date.parse(now) + (config.reconcileDelaysMs[0] ?? 0)).toISOString();
       return { ...claim, type: 'RecordUnknown', failure: cleanFailure(outcome.failure), reconcileAt };

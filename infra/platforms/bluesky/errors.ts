@@ -104,7 +104,13 @@ const retryAtOf = ({ headers }: Refused, now: number): string => {
   return new Date(now + Math.min(wait, maxWaitMs)).toISOString();
 };
 
-type Failed = Exclude<PublishOutcome, { readonly kind: 'published' }>;
+type Failed = Exclude<PublishOutcome, { readonly kind: 'published' | 'nothing_sent' }>;
+
+/** What the write of a post means that did not succeed: what was not sent, or refused, has made nothing. */
+export const outcomeOfWrite = (result: Exclude<XrpcResult, { kind: 'ok' }>, now: number): PublishOutcome => {
+  const failed = outcomeOf(result, true, now);
+  return failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
+};
 
 /**
  * What a call that did not succeed means. Before the boundary everything that may pass is tried again; a write of which

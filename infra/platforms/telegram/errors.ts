@@ -115,7 +115,10 @@ type Unsuccessful = Exclude<ApiResult, { readonly kind: 'ok' }>;
 export type Failed = Exclude<PublishOutcome, { readonly kind: 'published' }>;
 
 /** What a read means that did not succeed: it changed nothing. */
-export const readFailed = (result: Unsuccessful, now: number): Exclude<Failed, { readonly kind: 'unknown' }> => {
+export const readFailed = (
+  result: Unsuccessful,
+  now: number,
+): Exclude<Failed, { readonly kind: 'unknown' | 'nothing_sent' }> => {
   if (result.kind !== 'refused') return { kind: 'deferred', failure: notReached(result.reason) };
   const failure = failureOf(result);
   if (failure.category === 'rate_limited') return { kind: 'rate_limited', retryAt: retryAtOf(result, now), failure };
@@ -135,16 +138,14 @@ export const withoutChat = (failure: Failure): Extract<Failed, { readonly kind: 
  */
 export const sendFailed = (result: Unsuccessful, isAlbum: boolean, now: number): Failed => {
   if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
-  // Nothing left this machine; the claim's boundary is behind us, so only a person or a new attempt goes on.
-  if (result.kind === 'unsent') return { kind: 'failed', failure: notReached(`nothing was sent: ${result.reason}`) };
+  if (result.kind === 'unsent') return { kind: 'nothing_sent', failure: notReached(result.reason) };
   const said = `${result.code} ${result.description}`;
   if (result.code >= 500) return { kind: 'unknown', failure: unknown(said) };
   if (isAlbum && mayBePartlyOut(result)) {
     return { kind: 'unknown', failure: unknown(`a part of the album may be out: ${said}`) };
   }
   const failed = readFailed(result, now);
-  // A new attempt is another crossing: it is not the adapter's to begin.
-  return failed.kind === 'deferred' ? { kind: 'failed', failure: failed.failure } : failed;
+  return failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
 };
 
 /** The token and the form of the request are judged before anything is sent. */

@@ -120,7 +120,7 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
   }
 
   /** The id of the post that a create call made, or what else is known of it. */
-  #made(accountId: string, result: XResult): string | Failed {
+  #made(accountId: string, result: XResult): string | ReturnType<typeof ofCreate> {
     this.#tellLimits(accountId, result);
     if (result.kind !== 'ok') return ofCreate(result, this.#options.clock());
     const id = textIn(result.body.data, 'id');
@@ -154,9 +154,9 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     if (signal.aborted) return { kind: 'deferred', failure: unknown(passed) };
     const json = replyOf(request.content, request.externalId);
     const result = await this.#api.callWith(open, subject, { method: 'POST', path: '/2/tweets', json }, signal);
-    if (result.kind === 'unsent' && !signal.aborted) return beforeCreate(result, this.#options.clock());
     const made = this.#made(request.account.id, result);
-    return typeof made === 'string' ? { kind: 'posted', externalId: made } : made;
+    if (typeof made === 'string') return { kind: 'posted', externalId: made };
+    return made.kind === 'nothing_sent' ? { ...made, kind: 'deferred' } : made;
   }
 
   async removePost({ account, externalId }: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome> {

@@ -73,9 +73,11 @@ export const recordRateLimited = (command: RecordRateLimited, state: TargetState
   return [{ type: 'TargetRateLimited', data: { ...claimOf(target), retryAt, failure } }];
 };
 
-/** A transient failure before the boundary. */
+/** A transient failure before the boundary, or of a boundary call that left nothing at the network. */
 export interface RecordDeferred extends Claim {
   readonly type: 'RecordDeferred';
+  /** The worker is certain that its boundary call made nothing. Absent: it made no such call. */
+  readonly nothingSent?: true;
   readonly now: string;
   readonly failure: Failure;
   readonly policy: RetryPolicy;
@@ -83,7 +85,7 @@ export interface RecordDeferred extends Claim {
 
 export const recordDeferred = (command: RecordDeferred, state: TargetState): readonly TargetEvent[] => {
   const target = requireClaim(state, command);
-  if (target.boundary !== null) {
+  if (target.boundary !== null && command.nothingSent !== true) {
     throw new Rejection('boundary_crossed', 'After the call only reconcile may tell its outcome.');
   }
   const { now, failure, policy } = command;

@@ -245,6 +245,24 @@ suite('target', (t) => {
       .refused('boundary_crossed');
   });
 
+  t('a boundary call that left nothing behind is deferred like a failure before it, and its boundary is over', () => {
+    const command = { type: 'RecordDeferred', ...claim, now: at(101), failure, policy, nothingSent: true } as const;
+    const news: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(132.5), failure } };
+    given(crossed).when(command).then([news], { again: 'claim_lost' });
+    const next: TargetEvent = { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } };
+    const second = { attempt: 2, takeover: 0, step: 'boundary', data: null, deadline: at(200) };
+    given([...crossed, news, next])
+      .when({ type: 'Checkpoint', ...second })
+      .then([{ type: 'TargetPublishCheckpointed', data: second }], { again: 'boundary_crossed' });
+    given([...crossed, news, next])
+      .when({ type: 'RecordUnknown', attempt: 2, takeover: 0, failure, reconcileAt: at(131) })
+      .refused('no_boundary');
+    const always = Array.from({ length: 3 }, () => [news, next]).flat();
+    given([...crossed, ...always])
+      .when({ ...command, attempt: 2 })
+      .then([{ type: 'TargetFailed', data: { attempt: 2, takeover: 0, failure } }], { again: 'claim_lost' });
+  });
+
   t('a rate limit is retried as often as the policy allows', () => {
     const command = { type: 'RecordRateLimited', ...claim, retryAt: at(200), failure, policy } as const;
     given(claimed).when(command).then([limited()], { again: 'claim_lost' });

@@ -76,6 +76,36 @@ suite('publisher and adapters that misbehave', (t) => {
     await after.stop();
   });
 
+  t('a call that left nothing behind is made again by a new attempt, and in the end the target fails', async () => {
+    let calls = 0;
+    let answers: readonly PublishOutcome[] = [];
+    const one = start(
+      adapter(async (_request, steps) => {
+        if (calls > 0) await steps.boundary({});
+        const answer = answers[Math.min(calls, answers.length - 1)];
+        calls += 1;
+        return answer ?? present;
+      }),
+    );
+    const nothing: PublishOutcome = { kind: 'nothing_sent', failure };
+    const types = async (id: string) =>
+      (await world.story(`target-${id}`)).filter((type) => type !== 'TargetScheduled');
+    answers = [nothing, nothing, nothing, present];
+    const first = await schedule();
+    await world.all([first], 'published');
+    assert.equal(calls, 4);
+    assert.deepEqual(
+      (await types(first)).filter((type) => type !== 'TargetPublishCheckpointed' && type !== 'TargetPublishStarted'),
+      [...Array(3).fill('TargetPublishDeferred'), 'TargetPublished'],
+    );
+    [calls, answers] = [1, [nothing]];
+    const second = await schedule();
+    await world.all([second], 'failed');
+    assert.equal(calls, 5, 'four attempts, each behind a boundary of its own');
+    assert.ok(!(await types(second)).includes('TargetOutcomeUnknown'));
+    await one.stop();
+  });
+
   t(
     'an instant that a network names for the next try is at most a day away, and the event tells of a later one',
     async () => {

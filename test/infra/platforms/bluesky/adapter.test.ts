@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { SignJWT } from 'jose';
 import sharp from 'sharp';
-import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
+import { type Harness, platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { MissingTool } from '#contracts/sdk/shell.ts';
 import { BlueskyAdapter, connectByAppPassword } from '#infra/platforms/bluesky/index.ts';
@@ -202,6 +202,18 @@ suite('bluesky', { timeoutMs: 120_000 }, (t) => {
     assert.ok(outcome.kind === 'deferred', JSON.stringify(outcome));
     assert.equal(outcome.failure.category, 'platform_down');
     assert.ok(!steps.log.includes('boundary'));
+  });
+
+  t('a server that is gone at the write has written nothing: the publisher writes again', async () => {
+    const front = await scriptedFront(pds.service, () => null, {});
+    const account = await it.connected(await pds.identity(), front.origin);
+    const asked = request(account);
+    const steps = new RecordedSteps(asked, it.adapter.boundaryDeadlineMs);
+    steps.atBoundary = () => front.close();
+    const outcome = await it.adapter.publish(asked, steps);
+    assert.ok(outcome.kind === 'nothing_sent', JSON.stringify(outcome));
+    assert.deepEqual([outcome.failure.category, outcome.failure.retryable], ['platform_down', true]);
+    assert.deepEqual(await it.postsOf(account.externalId), []);
   });
 
   t('another text under a key that was written may be another post: it is not sent', async () => {

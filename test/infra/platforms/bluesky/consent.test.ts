@@ -197,7 +197,7 @@ suite('bluesky by consent', { timeoutMs: 180_000 }, (t) => {
         : result;
     const outcome = await publish('Refused');
     http.change = (_, result) => result;
-    assert.equal(outcome.kind, 'deferred', JSON.stringify(outcome));
+    assert.equal(outcome.kind, 'nothing_sent', JSON.stringify(outcome));
     assert.equal(http.calls.filter(({ url }) => url.endsWith('putRecord')).length, 2);
   });
 

@@ -111,6 +111,23 @@ suite('x', (t) => {
     assert.equal(changed.kind, 'undecided');
   });
 
+  t('a call that was not sent, or that X refuses for now, has made nothing: the publisher makes it again', async () => {
+    const account = await world.account();
+    const answer = { status: 409, body: { title: 'Try again', detail: 'Later.', status: 409 } };
+    for (const { status, body } of [problems.over_capacity, answer]) {
+      world.network.script({ route, then: { answer: { status, body } } });
+      const { outcome } = await world.publish(world.request(account));
+      assert.notEqual(outcome.kind, 'deferred', 'that is said before the boundary alone');
+    }
+    const request = world.request(account);
+    const steps = new RecordedSteps(request, world.adapter.boundaryDeadlineMs);
+    steps.atBoundary = () => world.network.close();
+    const outcome = await world.adapter.publish(request, steps);
+    assert.ok(outcome.kind === 'nothing_sent', JSON.stringify(outcome));
+    assert.deepEqual([outcome.failure.category, outcome.failure.retryable], ['platform_down', true]);
+    assert.equal(made(), 0);
+  });
+
   t('what X does not list in ten pages is undecided, and a network that is down as well', async () => {
     const account = await world.account();
     world.network.script({ route, then: 'drop_before' });
