@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { Random } from '#test/support/seed.ts';
 import type { ActionName } from './load.ts';
 
 /**
@@ -203,6 +204,30 @@ export const pointsInSource = (): readonly string[] => {
     ),
   );
   return [...new Set(names)].sort();
+};
+
+let servicesTexts: readonly string[] | null = null;
+
+/** Whether a test of one service alone kills a process there too. */
+const isKilledByItsService = ({ name }: Point): boolean => {
+  servicesTexts ??= globSync(['test/services/**/*.test.ts', 'test/projections/**/*.test.ts'], { cwd: root })
+    .map((file) => readFileSync(path.join(root, file), 'utf8'))
+    .filter((text) => /SIGKILL|died|dies/.test(text));
+  return servicesTexts.some((text) => text.includes(`'${name}'`));
+};
+
+/** Of the points at which the test of a service kills too, a run of the suite takes one of so many; `make chaos` takes all. */
+const oneOf = 3;
+
+/** What a run of the suite takes: of each role all that nothing else kills at, and some of the others, different ones each time. */
+export const pointsOfRun = (random: Pick<Random, 'shuffle'>): readonly Point[] => {
+  const taken = mortals.flatMap((names) => {
+    const own = points.filter(({ role }) => names.includes(role));
+    const shared = own.filter(isKilledByItsService);
+    const some = random.shuffle(shared).slice(0, Math.ceil(shared.length / oneOf));
+    return own.filter((one) => !shared.includes(one) || some.includes(one));
+  });
+  return points.filter((one) => taken.includes(one));
 };
 
 /** A loop over a list that is written down there: its variable, the list, and what is done with each. */
