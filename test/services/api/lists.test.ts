@@ -186,12 +186,12 @@ suite('reads of a server that falls silent', (t) => {
   t('keep an idle connection, so that the next burst does not wait for a new one', async () => {
     const database = await proxiedDatabase();
     const { url, proxy } = await database.way();
-    const knex = openReadPool({ url, connections: 1, logger: { debug: () => undefined }, silenceMs: 200 });
+    const knex = openReadPool({ url, connections: 1, logger: { debug: () => undefined }, silenceMs: 1_000 });
     const pid = async (): Promise<number> => (await knex.raw('select pg_backend_pid() as pid')).rows[0].pid;
     try {
       const first = await pid();
       // The connection rests for longer than it may be silent.
-      await delay(700);
+      await delay(1_500);
       assert.equal(await pid(), first);
       proxy.silence(theNext());
       await assert.rejects(knex.raw('select 1').then());
