@@ -13,7 +13,7 @@ import { pause } from './time.ts';
 
 /**
  * Keeps the calls of networks in a stream beside each target's. The publish never waits for it: calls are appended in the
- * background, a little after they are seen. A process that dies loses those it has not appended yet; the target's own stream
+ * background, in a burst of posts a little after they are seen. A process that dies loses those it has not appended yet; the target's own stream
  * says what became of the post all the same. Calls that are not kept for another reason are counted.
  */
 
@@ -36,10 +36,12 @@ const appendsAtOnce = 4;
 const maxWaiting = 2_000;
 const maxWaitingOfWorkspace = 500;
 /**
- * Milliseconds that calls gather before their append, so that those of a burst do not take its time from posts that are
- * due. Where more than half of a share waits, they are appended at once.
+ * In a burst calls gather for so many milliseconds before their append, so that they do not take its time from posts that
+ * are due. Otherwise, and where more than half of a share waits, they are appended at once.
  */
 const gatherMs = 1_000;
+/** Targets under way that make a burst. */
+const burstTargets = 50;
 /** Calls in one append: their answers must fit into it. */
 const perAppend = 16;
 /** Milliseconds that a process which stops waits for the last appends. */
@@ -184,7 +186,7 @@ export class NetworkCalls {
   #write(calls: TargetCalls): void {
     if (calls.isWriting) return;
     calls.isWriting = true;
-    const gathered = this.#isCrowded(calls.watched) ? Promise.resolve() : pause(gatherMs, this.#closing.signal);
+    const gathered = this.#mayGather(calls.watched) ? pause(gatherMs, this.#closing.signal) : Promise.resolve();
     const written = gathered
       .then(() => this.#writeAll(calls))
       .finally(() => {
@@ -197,9 +199,10 @@ export class NetworkCalls {
     this.#writing.add(written);
   }
 
-  #isCrowded({ workspaceId }: WatchedTarget): boolean {
+  #mayGather({ workspaceId }: WatchedTarget): boolean {
     const own = this.#waiting.get(workspaceId) ?? 0;
-    return this.#allWaiting > maxWaiting / 2 || own > maxWaitingOfWorkspace / 2;
+    const isCrowded = this.#allWaiting > maxWaiting / 2 || own > maxWaitingOfWorkspace / 2;
+    return this.#targets.size >= burstTargets && !isCrowded;
   }
 
   /** Never rejects. */
