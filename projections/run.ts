@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { pause } from '#contracts/ports/pause.ts';
 import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
@@ -225,9 +225,6 @@ class Runner {
     }
   }
 }
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  delay(ms, undefined, { signal }).catch(() => undefined);
 
 export const runProjections = (options: RunOptions): RunningProjections => {
   const wanted = options.names.length === 0 ? projections : options.names.map(projectionOf);

@@ -4,6 +4,7 @@
  * is still in the store: after a restore to an earlier day, reads scan the store until the index is filled again.
  * Events of a deleted stream are left out, also before a scavenge removes them.
  */
+
 import {
   type EventStore,
   EventStoreError,
@@ -12,7 +13,7 @@ import {
   type WorkspacePage,
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
-import { pause } from '#infra/postgres/event-tail.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import type { KeeperOptions } from '#infra/postgres/one-process.ts';
 import type {
   EventPosition,

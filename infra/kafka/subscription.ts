@@ -6,6 +6,7 @@
  * kafkajs reports lost lanes only after the fact. The epoch that `assigned` bumps keeps a former owner from writing;
  * nothing in this file does. The file is long because join, beat, fetch and leave share the state of one membership.
  */
+
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import {
   type Lane,
@@ -14,6 +15,7 @@ import {
   type Overrun,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { type Connection, disconnect, laneOf } from './client.ts';
 import { toRecord } from './cloudevents.ts';
 
@@ -43,17 +45,6 @@ const rejoin = (lane: Lane): Error =>
 const isFenced = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'fenced';
 
 const newest = (a: bigint | null, b: bigint): bigint => (a !== null && a > b ? a : b);
-
-const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const over = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', over);
-      resolve();
-    };
-    const timer = setTimeout(over, ms);
-    signal.addEventListener('abort', over);
-  });
 
 export class KafkaSubscription implements LogSubscription {
   readonly done: Promise<void>;
@@ -93,13 +84,13 @@ export class KafkaSubscription implements LogSubscription {
 
   async #run(): Promise<void> {
     const { signal } = this.#options;
-    let pause = 100;
+    let pauseMs = 100;
     while (!signal.aborted) {
       const began = performance.now();
       const failure = await this.#session();
       if (failure !== null) throw failure.error;
-      pause = performance.now() - began > 30_000 ? 100 : Math.min(pause * 2, longestPauseMs);
-      if (!signal.aborted) await sleep(pause, signal);
+      pauseMs = performance.now() - began > 30_000 ? 100 : Math.min(pauseMs * 2, longestPauseMs);
+      if (!signal.aborted) await pause(pauseMs, signal);
     }
   }
 
@@ -307,7 +298,7 @@ export class KafkaSubscription implements LogSubscription {
         if (!isFenced(error)) return this.#endSession({ error });
         this.#lanes.delete(lane);
         // Two members that both believe they own the lane must not fence each other in step.
-        await sleep(50 + Math.random() * 200, this.#options.signal);
+        await pause(50 + Math.random() * 200, this.#options.signal);
         throw rejoin(lane);
       }
       resolveOffset(slice.at(-1)?.offset ?? last);

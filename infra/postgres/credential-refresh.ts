@@ -3,10 +3,12 @@
  * transaction or connection is held while the network is asked. The answer is stored by the version it replaces: a
  * consent or a destruction during the call wins.
  */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Credential, NewCredential, Refresh, Refreshed } from '#contracts/ports/credentials.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { type CredentialRow, lapseSql, leaseSql, releaseSql, storeSql } from './credential-rows.ts';
 import { instantOf, reasonWithout, type Secret, seal } from './credential-seal.ts';
 import { backoffMs, isConnectionLost } from './pool.ts';
@@ -100,7 +102,7 @@ export const refreshCredential = async (
     }
     failures ??= row.failures;
     const waitMs = Math.min(maxPollMs, firstPollMs * 2 ** Math.min(polls, 10)) * (0.5 + Math.random() / 2);
-    await delay(waitMs, undefined, { signal }).catch(() => undefined);
+    await pause(waitMs, signal);
   }
 };
 

@@ -1,4 +1,5 @@
 /** The event store in a Postgres schema, with the semantics of EventStoreDB. `event-writer.ts` writes it. */
+
 import type pg from 'pg';
 import {
   type AppendResult,
@@ -13,6 +14,7 @@ import {
 } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
 import { withTableLock } from '#contracts/ports/migration.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { appendGroup, findAppendGroup, statements, tables } from './event-store.sql.ts';
@@ -23,7 +25,6 @@ import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } fro
 import { answeredWithin } from './session.ts';
 import { type EventRow, toEvent } from './stored-event.ts';
 import { StreamReader } from './stream-reader.ts';
-import { pause } from './tail-signal.ts';
 import { workspaceTables } from './workspace-index.sql.ts';
 import { type KeepIndexOptions, keepWorkspaceIndex } from './workspace-index.ts';
 import { WorkspaceReader } from './workspace-reader.ts';

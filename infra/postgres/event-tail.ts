@@ -10,8 +10,6 @@ import { bigintTypes } from './pool.ts';
 import { behindEvent, type EventRow, type TailEvent, toEvent } from './stored-event.ts';
 import { TailSignal } from './tail-signal.ts';
 
-export { pause } from './tail-signal.ts';
-
 export interface TailPage {
   readonly events: readonly TailEvent[];
   /** Whether the page's size ended it, and not the end of the table. */

@@ -1,4 +1,5 @@
 /** One member of a group that reads the event table by position. It holds the only lane, or stands by for it. */
+
 import {
   type Lane,
   type LaneBatch,
@@ -7,8 +8,9 @@ import {
   type LogSubscription,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { EventRecord } from './event-record.ts';
-import { type EventTail, pause } from './event-tail.ts';
+import type { EventTail } from './event-tail.ts';
 import { acquireLease, type LogLease } from './log-lease.ts';
 import { backoffMs, isAccessDenied } from './pool.ts';
 import type { TailEvent } from './stored-event.ts';

@@ -1,4 +1,4 @@
-import { pause } from './event-tail.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { acquireLease } from './log-lease.ts';
 import { backoffMs } from './pool.ts';
 

@@ -1,6 +1,8 @@
 /** Wakes the readers of the event table when there are new events. */
+
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { pause } from '#contracts/ports/pause.ts';
 import { channelOf } from './event-store.sql.ts';
 import { backoffMs } from './pool.ts';
 import { defaultConnectMs, keepAlive, limitAnswers } from './session.ts';
@@ -123,16 +125,3 @@ export class TailSignal {
     }
   }
 }
-
-/** Resolves after the time or at the abort, whichever is first. */
-export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });

@@ -2,8 +2,10 @@
  * Fills the index of workspaces behind the appends, one process at a time: first the existing rows, then the appends of
  * any release. A crash costs nothing: one statement writes the rows and their position.
  */
+
 import type pg from 'pg';
-import { type EventTail, pause } from './event-tail.ts';
+import { pause } from '#contracts/ports/pause.ts';
+import type { EventTail } from './event-tail.ts';
 import { type KeeperOptions, runInOneProcess } from './one-process.ts';
 import { bigintTypes } from './pool.ts';
 import { forgetInPieces, workspaceStatements } from './workspace-index.sql.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { pause } from '#contracts/ports/pause.ts';
 import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { isInfrastructureFault, stopsLane } from '#runtime/process/faults.ts';
@@ -49,9 +49,6 @@ const gatherMs = 100;
 
 /** Between two tries to rebuild lost figures. Milliseconds. */
 const mendRestMs = 5_000;
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  delay(ms, undefined, { signal }).catch(() => undefined);
 
 const announce = async (pool: Pool, instance: string, version: number): Promise<void> => {
   await pool.query(

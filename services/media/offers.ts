@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
@@ -109,6 +109,6 @@ export const runOffers = async (
     } catch (error) {
       deps.logger.warn({ err: error }, 'leftovers of uploads and imports could not be deleted');
     }
-    await delay(everyMs, undefined, { signal }).catch(() => undefined);
+    await pause(everyMs, signal);
   }
 };

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { pause } from '#contracts/ports/pause.ts';
 import { bytesOf, media } from '#domain/media.ts';
 import { type MediaSize, mediaSizes } from '#projections/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -108,6 +108,6 @@ export const runRecount = async (deps: RecountDeps, signal: AbortSignal): Promis
     } catch (error) {
       if (!signal.aborted) deps.logger.warn({ err: error }, 'a piece of the library could not be recounted');
     }
-    await delay(restMs, undefined, { signal }).catch(() => undefined);
+    await pause(restMs, signal);
   }
 };

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { CredentialStore, EndingCredential, Refreshed, Refresher } from '#contracts/ports/credentials.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { account } from '#domain/account.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
@@ -83,9 +83,11 @@ const refreshEnding = (deps: CredentialWatchDeps, network: Network, signal: Abor
     }
   };
   const slots = new Slots(rules.concurrency, rules.share);
-  const pause = () => delay(pace.take(), undefined, { signal }).catch(() => undefined);
   const work = (one: EndingCredential) => refreshOne(deps, network, one, signal);
-  return fairRound({ read, subjectOf: ({ owner }) => owner, slots, pause, work }, signal);
+  return fairRound(
+    { read, subjectOf: ({ owner }) => owner, slots, pause: () => pause(pace.take(), signal), work },
+    signal,
+  );
 };
 
 /** @throws what delays every later one the same way: the round then ends, and the next one begins anew */

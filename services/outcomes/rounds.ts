@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { pause } from '#contracts/ports/pause.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
@@ -46,7 +46,7 @@ export const runRounds = async (
       } catch (error) {
         logger.warn({ err: error, round: name }, 'a sweep failed; the next one starts from the beginning');
       }
-      await delay(config.sweepIntervalMs, undefined, { signal }).catch(() => undefined);
+      await pause(config.sweepIntervalMs, signal);
     }
   } finally {
     await leases.close();

@@ -1,10 +1,10 @@
+import { pause } from '#contracts/ports/pause.ts';
 import type { HandOverOutcome, PublishOutcome } from '#contracts/ports/platform.ts';
 import { adapterFailed, interrupted, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { WorkContext } from './context.ts';
 import type { Lent } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
 import { BoundaryMissed, type Steps } from './steps.ts';
-import { pause } from './time.ts';
 
 /** The outcome of a boundary call: of a publish, or of a hand-over to the network's own scheduler. */
 export type CallOutcome = PublishOutcome | HandOverOutcome;

@@ -1,4 +1,5 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
@@ -6,7 +7,6 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import type { Lease } from '#runtime/work/leases.ts';
-import { pause } from './time.ts';
 
 /** This worker's fold is stale: another writer changed the target, or the worker's time ran out. */
 export class ClaimLost extends Error {

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { pause } from '#contracts/ports/pause.ts';
 import { type ObservedCall, type TargetCallsState, targetcalls } from '#domain/targetcalls.ts';
 import type { SeenCall } from '#runtime/egress/seen-call.ts';
 import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -9,7 +10,6 @@ import type { Logger } from '#runtime/process/telemetry.ts';
 import { within } from '#runtime/process/within.ts';
 import { maxKeptAnswer } from '#schemas/targetcalls.ts';
 import { FairQueue } from './fair-queue.ts';
-import { pause } from './time.ts';
 
 /**
  * Keeps the calls of networks in a stream beside each target's. The publish never waits for it: calls are appended in the

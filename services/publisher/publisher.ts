@@ -1,4 +1,5 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { Rejection } from '#domain/decider.ts';
 import { cadenceSource } from '#projections/cadence-slots.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
@@ -18,7 +19,6 @@ import type { SearchScope } from './search.ts';
 import { Shares, takeFairly } from './shares.ts';
 import { StaleRows } from './stale-rows.ts';
 import { TargetWorker } from './target-worker.ts';
-import { pause } from './time.ts';
 import { UnknownSearch } from './unknown-search.ts';
 import type { RestMs } from './work.ts';
 

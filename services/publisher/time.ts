@@ -1,18 +1,7 @@
+import { pause } from '#contracts/ports/pause.ts';
+
 /** Milliseconds after which a wait reads the clock again, because the database's clock may have been measured anew. */
 const lookMs = 250;
-
-/** Resolves after that time, or at once when the signal aborts. It is on the way of every post, so it throws nothing. */
-export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted || ms <= 0) return resolve();
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-  });
 
 /** Resolves when the clock `now` has reached the instant (never before), or when the signal aborts. */
 export const until = async (instant: number, now: () => number, signal: AbortSignal): Promise<void> => {

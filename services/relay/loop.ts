@@ -4,9 +4,9 @@
  * without noticing (a zombie) may repeat a batch once more; readers of the log tolerate both.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import { restAfter } from '#runtime/consuming/rests.ts';
 import { type LastEvent, requireSameHistory } from '#runtime/consuming/same-history.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -68,8 +68,6 @@ const markerMs = 1_000;
 const pauseMs = (failures: number): number => backOff(failures, { firstMs: 100, maxMs: 5_000 });
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {});
 
 export const startRelay = (options: RelayOptions): Relay => {
   const { checkpoint, holder, signal, logger } = options;

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { pause } from '#contracts/ports/pause.ts';
 import { ensurePartitions, forgetPartitions, partitioned, partitionsOf } from '#projections/webhooks/tables.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
@@ -87,6 +87,6 @@ export const runRetention = async (deps: RetentionDeps, signal: AbortSignal): Pr
     } catch (error) {
       deps.logger.warn({ err: error }, 'old webhook deliveries could not be looked for');
     }
-    await delay(everyMs, undefined, { signal }).catch(() => undefined);
+    await pause(everyMs, signal);
   }
 };

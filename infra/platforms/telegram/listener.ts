@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { Hearer, HearingState, NetworkListener } from '#contracts/ports/network-listener.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { textIn } from '../shared/members.ts';
 import { type ApiOptions, type ApiResult, callApi } from './api.ts';
@@ -95,12 +95,6 @@ export class TelegramListener implements NetworkListener {
     return callApi(this.#options, { token, method: 'getUpdates', fields, subject, isSecret: true }, until);
   }
 }
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  delay(ms, undefined, { signal }).then(
-    () => undefined,
-    () => undefined,
-  );
 
 const stateOf = (result: Exclude<ApiResult, { readonly kind: 'ok' }>): Exclude<HearingState, { kind: 'hearing' }> => {
   if (result.kind !== 'refused') return { kind: 'unavailable', reason: result.reason };
