@@ -104,12 +104,11 @@ const commandOf = (
       return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(failure), policy };
     }
     case 'deferred':
-      return { ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy };
     case 'nothing_sent':
-      // If we die before this is stored, the boundary counts as crossed, and the next worker asks the network.
+      // If we die before this is stored, a boundary counts as crossed, and the next worker asks the network.
       return {
         ...{ ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy },
-        nothingSent: true,
+        ...(outcome.kind === 'nothing_sent' ? { nothingSent: true } : {}),
       };
     case 'unknown': {
       const reconcileAt = new Date(Date.parse(now) + (config.reconcileDelaysMs[0] ?? 0)).toISOString();

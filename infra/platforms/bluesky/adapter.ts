@@ -16,8 +16,9 @@ import type {
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
+import { behindBoundary } from '../shared/outcomes.ts';
 import { commentOn } from './comment.ts';
-import { contentChanged, failureOf, hasEnded, notReached, outcomeOfWrite, reauth, unknown } from './errors.ts';
+import { contentChanged, failureOf, hasEnded, notReached, outcomeOf, reauth, unknown } from './errors.ts';
 import { found } from './facets.ts';
 import { tellLimits } from './limits.ts';
 import { cardOf } from './link-card.ts';
@@ -156,7 +157,7 @@ export class BlueskyAdapter implements PlatformAdapter {
       if (renewed.kind === 'open') result = await writePost(http, renewed.secret, plan.key, record, subject, signal);
     }
     tellLimits(this.#options, subject, result);
-    if (result.kind !== 'ok') return outcomeOfWrite(result, clock());
+    if (result.kind !== 'ok') return behindBoundary(outcomeOf(result, true, clock()));
     const uri = textIn(result.data, 'uri');
     if (uri === null) return { kind: 'unknown', failure: unknown('the answer has no address of the post') };
     return { kind: 'published', ...publishedAs(uri, session.secret.did, plan.createdAt) };

@@ -54,7 +54,6 @@ export const commentOn = async (
   });
   const result = await writePost(http, secret, key, record, subject, signal);
   tellLimits(options, subject, result);
-  if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
   if (result.kind !== 'ok') return outcomeOf(result, true, clock());
   const uri = textIn(result.data, 'uri');
   return uri === null

@@ -1,6 +1,6 @@
-import type { PublishOutcome } from '#contracts/ports/platform.ts';
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
+import type { Failed } from '../shared/outcomes.ts';
 import type { Refused, XrpcResult } from './xrpc.ts';
 
 /** What each error of a server means for a post. Facts: lexicons, `@atproto/pds`, `@atproto/xrpc-server`. */
@@ -102,14 +102,6 @@ const retryAtOf = ({ headers }: Refused, now: number): string => {
   const waits = [after, reset].filter((one) => Number.isFinite(one) && one >= 0);
   const wait = waits.length === 0 ? defaultWaitMs : Math.max(...waits);
   return new Date(now + Math.min(wait, maxWaitMs)).toISOString();
-};
-
-type Failed = Exclude<PublishOutcome, { readonly kind: 'published' | 'nothing_sent' }>;
-
-/** What the write of a post means that did not succeed: what was not sent, or refused, has made nothing. */
-export const outcomeOfWrite = (result: Exclude<XrpcResult, { kind: 'ok' }>, now: number): PublishOutcome => {
-  const failed = outcomeOf(result, true, now);
-  return failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
 };
 
 /**

@@ -1,5 +1,6 @@
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { PublishMedia, PublishOutcome, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
+import type { PublishMedia, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
+import type { Failed } from '../shared/outcomes.ts';
 import { mediaFailure, outcomeOf } from './errors.ts';
 import type { UploadedMedia } from './record.ts';
 import type { SessionSecret } from './session.ts';
@@ -18,8 +19,6 @@ export interface Uploading {
   readonly steps: PublishSteps;
   readonly now: () => number;
 }
-
-export type Failed = Exclude<PublishOutcome, { readonly kind: 'published' }>;
 
 export const isFailed = (result: UploadedMedia | Failed): result is Failed => 'kind' in result;
 

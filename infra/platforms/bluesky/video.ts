@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
+import type { Failed } from '../shared/outcomes.ts';
 import { mediaFailure, outcomeOf, stillProcessing, videoRefused } from './errors.ts';
 import type { UploadedMedia } from './record.ts';
 import { type BlobRef, blobOf } from './shapes.ts';
-import type { Failed, Uploading } from './upload.ts';
+import type { Uploading } from './upload.ts';
 import { type XrpcResult, xrpc } from './xrpc.ts';
 
 /**

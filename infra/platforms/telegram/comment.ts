@@ -1,7 +1,7 @@
 import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
 import { postOf, publishedAs } from './answers.ts';
 import { type Chat, callFor } from './chat.ts';
-import { contentFailure, notReached, readFailed, unknown } from './errors.ts';
+import { contentFailure, readFailed, unknown } from './errors.ts';
 import { tellLimits } from './limits.ts';
 import type { TelegramOptions } from './options.ts';
 
@@ -27,11 +27,10 @@ export const commentOn = async (
   const result = await callFor(options, chat, { method: 'sendMessage', fields, subject }, signal);
   tellLimits(options, subject, result);
   if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
-  if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
-  if (result.kind === 'refused') {
-    if (result.code >= 500) return { kind: 'unknown', failure: unknown(`${result.code} ${result.description}`) };
-    return readFailed(result, options.clock());
+  if (result.kind === 'refused' && result.code >= 500) {
+    return { kind: 'unknown', failure: unknown(`${result.code} ${result.description}`) };
   }
+  if (result.kind !== 'ok') return readFailed(result, options.clock());
   const made = publishedAs(result.result, chatId, null, options.clock());
   return made === null
     ? { kind: 'unknown', failure: unknown('the answer names no message') }

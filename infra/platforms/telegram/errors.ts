@@ -1,6 +1,6 @@
-import type { PublishOutcome } from '#contracts/ports/platform.ts';
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
+import { behindBoundary, type Failed, type NotPublished } from '../shared/outcomes.ts';
 import type { ApiResult, Refused } from './api.ts';
 
 /** What each error of the Bot API means for a post. Its texts may change, so a fragment decides, in any case. */
@@ -112,13 +112,8 @@ export const retryAtOf = ({ retryAfter }: Refused, now: number): string => {
 };
 
 type Unsuccessful = Exclude<ApiResult, { readonly kind: 'ok' }>;
-export type Failed = Exclude<PublishOutcome, { readonly kind: 'published' }>;
-
 /** What a read means that did not succeed: it changed nothing. */
-export const readFailed = (
-  result: Unsuccessful,
-  now: number,
-): Exclude<Failed, { readonly kind: 'unknown' | 'nothing_sent' }> => {
+export const readFailed = (result: Unsuccessful, now: number): Exclude<Failed, { readonly kind: 'unknown' }> => {
   if (result.kind !== 'refused') return { kind: 'deferred', failure: notReached(result.reason) };
   const failure = failureOf(result);
   if (failure.category === 'rate_limited') return { kind: 'rate_limited', retryAt: retryAtOf(result, now), failure };
@@ -136,16 +131,16 @@ export const withoutChat = (failure: Failure): Extract<Failed, { readonly kind: 
  * What a send means that did not succeed. A refusal below 500 made nothing, except of an album: the server sends its
  * messages one by one, and an error of one may follow others that are out.
  */
-export const sendFailed = (result: Unsuccessful, isAlbum: boolean, now: number): Failed => {
+export const sendFailed = (result: Unsuccessful, isAlbum: boolean, now: number): NotPublished => {
   if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
-  if (result.kind === 'unsent') return { kind: 'nothing_sent', failure: notReached(result.reason) };
-  const said = `${result.code} ${result.description}`;
-  if (result.code >= 500) return { kind: 'unknown', failure: unknown(said) };
-  if (isAlbum && mayBePartlyOut(result)) {
-    return { kind: 'unknown', failure: unknown(`a part of the album may be out: ${said}`) };
+  if (result.kind === 'refused') {
+    const said = `${result.code} ${result.description}`;
+    if (result.code >= 500) return { kind: 'unknown', failure: unknown(said) };
+    if (isAlbum && mayBePartlyOut(result)) {
+      return { kind: 'unknown', failure: unknown(`a part of the album may be out: ${said}`) };
+    }
   }
-  const failed = readFailed(result, now);
-  return failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
+  return behindBoundary(readFailed(result, now));
 };
 
 /** The token and the form of the request are judged before anything is sent. */

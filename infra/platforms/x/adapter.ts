@@ -18,6 +18,7 @@ import type {
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
 import { textIn } from '../shared/members.ts';
+import type { Failed, NotPublished } from '../shared/outcomes.ts';
 import { type Answered, XApi, type XResult } from './api.ts';
 import { uploadInSegments } from './chunked.ts';
 import { invalid, unknown } from './errors.ts';
@@ -25,7 +26,7 @@ import { uploadImage } from './images.ts';
 import { XInsights } from './insights.ts';
 import { windowsOf } from './limits.ts';
 import type { XOptions } from './options.ts';
-import { beforeCreate, type Failed, ofCreate } from './outcomes.ts';
+import { beforeCreate, ofCreate } from './outcomes.ts';
 import { postOf, refusalOf, replyOf } from './post.ts';
 import { boundaryOf, lookFor } from './reconcile.ts';
 import { earlier, isFailed, subjectOf, type Upload, type Uploading } from './upload.ts';
@@ -120,7 +121,7 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
   }
 
   /** The id of the post that a create call made, or what else is known of it. */
-  #made(accountId: string, result: XResult): string | ReturnType<typeof ofCreate> {
+  #made(accountId: string, result: XResult): string | NotPublished {
     this.#tellLimits(accountId, result);
     if (result.kind !== 'ok') return ofCreate(result, this.#options.clock());
     const id = textIn(result.body.data, 'id');

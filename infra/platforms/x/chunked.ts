@@ -1,9 +1,9 @@
 import type { Json, PublishMedia } from '#contracts/ports/platform.ts';
 import { membersOf, numberIn, textIn } from '../shared/members.ts';
+import type { Failed } from '../shared/outcomes.ts';
 import type { Ask, XResult } from './api.ts';
 import { badMedia, processing } from './errors.ts';
 import { tellAltText } from './images.ts';
-import type { Failed } from './outcomes.ts';
 import {
   earlier,
   incomplete,

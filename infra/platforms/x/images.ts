@@ -1,5 +1,5 @@
 import type { PublishMedia } from '#contracts/ports/platform.ts';
-import type { Failed } from './outcomes.ts';
+import type { Failed } from '../shared/outcomes.ts';
 import { incomplete, keep, notOk, startedOf, subjectOf, type Upload, type Uploading } from './upload.ts';
 
 /** Uploads a picture in one call (docs.x.com, "Upload media"). X knows it for a day. */

@@ -1,10 +1,8 @@
-import type { PublishOutcome } from '#contracts/ports/platform.ts';
+import { behindBoundary, type Failed, type NotPublished } from '../shared/outcomes.ts';
 import type { XResult } from './api.ts';
 import { failureOf, meaningOf, notReached, reauth, unknown } from './errors.ts';
 import { exhausted } from './limits.ts';
 
-export type Failed = Exclude<PublishOutcome, { readonly kind: 'published' | 'nothing_sent' }>;
-type NotCreated = Exclude<PublishOutcome, { readonly kind: 'published' }>;
 export type NotOk = Exclude<XResult, { readonly kind: 'ok' }>;
 
 /** X refills an account's calls every 15 minutes. */
@@ -44,13 +42,12 @@ export const beforeCreate = (result: NotOk, now: number): Failed => {
 };
 
 /** What the create call means: a server that fails may have made the post first; one that refuses has made nothing. */
-export const ofCreate = (result: NotOk, now: number): NotCreated => {
+export const ofCreate = (result: NotOk, now: number): NotPublished => {
   if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
   // The token had ended: X made nothing, so the post need not be looked for.
   if (result.kind === 'unavailable') return limitedUntil(now + tokenMs, notReached(result.reason));
   if (result.kind === 'refused' && result.status >= 500) {
     return { kind: 'unknown', failure: unknown(`${result.status} ${failureOf(result).platformMessage ?? ''}`.trim()) };
   }
-  const failed = beforeCreate(result, now);
-  return failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
+  return behindBoundary(beforeCreate(result, now));
 };

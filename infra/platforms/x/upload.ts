@@ -1,9 +1,10 @@
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json, PublishMedia, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import { membersOf, numberIn, textIn } from '../shared/members.ts';
+import type { Failed } from '../shared/outcomes.ts';
 import type { XApi } from './api.ts';
 import { notReached } from './errors.ts';
-import { beforeCreate, type Failed, type NotOk } from './outcomes.ts';
+import { beforeCreate, type NotOk } from './outcomes.ts';
 
 /** A file on its way to X, as the checkpoint `upload` keeps it. An upload publishes nothing. */
 
