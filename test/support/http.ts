@@ -166,10 +166,11 @@ export const startWorld = async (options: WorldOptions = {}) => {
     }),
   );
   const running = runProjections({ log, store: eventStore, pool, codec, names: [], signal: stopping.signal, logger });
-  closers.push(async () => {
+  const stopProjections = async (): Promise<void> => {
     stopping.abort();
     await running.done;
-  });
+  };
+  closers.push(stopProjections);
   const watch = new PositionWatch(pool, log);
   const names = projections.map(({ name }) => name);
   const clock = { shiftMs: 0 };
@@ -295,6 +296,8 @@ export const startWorld = async (options: WorldOptions = {}) => {
     keyOf,
     memberOf,
     settled,
+    /** From then on read models stay as they are: they share this thread with the api. */
+    stopProjections,
     head,
     eventsAfter,
     close: async () => {

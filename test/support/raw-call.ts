@@ -15,11 +15,11 @@ export interface RawAnswer {
  */
 export const rawCall = (
   world: World,
-  { method, path, body, mayBreak }: { method: string; path: string; body: string; mayBreak: boolean },
+  { method, path, body, mayBreak }: { method: string; path: string; body: string | Buffer; mayBreak: boolean },
 ): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(world.origin());
-    const sent = Buffer.from(body);
+    const sent = typeof body === 'string' ? Buffer.from(body) : body;
     const head = [
       `${method} /v1${path} HTTP/1.1`,
       'Host: x',

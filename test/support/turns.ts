@@ -28,14 +28,3 @@ export const longestTurn = async <T>(work: () => Promise<T>): Promise<{ readonly
     watching = false;
   }
 };
-
-/** Milliseconds of processor time for the work below on a machine of 2024. */
-const usualMs = 15;
-
-/** How many times more processor time the same work takes here and now, at least 1: neighbours share a core's caches. */
-export const processorSlowness = (): number => {
-  const begun = cpuMs();
-  let sum = 0;
-  for (let at = 0; at < 5_000_000; at += 1) sum = (sum + at * 7) % 1_000_003;
-  return Math.max(1, (cpuMs() - begun) / usualMs, sum < 0 ? 2 : 0);
-};

@@ -11,7 +11,7 @@ import { startWorld, type World } from '#test/support/http.ts';
 import { rawCall } from '#test/support/raw-call.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
-import { longestTurn, processorSlowness } from '#test/support/turns.ts';
+import { longestTurn } from '#test/support/turns.ts';
 
 const longest = 50;
 /** Beside it stands what the body needs to be looked at at all. */
@@ -103,20 +103,23 @@ suite('hostile bodies', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     world = await startWorld();
     composed = await composer(world, platforms);
+    // In production they are another process, whose turns are none of the api's.
+    await world.stopProjections();
   });
   t.after(() => world.close());
 
-  const send = async (path: string, body: string): Promise<number> =>
+  const send = async (path: string, body: string | Buffer): Promise<number> =>
     (await rawCall(world, { method: 'POST', path, body, mayBreak: true })).status;
 
   /** The shorter of two: what happens once in a process (compiling, growing heaps) is no caller's doing. */
   const holds = async ([what, path, body, status]: Shape): Promise<void> => {
-    const first = await longestTurn(() => send(path, body));
+    // Encoded before: it takes this thread 100 ms, which the api's turns would be charged with.
+    const bytes = Buffer.from(body);
+    const first = await longestTurn(() => send(path, bytes));
     equal(first.result, status, what);
     if (first.ms <= longest) return;
-    const second = await longestTurn(() => send(path, body));
-    const limit = longest * processorSlowness();
-    ok(second.ms <= limit, `${what}: the event loop was held for ${first.ms} and ${second.ms} ms`);
+    const second = await longestTurn(() => send(path, bytes));
+    ok(second.ms <= longest, `${what}: the event loop was held for ${first.ms} and ${second.ms} ms`);
   };
 
   t('any member of a client', async () => {
