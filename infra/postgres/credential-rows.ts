@@ -56,9 +56,9 @@ export const migrateCredentials = (pool: pg.Pool): Promise<void> =>
   });
 
 export const findSql = `
-  select account_id::text as "accountId", client_id::text as "clientId", version, sealed, expires_at as "expiresAt", refresher::text,
-         coalesce(refresh_until > now(), false) as "isHeld", lost_since is not null as "isLost", failures,
-         lapse_reason as "lapseReason"
+  select account_id::text as "accountId", client_id::text as "clientId", version, sealed,
+         expires_at as "expiresAt", refresher::text, coalesce(refresh_until > now(), false) as "isHeld",
+         lost_since is not null as "isLost", failures, lapse_reason as "lapseReason"
   from ops.network_credentials where account_id = any($1::uuid[])`;
 
 /** One insert or one replacement of the version that the caller sealed against; else no row. */

@@ -12,7 +12,7 @@ export type CallOutcome = PublishOutcome | HandOverOutcome;
 /** Milliseconds that an adapter has to end by itself after its deadline, or after a stop before the boundary. */
 export const graceMs = 500;
 
-/** Why the wait for the adapter ends; an error made for each call would cost as much as its append. */
+/** Why the wait for the adapter ends. One for all: an abort without a reason makes an error with its stack. */
 const over = new Error('the call has ended');
 
 export type CallResult =

@@ -13,8 +13,9 @@ import { FairQueue } from './fair-queue.ts';
 
 /**
  * Keeps the calls of networks in a stream beside each target's. The publish never waits for it: calls are appended in the
- * background, in a burst of posts a little after they are seen. A process that dies loses those it has not appended yet; the target's own stream
- * says what became of the post all the same. Calls that are not kept for another reason are counted.
+ * background as soon as they are seen, in a burst of posts a second later. A process that dies loses those it has not
+ * appended yet; the target's own stream says what became of the post all the same. Calls that are not kept for another
+ * reason are counted.
  */
 
 /** A target on which this process works. */

@@ -206,28 +206,23 @@ export const pointsInSource = (): readonly string[] => {
   return [...new Set(names)].sort();
 };
 
-let servicesTexts: readonly string[] | null = null;
+/** Of the points at which a test of one service kills too, a run of the suite takes one in so many; `make chaos` takes all. */
+const oneIn = 3;
 
-/** Whether a test of one service alone kills a process there too. */
-const isKilledByItsService = ({ name }: Point): boolean => {
-  servicesTexts ??= globSync(['test/services/**/*.test.ts', 'test/projections/**/*.test.ts'], { cwd: root })
+/**
+ * What a run of the suite takes: all points that no test of a service names beside a death, and of each role some of the
+ * others, different ones each time.
+ */
+export const pointsOfRun = (random: Pick<Random, 'shuffle'>): readonly Point[] => {
+  const texts = globSync(['test/services/**/*.test.ts', 'test/projections/**/*.test.ts'], { cwd: root })
     .map((file) => readFileSync(path.join(root, file), 'utf8'))
     .filter((text) => /SIGKILL|died|dies/.test(text));
-  return servicesTexts.some((text) => text.includes(`'${name}'`));
-};
-
-/** Of the points at which the test of a service kills too, a run of the suite takes one of so many; `make chaos` takes all. */
-const oneOf = 3;
-
-/** What a run of the suite takes: of each role all that nothing else kills at, and some of the others, different ones each time. */
-export const pointsOfRun = (random: Pick<Random, 'shuffle'>): readonly Point[] => {
-  const taken = mortals.flatMap((names) => {
-    const own = points.filter(({ role }) => names.includes(role));
-    const shared = own.filter(isKilledByItsService);
-    const some = random.shuffle(shared).slice(0, Math.ceil(shared.length / oneOf));
-    return own.filter((one) => !shared.includes(one) || some.includes(one));
+  const shared = points.filter(({ name }) => texts.some((text) => text.includes(`'${name}'`)));
+  const left = mortals.flatMap((names) => {
+    const own = random.shuffle(shared.filter(({ role }) => names.includes(role)));
+    return own.slice(Math.ceil(own.length / oneIn));
   });
-  return points.filter((one) => taken.includes(one));
+  return points.filter((one) => !left.includes(one));
 };
 
 /** A loop over a list that is written down there: its variable, the list, and what is done with each. */

@@ -66,7 +66,7 @@ export const dial = (
     const target = connectTo?.(judged) ?? judged;
     const [first, ...others] = target.addresses;
     const tcp = connectTcp({
-      // Several: a name, and `lookup` answers it with the judged addresses only.
+      // Of several addresses the first that answers counts: a made-up name, which `lookup` answers with them alone.
       ...(first !== undefined && others.length === 0
         ? { host: first }
         : {

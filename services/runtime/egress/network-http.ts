@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { FileSlice, NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import { Connection } from './connection.ts';
@@ -149,13 +148,13 @@ export class GuardedNetworkHttp implements NetworkHttp {
     const begun = performance.now();
     const sum = new Sum();
     const whole = wholeBody(call);
-    const result = await this.#send(call, whole ?? (bytesOf(call, sum) as never), signal);
+    const result = await this.#send(call, whole ?? bytesOf(call, sum), signal);
     if (whole !== null && result.kind !== 'unsent') sum.add(whole);
     this.#report?.(seenCall(call, result, sum.end(), Math.round(performance.now() - begun)));
     return result;
   }
 
-  async #send(call: NetworkCall, bytes: Buffer | Readable, signal: AbortSignal): Promise<NetworkResult> {
+  async #send(call: NetworkCall, bytes: Buffer | AsyncIterable<Buffer>, signal: AbortSignal): Promise<NetworkResult> {
     if (signal.aborted) return { kind: 'unsent', reason: 'aborted' };
     let url: URL;
     try {
@@ -182,7 +181,7 @@ export class GuardedNetworkHttp implements NetworkHttp {
           method,
           path: url.pathname + url.search,
           headers: { ...headers, ...(hasBody ? { 'content-length': String(length) } : {}) },
-          ...(hasBody ? { body: bytes } : {}),
+          ...(hasBody ? { body: bytes as Buffer } : {}),
         },
         answer,
       );
