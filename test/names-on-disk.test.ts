@@ -6,7 +6,6 @@
  */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import type { Pool } from 'pg';
 import {
   accountIdOf,
   causedIdOf,
@@ -21,29 +20,20 @@ import {
   targetIdOf,
   testTwinIdOf,
 } from '#domain/ids.ts';
-import { openAdapters } from '#infra/adapters.ts';
-import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { packingVersion } from '#infra/postgres/packing/form.ts';
 import { words } from '#infra/postgres/packing/words.ts';
-import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
-import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { tableNames } from '#projections/analytics/tables.ts';
 import { projections } from '#projections/index.ts';
-import { migrateMint } from '#projections/webhooks/mint.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { configHelp, readConfig } from '#runtime/process/config.ts';
+import { configHelp } from '#runtime/process/config.ts';
 import { EventMetadata } from '#schemas/common.ts';
 import { eventCatalogue, topicOf } from '#schemas/events.ts';
 import { topics } from '#schemas/topics.ts';
-import { migrateApi } from '#services/api/tables.ts';
-import { migrateInsights } from '#services/insights/tables.ts';
 import { blobKey as mediaKey } from '#services/media/names.ts';
-import { migrateMedia } from '#services/media/tables.ts';
 import { blobKey as reportKey } from '#services/reports/names.ts';
-import { migrateReports } from '#services/reports/tables.ts';
-import { migrateSender } from '#services/webhooks/statements.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { openTables } from '#test/support/tables.ts';
 import { events, sharedShapes } from './names-on-disk/events.ts';
 import * as names from './names-on-disk/names.ts';
 import { count, found } from './names-on-disk/scan.ts';
@@ -52,23 +42,6 @@ import * as stored from './names-on-disk/tables.ts';
 
 const key = `v1:${Buffer.alloc(32, 7).toString('base64')}`;
 const [one, two] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
-
-/** Every table that the processes make, in a new database. */
-const migrateAll = async (url: string): Promise<{ readonly pool: Pool; close(): Promise<void> }> => {
-  const config = readConfig({ DATABASE_URL: url, SECRET_KEY: key });
-  const adapters = await openAdapters({ name: 'test', config, secrets: new Secrets(key) });
-  const { pool } = adapters;
-  await new WorkspacePositions(pool).prepare();
-  await new PostgresRelayCheckpoint({ pool, schema: 'ops' }).prepare();
-  await new SandboxNetwork({ database: { pool } }).migrate();
-  await migrateApi(pool);
-  await migrateMint(pool);
-  await migrateSender(pool);
-  await migrateMedia(pool);
-  await migrateReports(pool);
-  await migrateInsights(pool);
-  return { pool, close: () => adapters.close() };
-};
 
 suite('names on disk', (t) => {
   t('events, their versions and members', () => {
@@ -90,7 +63,7 @@ suite('names on disk', (t) => {
 
   // Weeks of webhook deliveries are partitions, named `…_w<week>`.
   t('tables, columns and sequences in Postgres', async () => {
-    const { pool, close } = await migrateAll((await testDatabase()).url);
+    const { pool, close } = await openTables((await testDatabase()).url);
     try {
       const columns = await pool.query<{ name: string; columns: string }>(
         `select c.table_schema || '.' || c.table_name as name,

@@ -3,6 +3,7 @@
  * that waits, over one shared Postgres and one ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one
  * before names unsteady files; the exit code is 1 when anything failed.
  */
+import { randomBytes } from 'node:crypto';
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -33,8 +34,7 @@ const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
 const SLOWEST = 5;
 const MOST_AGAIN = 4;
 const root = path.resolve(import.meta.dirname, '..');
-/** Fills the compile cache for the worlds. */
-const loadJob = checkJob('modules', [path.join(root, 'test/support/compile.ts')], root);
+const prepareJob = checkJob('prepare', [path.join(root, 'test/support/prepare.ts')], root);
 /** Where the files of `--quick` begin; the names on disk start a Postgres of their own. */
 const QUICK = [
   ...['test/architecture.test.ts', 'test/names-on-disk.test.ts', 'test/patterns.test.ts'],
@@ -58,7 +58,6 @@ async function main(): Promise<void> {
   // A third of a file's start is stripping and compiling; its own children inherit this.
   const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
   const needsServers = dir === undefined && !quick && [...parallel, ...serial].some((job) => job.file !== undefined);
-  const loaded = needsServers && parallel.some(isWorld) ? loadJob.run(env) : undefined;
   const servers = needsServers ? await startServers() : undefined;
   Object.assign(env, servers?.env);
 
@@ -75,10 +74,9 @@ async function main(): Promise<void> {
       outcomes.push(outcome);
       show(outcome);
     };
-    const load = await loaded;
-    if (load !== undefined) {
-      outcomes.push(load);
-      show(load);
+    if (needsServers) {
+      env.TEST_BUNDLES = path.join(root, '.cache/tests');
+      await carryOut(prepareJob);
     }
     await sideBySide(parallel, carryOut);
     for (const job of serial) await carryOut(job);
@@ -178,14 +176,19 @@ function plan(dir: string | undefined, only: string, quick: boolean): { parallel
 
 /** Both of the run; an embedded ClickHouse takes no memory until a file asks it something. */
 async function startServers(): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
-  const postgres = await sharedServer();
+  // No file ends this server, and none of them loses power.
+  const postgres = await sharedServer({ durable: false });
   const clickhouse = await sharedClickHouse().catch(async (error: unknown) => {
     await postgres.stop();
     throw error;
   });
   console.log(`postgres: ${postgres.source}, clickhouse: ${clickhouse.source}`);
   return {
-    env: { TEST_DATABASE_URL: postgres.url, TEST_CLICKHOUSE_URL: clickhouse.url },
+    env: {
+      TEST_DATABASE_URL: postgres.url,
+      TEST_PREPARED_DATABASE: `prepared_${randomBytes(8).toString('hex')}`,
+      TEST_CLICKHOUSE_URL: clickhouse.url,
+    },
     stop: async () => {
       await Promise.all([postgres.stop(), clickhouse.stop()]);
     },

@@ -38,6 +38,11 @@ export interface EmbeddedOptions {
   readonly dataDir: string;
   /** TCP port on 127.0.0.1; default a free one. */
   readonly port?: number;
+  /**
+   * False for data that is thrown away: nothing waits for the disk, and a machine that loses power ruins the cluster. It
+   * survives the death of its processes. Default true.
+   */
+  readonly durable?: boolean;
   /** The length at which `pg.log` is rotated, and how many old files are kept. Default 10 MiB, 5. */
   readonly log?: ServerLogLimits;
   /** How often its length is checked, milliseconds. */
@@ -94,6 +99,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   log_timezone: 'UTC',
   log_checkpoints: 'off',
 };
+const FORGETFUL: Readonly<Record<string, string>> = { fsync: 'off', full_page_writes: 'off' };
 
 /**
  * Starts or adopts the server of `dataDir`; resolves once it answers. Throws where another live process holds the
@@ -113,7 +119,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   try {
     const former = await leaveFormerCluster(dataDir, stopServer);
     if (former !== null) progress(formerWords(former));
-    const files = locate(dataDir);
+    const files = {
+      ...locate(dataDir),
+      settings: options.durable === false ? { ...SETTINGS, ...FORGETFUL } : SETTINGS,
+    };
     const password = passwordOf(dataDir, files);
     if (!existsSync(files.cluster)) {
       progress('creating the database cluster (once, a few seconds)');
@@ -196,7 +205,7 @@ function initialise(files: ServerFiles, password: string): void {
  */
 async function startUntilReady(
   log: string,
-  files: ServerFiles,
+  files: ServedFiles,
   password: string,
   wanted: number | undefined,
   progress: (step: string) => void,
@@ -239,6 +248,8 @@ function curable(said: string, wanted: number | undefined): boolean {
   return /still in use/i.test(said) || (wanted === undefined && /Address already in use/i.test(said));
 }
 
+type ServedFiles = ServerFiles & { readonly settings: Readonly<Record<string, string>> };
+
 interface Spawned {
   readonly pid: number;
   alive: boolean;
@@ -246,14 +257,14 @@ interface Spawned {
   said(): string;
 }
 
-function launch(files: ServerFiles, port: number, log: string): Spawned {
+function launch(files: ServedFiles, port: number, log: string): Spawned {
   const stale = path.join(files.cluster, 'postmaster.pid');
   // No server runs this cluster; the stale number may belong to another process now, and the server would refuse to
   // start.
   rmSync(stale, { force: true });
   const from = existsSync(log) ? statSync(log).size : 0;
   const out = openSync(log, 'a', 0o600);
-  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const settings = Object.entries(files.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
   const args = ['-D', files.cluster, '-p', String(port), ...settings];
   const child = spawn(files.postgres, args, {

@@ -5,7 +5,7 @@ import type { LivePost } from '#test/faults/live-networks.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
 import { patience } from '#test/support/patience.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -26,7 +26,7 @@ suite('faults of live networks', { timeoutMs: 240_000 }, (t) => {
   const random = seeded('faults of live networks');
 
   t.before(async () => {
-    const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([testDatabase(), testClickHouse()]);
+    const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([preparedDatabase(), testClickHouse()]);
     world = await FaultWorld.open({
       databaseUrl,
       analyticsUrl,

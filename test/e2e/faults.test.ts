@@ -4,7 +4,7 @@ import { check, untilQuiet } from '#test/faults/check.ts';
 import { isDiedAtIn, mortals, points, pointsElsewhere, pointsInSource, pointsOfRun } from '#test/faults/points.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { patience } from '#test/support/patience.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -16,7 +16,7 @@ suite('faults', { timeoutMs: 600_000 }, (t) => {
   const random = seeded('faults');
 
   t.before(async () => {
-    world = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random });
+    world = await FaultWorld.open({ databaseUrl: (await preparedDatabase()).url, random });
     await world.begin();
   });
   t.after(() => world?.close());

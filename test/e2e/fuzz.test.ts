@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { fuzz, install, prepare, type Service } from '#test/fuzz/recipe.ts';
 import { startToured } from '#test/fuzz/service.ts';
-import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import type { Process } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -24,7 +24,7 @@ suite('generated calls of the contract', { timeoutMs: 420_000 }, (t) => {
   let service: Service;
   let running: Process;
   t.before(async () => {
-    const started = await startToured((await testDatabase()).url, dataFolder().dataDir);
+    const started = await startToured((await preparedDatabase()).url, dataFolder().dataDir);
     ({ service, process: running } = started);
     await prepare(service);
   });

@@ -13,7 +13,7 @@ import { type GuideName, guideNames } from '#services/api/docs/guides.ts';
 import { codeOf, languagesIn, onlyCodeOf } from '#test/support/guides.ts';
 import { callerOf } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
-import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -116,7 +116,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   const http = () => callerOf(() => baseUrl, env.POSTLINE_KEY ?? '');
 
   t.before(async () => {
-    const db = await testDatabase();
+    const db = await preparedDatabase();
     ports.push(await freePort(), await freePort());
     service = await start('services/standalone/main.ts', {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],

@@ -17,7 +17,7 @@ import { type Identity, type Pds, startPds } from '#test/support/networks/pds.ts
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { patience } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
-import { dataFolder, type TestDatabase, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase, type TestDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
@@ -99,7 +99,7 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
   };
 
   t.before(async () => {
-    db = await testDatabase();
+    db = await preparedDatabase();
     own = await freePort();
     telegram = await TelegramSimulator.start();
     ann = await pds.identity();

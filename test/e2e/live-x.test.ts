@@ -12,7 +12,7 @@ import { Guest } from '#test/support/guest.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { type Person, startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import { freePort } from '#test/support/port.ts';
-import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -66,7 +66,7 @@ suite('an account of x, over separate processes', { timeoutMs: 120_000 }, (t) =>
     const base = `http://127.0.0.1:${own}`;
     network = await startX({ redirectUri: `${base}/connect/callback` });
     person = network.person();
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     const { clientId: app, clientSecret } = network.state.app;
     env = {
       ...{ DATABASE_URL: url, SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`, PORT: '0' },

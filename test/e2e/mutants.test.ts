@@ -6,7 +6,7 @@ import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
 import { patience } from '#test/support/patience.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -20,7 +20,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const worlds: FaultWorld[] = [];
 
   const opened = async (mutant: MutantName | null): Promise<FaultWorld> => {
-    const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([testDatabase(), testClickHouse()]);
+    const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([preparedDatabase(), testClickHouse()]);
     const env = mutant === null ? {} : mutated(mutant);
     const made = await FaultWorld.open({ databaseUrl, analyticsUrl, random, env });
     worlds.push(made);
@@ -59,7 +59,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   });
 
   const projected = async (env: Readonly<Record<string, string>>): Promise<string> => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     const { code, output } = await run('test/faults/two-projectors.ts', { args: [url], env });
     assert.equal(code, 0, output);
     return output.trim();

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { MissingTool } from '#contracts/sdk/shell.ts';
 import { startPds } from '#test/support/networks/pds.ts';
-import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
@@ -34,7 +34,7 @@ suite('the README connects a Bluesky account', { timeoutMs: 120_000 }, (t) => {
     const service = await start('services/standalone/main.ts', {
       args: ['--data', dataDir, '--port', '0', '--no-tour'],
       env: {
-        DATABASE_URL: (await testDatabase()).url,
+        DATABASE_URL: (await preparedDatabase()).url,
         PRIVATE_TARGETS: [pds.service, pds.directory].map((url) => new URL(url).host).join(),
         ...{ BLUESKY_RESOLVER: pds.service, BLUESKY_DIRECTORY: pds.directory, BLUESKY_APP_VIEW: pds.service },
       },

@@ -10,7 +10,7 @@ import { root } from '#contracts/sdk/client.ts';
 import { receiver } from '#contracts/sdk/receiver.ts';
 import { run } from '#contracts/sdk/shell.ts';
 import { openapiFetch } from '#contracts/sdk/typescript.ts';
-import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
@@ -29,7 +29,7 @@ suite('the client of the contract', { timeoutMs: 240_000 }, (t) => {
   t.before(async () => {
     mkdirSync(client);
     events = await receiver();
-    const db = await testDatabase();
+    const db = await preparedDatabase();
     service = await start('services/standalone/main.ts', {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
       env: {

@@ -35,8 +35,10 @@ const main = 'services/standalone/main.ts';
 const folder = dataFolder();
 const { dataDir } = folder;
 
+/** From its sources: how it starts is what this file is about. */
+const asShipped: StartOptions = { sources: true, readyAt: /^Serving/m };
 const standalone = (args: readonly string[] = [], options: StartOptions = {}) =>
-  start(main, { args: ['--data', dataDir, '--port', '0', ...args], readyAt: /^Serving/m, ...options });
+  start(main, { ...asShipped, args: ['--data', dataDir, '--port', '0', ...args], ...options });
 const baseUrl = (one: Process): string => /Ready in [\d.]+ s: (\S+)/.exec(one.output())?.[1] ?? '';
 const readySeconds = (one: Process): number => Number(/Ready in ([\d.]+) s/.exec(one.output())?.[1]);
 const postmaster = () => livePostmaster(locate(dataDir).cluster)?.pid;
@@ -299,14 +301,14 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
   t('the second start is ready in 3 s, shows no key and keeps everything', async () => {
     const port = await freePort();
     const args = ['--data', dataDir, '--port', String(port)];
-    let second = await start(main, { args, readyAt: /^Serving/m });
+    let second = await start(main, { ...asShipped, args });
     const seconds = [readySeconds(second)];
     // One of three: other files have the two cores as well.
     const most = (): number => 3 * slowness();
     let inTime = readySeconds(second) < most();
     while (!inTime && seconds.length < 3) {
       assert.equal((await second.stop()).code, 0);
-      second = await start(main, { args, readyAt: /^Serving/m });
+      second = await start(main, { ...asShipped, args });
       seconds.push(readySeconds(second));
       inTime = readySeconds(second) < most();
     }
@@ -364,7 +366,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
   t('without the engine’s package figures answer 503 and the rest works; with it they catch up', async () => {
     const copy = copyWithout('chdb', '@chdb');
     const args = ['--data', dataDir, '--port', '0'];
-    const lacking = await start(copy, { args, readyAt: /^Serving/m });
+    const lacking = await start(copy, { ...asShipped, args });
     const http = callerOf(() => baseUrl(lacking), testKey);
     const refused = await overview(lacking);
     assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable']);

@@ -11,7 +11,7 @@ import { Guest } from '#test/support/guest.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
-import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -62,7 +62,7 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
     bot = network.bot();
     group = network.chat({ type: 'supergroup' });
     chat = network.chat({ username: 'cafe_bot', linkedId: group.id });
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     env = {
       ...{ DATABASE_URL: url, SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`, PORT: '0' },
       ...{ DATA_DIR: dataFolder().dataDir, DATABASE_POOL: '4', LEASE_TTL_MS: '2000', SWEEP_INTERVAL_MS: '300' },

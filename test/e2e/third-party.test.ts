@@ -18,7 +18,7 @@ import { findChromium } from '#test/support/chromium.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { prepare } from '#test/support/main-job.ts';
 import { patience } from '#test/support/patience.ts';
-import { dataFolder, type TestDatabase, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase, type TestDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
@@ -60,7 +60,7 @@ suite('people, apps and agents at a new service', { timeoutMs: 180_000 }, (t) =>
   const bearers = new Map<string, string>([['password', password]]);
 
   t.before(async () => {
-    [db, browser, callback] = await Promise.all([testDatabase(), openBrowser(found.program), openCallback()]);
+    [db, browser, callback] = await Promise.all([preparedDatabase(), openBrowser(found.program), openCallback()]);
     afterFile(() => browser.close());
     service = await start('services/standalone/main.ts', {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],

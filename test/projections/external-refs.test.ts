@@ -6,7 +6,7 @@ import { listPosts } from '#projections/post-queries.ts';
 import { migrate } from '#projections/tables.ts';
 import { listTargets } from '#projections/target-queries.ts';
 import { readSettings } from '#services/api/read-pool.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const many = 20_000;
@@ -18,7 +18,7 @@ suite('lists by externalRef', (t) => {
   const workspaceId = randomUUID();
 
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 2 });
     await migrate(pool);
     knex = knexOf({ client: 'pg', connection: url, pool: { min: 0, max: 2 } });

@@ -7,7 +7,7 @@ import { migrate } from '#projections/tables.ts';
 import { listTargets, type TargetFilters } from '#projections/target-queries.ts';
 import { readSettings } from '#services/api/read-pool.ts';
 import { fillLists, postValues, singlesAndPairs, targetValues, workspaceId } from '#test/support/filtered-lists.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const posts = 5_000;
@@ -46,7 +46,7 @@ suite('lists by each filter and each pair of filters', { timeoutMs: 120_000 }, (
   let knex: Knex;
   const statements: { sql: string; bindings: readonly unknown[] }[] = [];
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 2 });
     await migrate(pool);
     await fillLists(pool, posts);

@@ -9,7 +9,7 @@ import { getPublished, listPublished, type PublishedFirst } from '#projections/p
 import { migrate } from '#projections/tables.ts';
 import { platforms } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -27,7 +27,7 @@ suite('published posts', (t) => {
   const all = { from: at(0), to: at(many + 1) };
 
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 2 });
     await migrate(pool);
     knex = knexOf({ client: 'pg', connection: url, pool: { min: 0, max: 2 } });

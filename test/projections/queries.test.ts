@@ -31,7 +31,7 @@ import { renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/read-pool.ts';
 import { watched } from '#test/support/pool.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -49,7 +49,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   const bigCampaign = randomUUID();
 
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 4 });
     await migrate(pool);
     knex = knexOf({ client: 'pg', connection: url, pool: { min: 0, max: 2 } });

@@ -11,7 +11,7 @@ import { postTargets, type TargetRow } from '#projections/targets.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
@@ -195,7 +195,7 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
   };
 
   t('a batch reads its own rows by index, also with plans made while the tables were small', async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     // One session, so that its plans are those of the first batches.
     const alone = new Pool({ connectionString: url, max: 1 });
     try {

@@ -11,7 +11,7 @@ import { compareWithReplay } from '#projections/verify.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { searchedCharacters } from '#schemas/post.ts';
 import { readSettings } from '#services/api/read-pool.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { planned, postBody } from '#test/support/samples.ts';
@@ -47,7 +47,7 @@ suite('searching posts', (t) => {
   const codec = new EventCodec(new TestKeys());
 
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 3 });
     await migrate(pool);
     knex = knexOf({ client: 'pg', connection: url, pool: { min: 0, max: 2 } });

@@ -6,7 +6,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { getWebhook, listWebhooks } from '#projections/webhook-endpoints.ts';
 import { type DeliveryKey, getDelivery, getReplays, listDeliveries } from '#projections/webhooks/queries.ts';
 import { ensurePartitions, migrate } from '#projections/webhooks/tables.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const many = 60_000;
@@ -23,7 +23,7 @@ suite('queries of webhooks', { timeoutMs: 180_000 }, (t) => {
   const at = (ms: number): string => new Date(begin + ms).toISOString();
 
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 4 });
     await migrateReadModels(pool);
     await migrate(pool);

@@ -42,7 +42,7 @@ import { migrateApi } from '#services/api/tables.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { assertContract } from './contract.ts';
 import { contractAudit } from './contract-audit.ts';
-import { testDatabase } from './postgres.ts';
+import { preparedDatabase } from './postgres.ts';
 import { TestKeys } from './projecting.ts';
 
 export interface Answered {
@@ -136,7 +136,7 @@ export interface WorldOptions {
 
 export const startWorld = async (options: WorldOptions = {}) => {
   const own = options.databaseUrl;
-  const db = own === undefined ? await testDatabase() : { url: own, drop: async () => {} };
+  const db = own === undefined ? await preparedDatabase() : { url: own, drop: async () => {} };
   const closers: (() => Promise<unknown>)[] = [];
   const stopping = new AbortController();
   const eventStore = await PostgresEventStore.open({ url: db.url, pollMs: 200 });

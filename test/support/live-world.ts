@@ -13,7 +13,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
 import { Guest } from './guest.ts';
 import { startWorld, type WorldOptions } from './http.ts';
-import { testDatabase } from './postgres.ts';
+import { preparedDatabase } from './postgres.ts';
 
 export interface LiveParts {
   readonly http: NetworkHttp;
@@ -25,7 +25,7 @@ export const liveWorld = async (
   connectorsOf: (parts: LiveParts) => Readonly<Partial<Record<Platform, readonly Connector[]>>>,
   { deps, ...options }: Pick<WorldOptions, 'rate' | 'deps'> = {},
 ) => {
-  const { url } = await testDatabase();
+  const { url } = await preparedDatabase();
   const pool = openPool({ url, max: 6, name: 'live' });
   const keys = new PostgresDataKeys({ pool, secrets: new Secrets(`v1:${randomBytes(32).toString('base64')}`) });
   await keys.migrate();

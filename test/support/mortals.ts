@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { built } from './bundles.ts';
 
 export class Mortals {
   readonly #script: string;
@@ -20,7 +21,7 @@ export class Mortals {
     signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL',
     env: Readonly<Record<string, string>> = {},
   ): Promise<ChildProcess> {
-    const made = spawn(process.execPath, [this.#script, ...this.#args()], {
+    const made = spawn(process.execPath, [built(this.#script), ...this.#args()], {
       env: { ...process.env, ...env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: signal },
       stdio: ['pipe', 'pipe', 'inherit'],
     });

@@ -43,15 +43,18 @@ export interface SharedServer {
 
 let shared: Promise<SharedServer> | undefined;
 
-/** An empty database on the shared server. */
-export async function testDatabase(): Promise<TestDatabase> {
+/** A database with the tables of all our processes, and no rows of a tenant, where the run has prepared one; else an empty one. */
+export const preparedDatabase = (): Promise<TestDatabase> => testDatabase(process.env.TEST_PREPARED_DATABASE);
+
+/** An empty database on the shared server, or a copy of another one there. */
+export async function testDatabase(template = 'template1'): Promise<TestDatabase> {
   shared ??= sharedServer().then((server) => {
     afterFile(server.stop);
     return server;
   });
   const server = await shared;
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(server.url, (client) => client.query(`CREATE DATABASE ${name}`));
+  await administer(server.url, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
   const url = new URL(server.url);
   url.pathname = `/${name}`;
   let dropped: Promise<void> | undefined;
@@ -66,8 +69,8 @@ export async function testDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop };
 }
 
-/** The server for a whole run. The caller stops it; a given server is left running. */
-export async function sharedServer(): Promise<SharedServer> {
+/** The server for a whole run. The caller stops it; a given server is left running. `durable` as of `startEmbedded`. */
+export async function sharedServer({ durable = true } = {}): Promise<SharedServer> {
   for (const name of ['TEST_DATABASE_URL', 'DATABASE_URL']) {
     const url = process.env[name];
     if (url) return { url, source: name, stop: async () => {} };
@@ -84,7 +87,7 @@ export async function sharedServer(): Promise<SharedServer> {
     const url = `postgresql://postgres:test@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
     return { url, source: 'container', stop: async () => void (await container.stop()) };
   }
-  const { server, drop } = await temporary();
+  const { server, drop } = await temporary({ durable });
   return { url: server.url, source: 'embedded', stop: drop };
 }
 
@@ -121,10 +124,12 @@ export function dataFolder(): { dataDir: string; drop: () => Promise<void> } {
 }
 
 /** An embedded server in a folder of its own. */
-async function temporary(): Promise<{ server: EmbeddedPostgres; drop: () => Promise<void> }> {
+async function temporary(
+  options: { readonly durable?: boolean } = {},
+): Promise<{ server: EmbeddedPostgres; drop: () => Promise<void> }> {
   const { dataDir, drop } = serverFolder();
   try {
-    return { server: await startEmbedded({ dataDir }), drop };
+    return { server: await startEmbedded({ dataDir, ...options }), drop };
   } catch (error) {
     await drop();
     throw error;
@@ -184,7 +189,8 @@ async function left(client: pg.Client, name: string): Promise<void> {
   }
 }
 
-async function administer(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+/** Runs it on a connection of its own. */
+export async function administer(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -10,6 +10,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { built } from './bundles.ts';
 import { patience } from './patience.ts';
 import { afterFile } from './suite.ts';
 
@@ -31,6 +32,8 @@ export interface StartOptions {
   readonly within?: number;
   /** Folder of the build that the main is of. Default: this tree. */
   readonly root?: string;
+  /** From its sources, also in a run that made bundles: where the start itself is tested, or the sources are changed. */
+  readonly sources?: boolean;
   /** Its own process group, as a terminal gives it: `signalGroup` then reaches all of it. */
   readonly group?: boolean;
 }
@@ -68,10 +71,13 @@ export class Process {
   readonly #exited: Promise<Ended>;
   #asked = 0;
 
-  constructor(main: string, { env = {}, args = [], group = false, root = ownRoot }: StartOptions) {
+  constructor(
+    main: string,
+    { env = {}, args = [], group = false, root = ownRoot, sources = env.MUTANT !== undefined }: StartOptions,
+  ) {
     this.main = main;
     this.#group = group;
-    this.#child = spawn(process.execPath, [path.join(root, main), ...args], {
+    this.#child = spawn(process.execPath, [sources ? path.join(root, main) : built(path.join(root, main)), ...args], {
       cwd: root,
       env: { ...bare(), ...env },
       detached: group,

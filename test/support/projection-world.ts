@@ -8,7 +8,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
-import { testDatabase } from './postgres.ts';
+import { preparedDatabase } from './postgres.ts';
 import { type Given, stored, TestKeys } from './projecting.ts';
 
 export interface ProjectionWorld {
@@ -25,7 +25,7 @@ export interface ProjectionWorld {
 }
 
 export const projectionWorld = async (): Promise<ProjectionWorld> => {
-  const { url } = await testDatabase();
+  const { url } = await preparedDatabase();
   const pool = new Pool({ connectionString: url, max: 12 });
   // A connection that a test kills is replaced at the next query.
   pool.on('error', () => undefined);

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { built } from './bundles.ts';
 import { DEFAULT_TIMEOUT_MS, type Message, type Report } from './suite.ts';
 
 export interface Outcome {
@@ -71,7 +72,10 @@ export function fileJob(file: string, name: string): Job {
     file,
     waits: declares(file, 'waits'),
     run: async (extra) => {
-      const ended = await watch([file], { env: { ...process.env, ...extra }, limit: DEFAULT_TIMEOUT_MS });
+      const ended = await watch([built(file, extra.TEST_BUNDLES)], {
+        env: { ...process.env, ...extra },
+        limit: DEFAULT_TIMEOUT_MS,
+      });
       return outcomeOf(name, declares(file, 'serial'), ended);
     },
   };

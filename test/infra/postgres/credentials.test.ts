@@ -12,6 +12,7 @@ import { PostgresCredentials, type PostgresCredentialsOptions } from '#infra/pos
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
+import { built } from '#test/support/bundles.ts';
 import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import type { Falls } from '#test/support/tcp-proxy.ts';
@@ -73,7 +74,7 @@ suite('network credentials in Postgres', { timeoutMs: 120_000 }, (t) => {
     if (step !== 'keep') await store.keep(owner, credential);
     const given = { kind: answer, credential: next, reason: 'invalid_grant' };
     const order = JSON.stringify({ owner, credential, answer: given, leaseMs });
-    const spawned = spawn(process.execPath, [script, database.direct, key, step, order], {
+    const spawned = spawn(process.execPath, [built(script), database.direct, key, step, order], {
       env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
       stdio: ['ignore', 'ignore', 'inherit'],
     });

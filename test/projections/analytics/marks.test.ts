@@ -12,13 +12,13 @@ import {
 } from '#projections/analytics/dirty.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { markFormer, startsWithRule } from '#projections/analytics/rules.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('marks of days', (t) => {
   let pool: Pool;
   t.before(async () => {
-    pool = new Pool({ connectionString: (await testDatabase()).url, max: 6 });
+    pool = new Pool({ connectionString: (await preparedDatabase()).url, max: 6 });
     await migrateAnalytics(pool);
   });
   t.after(() => pool?.end());

@@ -14,7 +14,7 @@ import { daysOf, noTotals } from '#projections/analytics/totals.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type CounterName, counters } from '#schemas/insights.ts';
 import { embeddedClickHouse, type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
 const workspace = randomUUID();
@@ -698,7 +698,7 @@ suite('queries of the analytics', (t) => {
   });
 
   t('a reader whose version was dropped reads the live version and tries again', async () => {
-    const [{ client }, { url }] = await Promise.all([testClickHouse(), testDatabase()]);
+    const [{ client }, { url }] = await Promise.all([testClickHouse(), preparedDatabase()]);
     const pool = new Pool({ connectionString: url, max: 2 });
     pool.on('error', () => undefined);
     afterFile(() => pool.end());

@@ -25,7 +25,7 @@ import {
   sumsBy,
   targetDays,
 } from '#test/support/observations.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { stored, TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -57,7 +57,7 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
   let ingester: Ingester;
   let recounter: Recounter;
   t.before(async () => {
-    const [house, db] = await Promise.all([testClickHouse(), testDatabase()]);
+    const [house, db] = await Promise.all([testClickHouse(), preparedDatabase()]);
     clickhouse = house;
     pool = new Pool({ connectionString: db.url, max: 4 });
     await migrateAnalytics(pool);

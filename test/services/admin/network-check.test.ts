@@ -15,7 +15,7 @@ import type { Admin } from '#services/admin/context.ts';
 import { checkNetwork } from '#services/admin/network-check.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { problems, startX, type XNetwork } from '#test/support/networks/x/index.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -32,7 +32,7 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
 
   t.before(async () => {
     network = await startX();
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     env = {
       ...{ DATABASE_URL: url, SECRET_KEY: key, PRIVATE_TARGETS: '*' },
       ...{ X_API: network.origin, X_CLIENT_ID: 'app-id', X_CLIENT_SECRET: 'app:secret' },

@@ -9,7 +9,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Due, FaultWorld } from '#test/faults/world.ts';
 import { commandContext } from '#test/support/domain.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { failure } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -33,7 +33,7 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
   const dir = mkdtempSync(path.join(tmpdir(), 'postline-deaths-'));
 
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     // No figures are read here, so no analytics store needs to run.
     world = await FaultWorld.open({ databaseUrl: url, random: seeded('deaths'), analyticsUrl: 'http://127.0.0.1:1' });
     await world.begin(['api', 'projections']);

@@ -12,7 +12,7 @@ import { sweepQuotas } from '#services/outcomes/quotas.ts';
 import { abandonMs } from '#services/workflows/quota/give-back.ts';
 import { Due, FaultWorld } from '#test/faults/world.ts';
 import { commandContext } from '#test/support/domain.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { monthsAhead } from '#test/support/quotas.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -32,7 +32,7 @@ suite('an api killed around the places of a quota', { timeoutMs: 240_000 }, (t) 
   const dir = mkdtempSync(path.join(tmpdir(), 'postline-quota-deaths-'));
 
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     // No figures are read here, so no analytics store needs to run.
     world = await FaultWorld.open({ databaseUrl: url, random: seeded('deaths'), analyticsUrl: 'http://127.0.0.1:1' });
     await world.begin(['api', 'projections']);

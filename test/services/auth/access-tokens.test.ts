@@ -8,7 +8,7 @@ import { AccessTokenError, AccessTokens, isAccessToken } from '#services/auth/ac
 import { rotateSigningKey, SigningKeys } from '#services/auth/oauth/keys.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { secretKey } from '#test/support/domain.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const issuer = 'https://auth.example';
@@ -16,13 +16,13 @@ const api = 'https://api.example/v1';
 const mcp = 'https://mcp.example/mcp';
 
 suite('access tokens', (t) => {
-  let db: Awaited<ReturnType<typeof testDatabase>>;
+  let db: Awaited<ReturnType<typeof preparedDatabase>>;
   let pool: Pool;
   let secrets: Secrets;
   let now = Date.parse('2026-11-01T12:00:00.000Z');
   let queries = 0;
   t.before(async () => {
-    db = await testDatabase();
+    db = await preparedDatabase();
     pool = openPool({ url: db.url, max: 3, name: 'test' });
     secrets = new Secrets(secretKey());
     await migrateOAuth(pool);

@@ -17,6 +17,7 @@ import { confirmSecondFactor, offerSecondFactor, replaceRecoveryCodes } from '#s
 import { listSessions, startSession } from '#services/auth/people/sessions.ts';
 import { signInByPassword } from '#services/auth/people/sign-in.ts';
 import { findTeamInvite, joinAs, joinAsNew } from '#services/auth/people/team-invites.ts';
+import { built } from '#test/support/bundles.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { goodPassword, inviteToTeam, peopleDepsOf } from '#test/support/people.ts';
@@ -43,7 +44,7 @@ suite('people: deaths', { timeoutMs: 180_000 }, (t) => {
 
   /** @returns the signal by which the process ended */
   const dies = async (step: string, given: Readonly<Record<string, string>>, fault: string): Promise<unknown> => {
-    const spawned = spawn(process.execPath, [script, world.db.url, key, step, JSON.stringify(given)], {
+    const spawned = spawn(process.execPath, [built(script), world.db.url, key, step, JSON.stringify(given)], {
       env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
       stdio: ['ignore', 'ignore', 'inherit'],
     });

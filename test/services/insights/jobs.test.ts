@@ -9,7 +9,7 @@ import { type DueAccount, DueSearch, firstSql, stepSql } from '#services/insight
 import { completeRefreshes } from '#services/insights/refreshes.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
 import { patience } from '#test/support/patience.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -18,7 +18,7 @@ suite('due accounts and refreshes', (t) => {
   let parts: Awaited<ReturnType<typeof openPublishing>>;
   const workspaceId = randomUUID();
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     parts = await openPublishing(url);
     pool = new pg.Pool({ connectionString: url, max: 2 });
     await migrateInsights(pool);

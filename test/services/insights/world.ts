@@ -11,7 +11,7 @@ import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.
 import type { InsightsDeps } from '#services/insights/deps.ts';
 import { type InsightsProcess, startInsights } from '#services/insights/observer.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
 
@@ -51,7 +51,7 @@ export class MetricsWorld {
   readonly #publisher: Running;
 
   static async open(timezone = 'Europe/Berlin'): Promise<MetricsWorld> {
-    const posts = await PublishingWorld.open((await testDatabase()).url);
+    const posts = await PublishingWorld.open((await preparedDatabase()).url);
     await migrateInsights(posts.pool);
     const owner = { memberId: randomUUID(), name: 'Olga' };
     const create = { type: 'Create', name: 'North', timezone, owner } as const;

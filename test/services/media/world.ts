@@ -22,7 +22,7 @@ import { migrateMedia } from '#services/media/tables.ts';
 import { usesOf } from '#services/media/uses.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
 
@@ -79,7 +79,7 @@ export class MediaWorld {
   readonly posts: PublishingWorld;
 
   static async open(): Promise<MediaWorld> {
-    const posts = await PublishingWorld.open((await testDatabase()).url);
+    const posts = await PublishingWorld.open((await preparedDatabase()).url);
     await migrateMedia(posts.pool);
     return new MediaWorld(posts);
   }

@@ -4,7 +4,7 @@ import { approvalIdOf } from '#domain/ids.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { sweep } from '#services/outcomes/sweeper.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -13,7 +13,7 @@ suite('approvals that a process left half done', { timeoutMs: 120_000 }, (t) => 
   let world: PublishingWorld;
   let accounts: readonly Account[] = [];
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     const clientId = await world.client();
     accounts = [await world.connect(clientId, 'x'), await world.connect(clientId, 'bluesky')];
   });

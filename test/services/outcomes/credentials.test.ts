@@ -13,7 +13,7 @@ import { createLogger } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type CredentialWatchDeps, watchCredentials } from '#services/outcomes/credentials.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -33,7 +33,7 @@ suite('credentials are refreshed ahead', { timeoutMs: 120_000 }, (t) => {
   const mortals = new Mortals(script, () => [world.url, key]);
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     const { pool } = world;
     const keys = new PostgresDataKeys({ pool, secrets: new Secrets(key) });
     await keys.migrate();

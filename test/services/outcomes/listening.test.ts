@@ -22,7 +22,7 @@ import { type ListeningDeps, runListening } from '#services/outcomes/listening.t
 import { Mortals } from '#test/support/mortals.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -46,7 +46,7 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
   const mortals = new Mortals(script, () => [world.url, key, network.origin, bot.token]);
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     network = await TelegramSimulator.start();
     const { pool } = world;
     keys = new PostgresDataKeys({ pool, secrets: new Secrets(key) });

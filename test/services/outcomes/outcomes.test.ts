@@ -18,7 +18,7 @@ import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { Resting } from '#services/outcomes/resting.ts';
 import type { SweptKind } from '#services/outcomes/rounds.ts';
 import { sweep } from '#services/outcomes/sweeper.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { campaignFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -41,7 +41,7 @@ suite('outcomes', (t) => {
   let accounts: readonly Account[];
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
     accounts = await Promise.all(Array.from({ length: 10 }, () => world.connect(clientId, 'x')));
   });

@@ -10,7 +10,7 @@ import { Leases } from '#runtime/work/leases.ts';
 import { sweepMetrics } from '#services/outcomes/metrics.ts';
 import { tellOverdue } from '#services/outcomes/overdue.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, quick } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -27,7 +27,7 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
   const logger = createLogger('test', 'silent');
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     account = await world.connect(await world.client(), 'x');
   });
   t.after(async () => {

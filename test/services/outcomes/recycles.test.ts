@@ -14,7 +14,7 @@ import type { PostBody } from '#schemas/post.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { recyclePosts } from '#services/outcomes/recycles.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -36,7 +36,7 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
   const mortals = new Mortals(script, () => [world.url, String(childAheadMs)]);
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
     accounts = [await world.connect(clientId, 'x'), await world.connect(clientId, 'bluesky')];
   });

@@ -9,7 +9,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
 import { Resting } from '#services/outcomes/resting.ts';
 import { type Revokers, runRevocations } from '#services/outcomes/revocations.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -19,7 +19,7 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
   let clientId: string;
   let credentials: PostgresCredentials;
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     const keys = new PostgresDataKeys({
       pool: world.pool,
       secrets: new Secrets(`v1:${randomBytes(32).toString('base64')}`),

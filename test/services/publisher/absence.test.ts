@@ -5,7 +5,7 @@ import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Platform } from '#schemas/common.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, quickLooks, quickNetwork } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -78,7 +78,7 @@ suite('rules for unknown outcomes', { timeoutMs: 240_000, waits: true }, (t) => 
     (await events(id)).find(({ type }) => type === 'TargetOutcomeSettled')?.metadata.occurredAt ?? '';
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
   });
   t.after(async () => {
     await mortals.end();

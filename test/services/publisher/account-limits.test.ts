@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { account as accountDecider } from '#domain/account.ts';
 import { AccountLimits } from '#services/publisher/account-limits.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -12,7 +12,7 @@ suite('limits of accounts', (t) => {
   let account: Account;
   let now = Date.now();
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     account = await world.connect(await world.client(), 'x');
   });
   t.after(() => world.close());

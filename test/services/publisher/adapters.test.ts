@@ -16,7 +16,7 @@ import { nextQuestionMs } from '#services/publisher/reconcile-schedule.ts';
 import { Steps } from '#services/publisher/steps.ts';
 import { Deadline } from '#services/publisher/time.ts';
 import { patience } from '#test/support/patience.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -48,7 +48,7 @@ suite('publisher and adapters that misbehave', (t) => {
   const schedule = async () => (await world.schedule([account])).targetIds[0] ?? '';
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     account = await world.connect(await world.client(), 'x');
   });
   t.after(() => world.close());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DomainStore, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { openPublishing, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -21,7 +21,7 @@ suite('a boundary whose append fails', (t) => {
   let world: PublishingWorld;
   let parts: Awaited<ReturnType<typeof openPublishing>>;
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     world = await PublishingWorld.open(url);
     parts = await openPublishing(url);
   });

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -12,7 +12,7 @@ suite('cadence at the claim', { timeoutMs: 120_000 }, (t) => {
   let world: PublishingWorld;
   let clientId = '';
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
     await world.pool.query(
       `insert into read.workspaces_v1 (id, workspace_id, revision, created_at, updated_at, name, timezone, mode, members)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -27,7 +27,7 @@ suite('the clock of a publisher', (t) => {
   };
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     account = await world.connect(await world.client(), 'x');
   });
   t.after.each(() => mortals.end());

@@ -6,7 +6,7 @@ import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -35,7 +35,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
   let x: Account;
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
     x = await world.connect(clientId, 'x');
   });

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -22,7 +22,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     (await world.schedule([account], { text })).targetIds[0] ?? '';
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     const clientId = await world.client();
     provable = await world.connect(clientId, 'instagram');
     unprovable = await world.connect(clientId, 'x');

@@ -9,7 +9,7 @@ import type { SearchScope } from '#services/publisher/search.ts';
 import { Shares, takeFairly } from '#services/publisher/shares.ts';
 import { StaleRows } from '#services/publisher/stale-rows.ts';
 import { UnknownSearch } from '#services/publisher/unknown-search.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const kind = 'target';
@@ -19,7 +19,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
   let pool: Pool;
 
   t.before(async () => {
-    pool = new Pool({ connectionString: (await testDatabase()).url, max: 4 });
+    pool = new Pool({ connectionString: (await preparedDatabase()).url, max: 4 });
     await migrate(pool);
     await migrateLeases(pool);
   });

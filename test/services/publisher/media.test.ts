@@ -8,7 +8,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { clip, readyClip } from '#test/support/clip.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -18,7 +18,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
   let publisher: Running;
   let clientId = '';
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
     publisher = world.publisher();
   });

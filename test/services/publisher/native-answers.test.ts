@@ -3,7 +3,7 @@ import type { NativeScheduler, PlatformAdapter, UndoOutcome, VerifyOutcome } fro
 import { account } from '#domain/account.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, MovedClock, PublishingWorld, quickNetwork } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -85,7 +85,7 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
   };
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
     facebook = await world.connect(clientId, 'facebook');
     youtube = await world.connect(clientId, 'youtube');

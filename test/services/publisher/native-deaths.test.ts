@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -29,7 +29,7 @@ suite('deaths over a post for the network’s own scheduler', { timeoutMs: 240_0
     );
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     const clientId = await world.client();
     facebook = await world.connect(clientId, 'facebook');
     youtube = await world.connect(clientId, 'youtube');

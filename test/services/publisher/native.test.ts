@@ -3,7 +3,7 @@ import { post } from '#domain/post.ts';
 import { type TargetCommand, type TargetIn, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, MovedClock, PublishingWorld, quickNetwork, type Running } from '#test/support/publishing.ts';
 import { random, seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -73,7 +73,7 @@ suite('posts for the network’s own scheduler', { timeoutMs: 240_000 }, (t) => 
   };
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     const clientId = await world.client();
     facebook = await world.connect(clientId, 'facebook');
     youtube = await world.connect(clientId, 'youtube');

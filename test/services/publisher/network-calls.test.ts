@@ -13,7 +13,7 @@ import { Registry } from '#runtime/process/metrics.ts';
 import { topicOf } from '#schemas/events.ts';
 import { maxKeptCalls } from '#schemas/targetcalls.ts';
 import { NetworkCalls } from '#services/publisher/network-calls.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -30,7 +30,7 @@ suite('calls of networks', (t) => {
   t.before(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     account = await world.connect(await world.client(), 'x');
   });
   t.after(async () => {

@@ -7,7 +7,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { readyClip } from '#test/support/clip.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -122,7 +122,7 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   let privateAccount: Account;
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url, { boundaryDeadlineMs: 10_000 });
+    world = await PublishingWorld.open((await preparedDatabase()).url, { boundaryDeadlineMs: 10_000 });
     const clientId = await world.client();
     for (const platform of platforms) accounts.set(platform, await world.connect(clientId, platform));
     privateAccount = await world.connect(clientId, 'tiktok', 'private-acme');

@@ -8,7 +8,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Registry } from '#runtime/process/metrics.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Variant } from '#schemas/post.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -25,7 +25,7 @@ suite('publisher', (t) => {
   let clientId: string;
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
   });
   t.after(() => world.close());

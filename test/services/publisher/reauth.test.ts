@@ -4,7 +4,7 @@ import { account } from '#domain/account.ts';
 import { target } from '#domain/target.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -15,7 +15,7 @@ suite('publisher and accounts that lapse', (t) => {
   let clientId: string;
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
   });
   t.after(() => world.close());

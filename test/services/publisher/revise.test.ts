@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { post } from '#domain/post.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -15,7 +15,7 @@ suite('a revision and the publisher', { timeoutMs: 120_000 }, (t) => {
   const random = seeded('revise');
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
   });
   t.after(() => world.close());

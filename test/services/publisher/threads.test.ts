@@ -9,7 +9,7 @@ import type { Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { readyClip } from '#test/support/clip.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -25,7 +25,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
   const mortals = new Mortals(script, () => [world.url]);
 
   t.before(async () => {
-    world = await PublishingWorld.open((await testDatabase()).url);
+    world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
     provable = await world.connect(clientId, 'threads');
     unprovable = await world.connect(clientId, 'x');

@@ -19,7 +19,7 @@ import type { ReportDeps } from '#services/reports/deps.ts';
 import { startReports } from '#services/reports/reports.ts';
 import { migrateReports } from '#services/reports/tables.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
 
@@ -61,7 +61,7 @@ export class ReportsWorld {
   readonly #counting: Promise<void>;
 
   static async open(): Promise<ReportsWorld> {
-    const posts = await PublishingWorld.open((await testDatabase()).url);
+    const posts = await PublishingWorld.open((await preparedDatabase()).url);
     await migrateReports(posts.pool);
     await migrateAnalytics(posts.pool);
     const world = new ReportsWorld(posts, await testClickHouse());

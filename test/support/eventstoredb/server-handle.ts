@@ -9,6 +9,7 @@ import { readConfig } from '#runtime/process/config.ts';
 import { engineAnswers } from '#test/support/container-engine.ts';
 import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { somePort } from '#test/support/port.ts';
+import { built } from '../bundles.ts';
 
 export interface EventStoreServer {
   readonly url: string;
@@ -62,7 +63,7 @@ export const doubleProcess = async (
   let port = 0;
   let child: ChildProcess | null = null;
   const listen = async (wanted: number): Promise<void> => {
-    const args = [script, '--port', String(wanted)];
+    const args = [built(script), '--port', String(wanted)];
     if (options.data !== undefined) args.push('--data', options.data);
     if (options.unary === true) args.push('--unary');
     if (options.release !== undefined) args.push('--release', options.release);

@@ -7,6 +7,7 @@ import path from 'node:path';
 import sharp from 'sharp';
 import type { Checkpoint, PublishMedia } from '#contracts/ports/platform.ts';
 import { MissingTool } from '#contracts/sdk/shell.ts';
+import { built } from '#test/support/bundles.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { startPds } from '#test/support/networks/pds.ts';
@@ -25,7 +26,7 @@ const opened = await startPds().then(
 /** @returns what the child said last, and whether it was killed there */
 const publishing = (asked: Asked): Promise<{ readonly said: string; readonly isKilled: boolean }> =>
   new Promise((resolve, reject) => {
-    const program = path.join(import.meta.dirname, 'publish-child.ts');
+    const program = built(path.join(import.meta.dirname, 'publish-child.ts'));
     execFile(process.execPath, [program, JSON.stringify(asked)], (error, said, complaint) => {
       if (error === null || error.signal === 'SIGKILL') resolve({ said, isKilled: error !== null });
       else reject(new Error(complaint));

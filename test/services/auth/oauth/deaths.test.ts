@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
+import { built } from '#test/support/bundles.ts';
 import { secretKey } from '#test/support/domain.ts';
 import type { World } from '#test/support/http.ts';
 import {
@@ -45,7 +46,7 @@ suite('authorization server: deaths', { timeoutMs: 180_000 }, (t) => {
   });
 
   const child = async (fault: string): Promise<Mortal> => {
-    const spawned = spawn(process.execPath, [script, world.db.url, key, world.origin()], {
+    const spawned = spawn(process.execPath, [built(script), world.db.url, key, world.origin()], {
       env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
       stdio: ['pipe', 'pipe', 'inherit'],
     });

@@ -11,6 +11,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
+import { built } from '#test/support/bundles.ts';
 import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { failure, planned, postBody } from '#test/support/samples.ts';
@@ -37,7 +38,7 @@ suite('a process killed with -9 between two durable effects', (t) => {
   const run = (order: Readonly<Record<string, string>>, fault = ''): Promise<Ended> =>
     new Promise((resolve, reject) => {
       const env = { ...process.env, CALLER: JSON.stringify({ url, ...order }), POSTLINE_FAULT: fault };
-      execFile(process.execPath, [main], { env, timeout: 30_000 }, (error, answer, errors) => {
+      execFile(process.execPath, [built(main)], { env, timeout: 30_000 }, (error, answer, errors) => {
         if (error === null || error.signal === 'SIGKILL') resolve({ signal: error?.signal ?? null, answer });
         else reject(new Error(errors, { cause: error }));
       });
