@@ -11,7 +11,10 @@ export interface Visit {
 }
 
 export const openBrowser = (program: string): Promise<Browser> =>
-  chromium.launch({ executablePath: program, args: ['--disable-background-networking', '--disable-component-update'] });
+  chromium.launch({
+    executablePath: program,
+    args: ['--disable-background-networking', '--disable-component-update', '--disable-gpu', '--in-process-gpu'],
+  });
 
 /** @param origin the only one that the page may ask */
 export const visit = async (
