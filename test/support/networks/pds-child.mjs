@@ -1,7 +1,7 @@
 // The real server of Bluesky's protocol with a directory of identities, in a process of its own: its packages lie outside of this project.
 // Usage: node pds-child.mjs <folder of its packages> <data folder> <port> <port of the directory>
 import { randomBytes } from 'node:crypto';
-import { createRequire } from 'node:module';
+import { createRequire, flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -54,5 +54,7 @@ globalThis.fetch = (input, init) => {
 
 const pds = await PDS.create(envToCfg(env), envToSecrets(env));
 await pds.start();
+// A test kills it, and a third of its start is compiling.
+flushCompileCache();
 process.send?.({ service: `http://localhost:${port}`, directory: `http://127.0.0.1:${plcPort}` });
 process.on('disconnect', () => process.exit(0));
