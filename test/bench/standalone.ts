@@ -67,6 +67,8 @@ export interface Setup {
   readonly keys?: number;
   /** A second workspace, with a client of its own. */
   readonly neighbour?: boolean;
+  /** The server may be one that does not wait for its disk, as that of the tests: no figure of it is shown. */
+  readonly forgetful?: boolean;
   /** Besides the production defaults. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -228,7 +230,7 @@ export const startStandalone = async (setup: Setup = {}): Promise<Standalone> =>
       keys,
       clientId,
       neighbour: { keys: neighbours, clientId: neighbourClient },
-      environment: await environment(databaseUrl),
+      environment: setup.forgetful === true ? [] : await environment(databaseUrl),
       nextKey: () => keys[at++ % keys.length] ?? '',
       postgresPids: async () => {
         const { rows } = await pool.query('select pg_backend_pid() as pid');

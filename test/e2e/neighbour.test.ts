@@ -12,7 +12,10 @@ const most = { getMs: 500, lateMs: 2_000 };
 suite('neighbouring workspaces', { serial: true, timeoutMs: 120_000 }, (t) => {
   t('a workspace reads and publishes while another one attacks', async () => {
     await using stack = new AsyncDisposableStack();
-    const world = await startStandalone({ keys: 20, neighbour: true, env: { PRIVATE_TARGETS: '*' } });
+    const world = await startStandalone({
+      ...{ keys: 20, neighbour: true, forgetful: true },
+      env: { PRIVATE_TARGETS: '*' },
+    });
     stack.defer(() => world.stop());
     const attackers = await Attackers.start({ port: world.port, ...world.neighbour, drafts: 60, pace: 0.3 });
     stack.defer(() => attackers.stop());

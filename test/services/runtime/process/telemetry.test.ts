@@ -94,7 +94,7 @@ suite('log', (t) => {
       equal(lines[7]?.requestId, 'r');
       const shown = lines[4]?.err as Record<string, unknown>;
       equal(shown.message, 'refused');
-      match(String(shown.stack), /telemetry\.test\.ts/);
+      match(String(shown.stack), /telemetry\.test\.m?[jt]s/);
     },
   );
 
@@ -133,7 +133,7 @@ suite('log', (t) => {
       deepEqual([first?.code, first?.constraint, first?.detail], ['23505', 'people_name_key', '…']);
       match(String(first?.message), /duplicate key value violates unique constraint "people_name_key"/);
       match(String(third?.message), /invalid input syntax for type uuid: "…"/);
-      match(String(third?.stack), /telemetry\.test\.ts|pg/);
+      match(String(third?.stack), /telemetry\.test\.m?[jt]s|pg/);
     } finally {
       await client.end();
       await drop();
