@@ -403,6 +403,9 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
       // Reconcile finds a hand-over after its attempt, and the network may say nothing at its time.
       if (data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
       [under, handed] = [false, true];
+    } else if (type === 'TargetPublishDeferred' && !under) {
+      // Put off before its claim: it names the attempt that the claim would have begun.
+      if (data.attempt !== attempt + 1 || data.takeover !== 0) wrong.push(`${type} by a lost claim`);
     } else if (ofClaim.has(type) && !(type === 'TargetSegmentPublished' && found(at))) {
       if (!under || data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
       if (data.step === 'boundary') {

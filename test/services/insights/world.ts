@@ -109,11 +109,15 @@ export class MetricsWorld {
     return rows[0] ?? null;
   }
 
-  /** Its time has come: as if the hours until then had passed. */
+  /** Its time has come: as if the hours until then had passed. Locks the account before its jobs, as a worker does. */
   async due(...ids: readonly string[]): Promise<void> {
     await this.posts.pool.query(
-      `with moved as (
-         update ops.metrics_jobs set due_at = date_trunc('milliseconds', now()) where id = any($1::uuid[]) returning account_id)
+      `with locked as materialized (
+         select account_id from ops.metrics_accounts
+         where account_id in (select account_id from ops.metrics_jobs where id = any($1::uuid[])) order by account_id for update),
+       moved as (
+         update ops.metrics_jobs j set due_at = date_trunc('milliseconds', now()) from locked
+         where j.id = any($1::uuid[]) and j.account_id = locked.account_id returning j.account_id)
        update ops.metrics_accounts a set next_at = now() from moved where a.account_id = moved.account_id`,
       [ids],
     );
