@@ -11,8 +11,7 @@ import { suite } from '#test/support/suite.ts';
 const missing = await s3Missing();
 const options = { bucket: `postline-${randomUUID()}`, region: 'us-east-1' };
 
-// A missing gateway is built first, which takes minutes once on a machine.
-suite('blob store on S3', { timeoutMs: 600_000 }, (t) => {
+suite('blob store on S3', { timeoutMs: 120_000 }, (t) => {
   if (missing !== null) return t.skip('passes the suite of the blob store', missing);
   let server: S3Server;
   const opened: S3Blobs[] = [];
