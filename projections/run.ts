@@ -213,7 +213,7 @@ class Runner {
         await pause(announceMs, signal);
         return null;
       }
-      if (found.live !== this.#generation) await addColumns(this.#options.pool);
+      if (found.live !== this.#generation) await addColumns(this.#options.pool, [this.#projection]);
       await this.#generations.announce({ instance: this.#instance, name, generation: found.live });
       this.#waits = null;
       return found.live;

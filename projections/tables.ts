@@ -81,22 +81,33 @@ interface Live {
   readonly name: string;
   readonly shape: number;
   readonly live: number;
-  /** Indexes of the schema, and the columns of its tables and views as `table.column`. */
+  /** Indexes of its tables, and the columns of its tables and views as `table.column`. */
   readonly existing: readonly string[];
 }
 
-/** Statements that add what the live tables lack. Tables of another shape are left out: a rebuild makes them whole. */
+/**
+ * Statements that add what the live tables lack. Tables of another shape are left out: a rebuild makes them whole. Each
+ * projection asks when it begins: the catalog's own views, or all that it has, would take milliseconds of a processor.
+ */
 const missing = async (
   db: Pool | PoolClient,
+  of: readonly Projection[],
   lacking: (model: Model, live: Live) => readonly string[],
 ): Promise<readonly string[]> => {
+  const models = of.flatMap((one) => one.models.map(({ name }) => name));
   const { rows } = await db.query<Live>(
-    `select name, shape, live, array(
-       select indexname::text from pg_indexes where schemaname = 'read'
-       union all select table_name || '.' || column_name from information_schema.columns where table_schema = 'read'
-     ) as existing from ops.projections`,
+    `select p.name, p.shape, p.live, array(
+       select i.relname::text from pg_class t join pg_index x on x.indrelid = t.oid join pg_class i on i.oid = x.indexrelid
+         where t.relnamespace = to_regnamespace('read')
+           and t.relname = any (array(select (m || '_v' || p.live)::name from unnest($2::text[]) m))
+       union all select t.relname || '.' || a.attname from pg_class t
+         join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+         where t.relnamespace = to_regnamespace('read')
+           and t.relname = any (array(select unnest(array[m, m || '_v' || p.live])::name from unnest($2::text[]) m))
+     ) as existing from ops.projections p where p.name = any ($1)`,
+    [of.map(({ name }) => name), models],
   );
-  return projections.flatMap(({ name, shape, models }) => {
+  return of.flatMap(({ name, shape, models }) => {
     const live = rows.find((one) => one.name === name && one.shape === shape);
     return live === undefined ? [] : models.flatMap((model) => lacking(model, live));
   });
@@ -141,11 +152,11 @@ const missingColumns = (model: Model, { live, existing }: Live): readonly string
 /**
  * One transaction each: a transaction that holds two tables would take them in another order than the projector does.
  */
-const addMissing = async (pool: Pool, lacking: typeof missingIndexes): Promise<void> => {
-  for (let left = await missing(pool, lacking); left.length > 0; left = left.slice(1)) {
+const addMissing = async (pool: Pool, of: readonly Projection[], lacking: typeof missingIndexes): Promise<void> => {
+  for (let left = await missing(pool, of, lacking); left.length > 0; left = left.slice(1)) {
     await withMigrationLock(pool, async (tx) => {
       // Checked again under the lock: another process may have made it, or a rebuild may have replaced the table.
-      const [first] = await missing(tx, lacking);
+      const [first] = await missing(tx, of, lacking);
       if (first !== undefined) await tx.query(first);
     });
   }
@@ -155,9 +166,9 @@ const addMissing = async (pool: Pool, lacking: typeof missingIndexes): Promise<v
  * For tables that a release without these columns or models made; a rebuild by that release may bring such a table live
  * at any time.
  */
-export const addColumns = async (pool: Pool): Promise<void> => {
-  await addMissing(pool, missingTable);
-  await addMissing(pool, missingColumns);
+export const addColumns = async (pool: Pool, of: readonly Projection[] = projections): Promise<void> => {
+  await addMissing(pool, of, missingTable);
+  await addMissing(pool, of, missingColumns);
 };
 
 /**
@@ -167,7 +178,7 @@ export const addColumns = async (pool: Pool): Promise<void> => {
 export const migrate = async (pool: Pool): Promise<void> => {
   await migrateTables(pool);
   await addColumns(pool);
-  await addMissing(pool, missingIndexes);
+  await addMissing(pool, projections, missingIndexes);
 };
 
 const migrateTables = (pool: Pool): Promise<void> =>

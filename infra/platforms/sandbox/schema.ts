@@ -44,25 +44,20 @@ create table if not exists sandbox.ledger (
   refusal         text
 );
 do $$ begin
-  -- Checked first: adding a column locks the table, even if there is nothing to add.
-  if not exists (select from information_schema.columns
-    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'media') then
+  -- Checked first: adding a column locks the table, even if there is nothing to add. In the catalog itself: each process asks.
+  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'media') then
     alter table sandbox.ledger add column media json;
   end if;
-  if not exists (select from information_schema.columns
-    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'segment') then
+  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'segment') then
     alter table sandbox.ledger add column segment int not null default 0, add column reply_to text;
   end if;
-  if not exists (select from information_schema.columns
-    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'clock_offset_ms') then
+  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'clock_offset_ms') then
     alter table sandbox.ledger add column clock_offset_ms bigint not null default 0;
   end if;
-  if not exists (select from information_schema.columns
-    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'cover_frame_ms') then
+  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'cover_frame_ms') then
     alter table sandbox.ledger add column cover_frame_ms int;
   end if;
-  if not exists (select from information_schema.columns
-    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'scheduled_for') then
+  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'scheduled_for') then
     alter table sandbox.ledger add column scheduled_for timestamptz, add column known_at timestamptz,
       add column native_fails boolean not null default false;
   end if;
