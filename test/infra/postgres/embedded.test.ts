@@ -164,7 +164,7 @@ suite('embedded postgres', (t) => {
     const missing = path.join(clusterOf(dataDir), 'PG_VERSION');
     const endIt = async (): Promise<void> => {
       renameSync(missing, `${missing}.away`);
-      process.kill(livePostmaster(clusterOf(dataDir))?.pid ?? 0, 'SIGKILL');
+      process.kill(livePostmaster(clusterOf(dataDir))?.pid ?? assert.fail('it does not run'), 'SIGKILL');
       await until('it does not come up', async () => server.trouble()?.includes('does not come up'));
     };
     await endIt();

@@ -274,7 +274,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     const running = runAnalytics({ ...world, client, signal: stop.signal });
     await settled(`analytics-v${live}`);
     for (let n = 0; n < 3; n += 1) {
-      process.kill(embedded.pid() ?? 0, 'SIGKILL');
+      process.kill(embedded.pid() ?? assert.fail('it does not run'), 'SIGKILL');
       await append(inOrder(history(randomOf(n), { targets: 3, days: 4 })));
       await settled(`analytics-v${live}`);
     }
