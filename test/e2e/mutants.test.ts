@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { check, untilQuiet } from '#test/faults/check.ts';
-import { type MutantName, mutated } from '#test/faults/mutants.ts';
+import { type MutantName, mutants, mutated } from '#test/faults/mutants.ts';
 import type { Point, RoleName } from '#test/faults/points.ts';
 import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
@@ -21,8 +21,8 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
 
   const opened = async (mutant: MutantName | null): Promise<FaultWorld> => {
     const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([preparedDatabase(), testClickHouse()]);
-    const env = mutant === null ? {} : mutated(mutant);
-    const made = await FaultWorld.open({ databaseUrl, analyticsUrl, random, env });
+    const broken = mutant === null ? {} : { env: mutated(mutant), brokenMain: mutants[mutant].main };
+    const made = await FaultWorld.open({ databaseUrl, analyticsUrl, random, ...broken });
     worlds.push(made);
     return made;
   };

@@ -35,10 +35,11 @@ const main = 'services/standalone/main.ts';
 const folder = dataFolder();
 const { dataDir } = folder;
 
-/** From its sources: how it starts is what this file is about. */
-const asShipped: StartOptions = { sources: true, readyAt: /^Serving/m };
-const standalone = (args: readonly string[] = [], options: StartOptions = {}) =>
-  start(main, { ...asShipped, args: ['--data', dataDir, '--port', '0', ...args], ...options });
+const readyAt = /^Serving/m;
+/** From its sources, where how and how fast it starts is looked at. */
+const asShipped: StartOptions = { sources: true, readyAt };
+const standalone = (options: StartOptions = {}) =>
+  start(main, { readyAt, args: ['--data', dataDir, '--port', '0'], ...options });
 const baseUrl = (one: Process): string => /Ready in [\d.]+ s: (\S+)/.exec(one.output())?.[1] ?? '';
 const readySeconds = (one: Process): number => Number(/Ready in ([\d.]+) s/.exec(one.output())?.[1]);
 const postmaster = () => livePostmaster(locate(dataDir).cluster)?.pid;
@@ -138,7 +139,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
 
   t('the first start shows its keys once, runs the main job, and serves', async () => {
     // With the tour, which shows a week of figures.
-    first = await standalone([], { within: 150_000 });
+    first = await standalone({ ...asShipped, within: 150_000 });
     const output = first.output();
     testKey = /sk_test_\S+/.exec(output)?.[0] ?? '';
     liveKey = /sk_live_\S+/.exec(output)?.[0] ?? '';
@@ -398,7 +399,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.ok(pid !== undefined);
     await killed.kill();
     assert.equal(postmaster(), pid, 'Postgres outlives us');
-    const next = await standalone([], { group: true });
+    const next = await standalone({ group: true });
     assert.equal(postmaster(), pid, 'the same Postgres');
     assert.deepEqual((await get(next, testKey, '/posts?limit=100')).rows.at(-1), before);
     assert.ok((await publishedCount(next)) >= 10);

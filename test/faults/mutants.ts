@@ -4,6 +4,8 @@
  */
 export interface Mutant {
   readonly file: string;
+  /** The process that runs the statement; the others may be whole. */
+  readonly main: string;
   /** Statements in the place of the marked one. */
   readonly to: string;
 }
@@ -11,21 +13,32 @@ export interface Mutant {
 export const mutants = {
   'claim without revision': {
     file: 'services/runtime/eventing/domain-store.ts',
+    main: 'services/publisher/main.ts',
     to: `const expectation: ExpectedRevision = expected < 0 ? 'none'
       : toAppend[0]?.type === 'TargetPublishStarted' ? BigInt((await this.#store.read(stream)).length - 1)
       : BigInt(expected);`,
   },
-  'takeover without append': { file: 'services/publisher/take-over.ts', to: '' },
-  'recount without lock': { file: 'projections/apply.ts', to: 'const placeholders: Written[] = [];' },
+  'takeover without append': { file: 'services/publisher/take-over.ts', main: 'services/publisher/main.ts', to: '' },
+  'recount without lock': {
+    file: 'projections/apply.ts',
+    main: 'test/faults/two-projectors.ts',
+    to: 'const placeholders: Written[] = [];',
+  },
   'hand-over before the commit': {
     file: 'projections/webhooks/plan.ts',
+    main: 'services/webhooks/main.ts',
     to: `reserved.committed(new Set(messages.flatMap((one) => one.deliveries.map(({ id }) => id))), leaseEnds);
       await new Promise((resolve) => setTimeout(resolve, 100));
       const minted = await minting(messages);`,
   },
-  'enabled without catching up': { file: 'projections/webhooks/endpoints.ts', to: 'const from = own;' },
+  'enabled without catching up': {
+    file: 'projections/webhooks/endpoints.ts',
+    main: 'services/webhooks/main.ts',
+    to: 'const from = own;',
+  },
   'rendition recorded before its file is there': {
     file: 'services/media/render.ts',
+    main: 'services/media/main.ts',
     to: `const { contentType, bytes, sha256 } = made;
       const key = leased.workspaceId + '/' + leased.id + '/' + made.id + '-' + sha256.slice(0, 8) + '.jpg';
       const file = { key, contentType, bytes, sha256 };
@@ -35,6 +48,7 @@ export const mutants = {
   },
   'position before the observations': {
     file: 'projections/analytics/inserts.ts',
+    main: 'projections/main.ts',
     to: `setTimeout(() => {
         this.#waiting.push({ batch, done: () => undefined, failed: () => undefined });
         if (!this.#busy) void this.#run();
@@ -43,6 +57,7 @@ export const mutants = {
   },
   'report completed before its files are there': {
     file: 'services/reports/make.ts',
+    main: 'services/reports/main.ts',
     to: `setTimeout(() => void tools.blobs.put(key, bytes, { contentType, bytes: bytes.length }).catch(() => undefined), 1_000);`,
   },
 } as const satisfies Readonly<Record<string, Mutant>>;

@@ -111,6 +111,7 @@ interface RoleOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Folder of its build. Default: this tree. */
   readonly root?: string;
+  readonly sources?: boolean;
   /** Ends by itself, after which it is not restarted. */
   readonly ends?: boolean;
 }
@@ -185,7 +186,7 @@ export class Role {
     while (!this.#ending) {
       const due = this.#due;
       const open = due?.open ?? [];
-      const { main, args = [], env, readyAt, processes = 1, root, ends = false } = this.#options;
+      const { main, args = [], env, readyAt, processes = 1, ends = false } = this.#options;
       const faults: Record<string, string> =
         due === null || open.length === 0
           ? {}
@@ -194,7 +195,7 @@ export class Role {
               POSTLINE_FAULT_ONCE: due.folder,
               POSTLINE_FAULT_SIGNAL: due.signal,
             };
-      const process = new Process(main, { args, env: { ...env, ...faults }, ...(root === undefined ? {} : { root }) });
+      const process = new Process(main, { ...this.#options, args, env: { ...env, ...faults } });
       this.#process = process;
       const ready = process.saying(readyAt ?? 'ready', 60_000, processes).then(
         () => {
@@ -206,7 +207,7 @@ export class Role {
           // Several of ours in one process: one that ended leaves the others, and only the log shows it.
           const fatal = process.log().filter(({ level }) => Number(level) >= 50);
           // The previous build does not retry when its tables' locks ended in a deadlock: its operator restarts it.
-          if (root === undefined || !JSON.stringify(fatal).includes('40P01'))
+          if (this.#options.root === undefined || !JSON.stringify(fatal).includes('40P01'))
             this.#wrong(`${this.name} does not come up: ${JSON.stringify(fatal)}\n${tail(process)}`);
           await process.kill();
         },
@@ -262,6 +263,8 @@ export interface WorldOptions {
   readonly live?: true;
   /** For every process, over the default environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Main of the processes that a broken build breaks; by default all are of that build. */
+  readonly brokenMain?: string;
   /** Called for each death at a fault point. */
   readonly onProgress?: (what: string) => void;
 }
@@ -306,7 +309,7 @@ export class FaultWorld {
   #turn = 0;
 
   static async open(options: WorldOptions): Promise<FaultWorld> {
-    const { databaseUrl, random, standalone, before, env: more, onProgress = () => undefined } = options;
+    const { databaseUrl, random, standalone, before, brokenMain, env: more, onProgress = () => undefined } = options;
     const secretKey = newSecretKey();
     const hooks = await Hooks.open(random);
     const networks = options.live === true ? await LiveNetworks.open() : null;
@@ -378,7 +381,10 @@ export class FaultWorld {
     const add = (name: string, options: RoleOptions): void =>
       void world.roles.set(name, new Role(name, options, (what) => world.wrong(what)));
     if (standalone === undefined) {
-      for (const [name, main] of Object.entries(mains)) add(name, { main, env, ends: name === 'rebuild' });
+      for (const [name, main] of Object.entries(mains)) {
+        const sources = brokenMain === undefined ? {} : { sources: main === brokenMain };
+        add(name, { main, env, ends: name === 'rebuild', ...sources });
+      }
       if (before !== undefined) {
         add('workers', { main: 'test/faults/workers.ts', env, processes: 7 });
         add('before workers', { main: before.workers, env, processes: 7, root: before.root });

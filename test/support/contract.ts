@@ -44,10 +44,16 @@ const closed = (schema: unknown): unknown => {
   return isOpen ? { ...parts, additionalProperties: false } : parts;
 };
 
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats.default(ajv);
-ajv.addSchema({ ...document, $id: 'requests' });
-ajv.addSchema({ ...(closed(document) as Json), $id: 'answers' });
+/** Made at the first exchange. That the document is one of its kind is for the tests of the contract. */
+let made: Ajv2020 | undefined;
+const ajv = (): Ajv2020 => {
+  if (made !== undefined) return made;
+  made = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+  addFormats.default(made);
+  made.addSchema({ ...document, $id: 'requests' });
+  made.addSchema({ ...(closed(document) as Json), $id: 'answers' });
+  return made;
+};
 
 const escaped = (part: string): string => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
 const compiled = new Map<string, ValidateFunction>();
@@ -59,7 +65,7 @@ const placeOf = (parts: readonly string[]): readonly string[] => {
 };
 const validatorAt = (of: 'requests' | 'answers', parts: readonly string[]): ValidateFunction => {
   const ref = `${of}#/${placeOf(parts).map(escaped).join('/')}`;
-  const known = compiled.get(ref) ?? ajv.compile({ $ref: ref });
+  const known = compiled.get(ref) ?? ajv().compile({ $ref: ref });
   compiled.set(ref, known);
   return known;
 };
@@ -181,7 +187,7 @@ export const contractFaults = ({ method, path, sent, status, headers, body }: Ex
   const faults: string[] = [];
   const check = (of: 'requests' | 'answers', parts: readonly string[], value: unknown): void => {
     const validate = validatorAt(of, parts);
-    if (!validate(value)) faults.push(`${of} ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`);
+    if (!validate(value)) faults.push(`${of} ${ajv().errorsText(validate.errors)}\n${JSON.stringify(value)}`);
   };
   if (status >= 400) faults.push(...problemFaults(status, body));
   if (found === null) {
