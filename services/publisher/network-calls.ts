@@ -41,6 +41,8 @@ const maxWaitingOfWorkspace = 500;
  * are due. Otherwise, and where more than half of a share waits, they are appended at once.
  */
 const gatherMs = 1_000;
+/** Milliseconds within which those who begin to gather end together: one wait for all, not one each. */
+const togetherMs = 100;
 /** Targets under way that make a burst. */
 const burstTargets = 50;
 /** Calls in one append: their answers must fit into it. */
@@ -112,6 +114,7 @@ export class NetworkCalls {
   /** By workspace. */
   readonly #waiting = new Map<string, number>();
   #allWaiting = 0;
+  #gathering: { readonly begun: number; readonly over: Promise<void> } | null = null;
   #kept: Counter | null = null;
   #lost: Counter | null = null;
 
@@ -187,7 +190,7 @@ export class NetworkCalls {
   #write(calls: TargetCalls): void {
     if (calls.isWriting) return;
     calls.isWriting = true;
-    const gathered = this.#mayGather(calls.watched) ? pause(gatherMs, this.#closing.signal) : Promise.resolve();
+    const gathered = this.#mayGather(calls.watched) ? this.#gathered() : Promise.resolve();
     const written = gathered
       .then(() => this.#writeAll(calls))
       .finally(() => {
@@ -198,6 +201,13 @@ export class NetworkCalls {
         else if (!calls.isWatched && calls.waiting.length === 0) this.#targets.delete(calls.watched.targetId);
       });
     this.#writing.add(written);
+  }
+
+  #gathered(): Promise<void> {
+    const now = performance.now();
+    if (this.#gathering === null || now - this.#gathering.begun > togetherMs)
+      this.#gathering = { begun: now, over: pause(gatherMs, this.#closing.signal) };
+    return this.#gathering.over;
   }
 
   #mayGather({ workspaceId }: WatchedTarget): boolean {

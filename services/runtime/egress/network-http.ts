@@ -24,8 +24,8 @@ const maxHeaderBytes = 32_768;
 /** Questions for many posts at once name each in the address. */
 const maxUrl = 16_384;
 const pieceBytes = 256 << 10;
-/** The socket takes one request: it is never idle. */
-const alone = { idleMs: 1, maxIdleMs: 1, maxAgeMs: 0 } as const;
+/** The socket takes one request; one that has its answer is closed here, and not by the client's own clock. */
+const alone = { idleMs: 10_000, maxIdleMs: 10_000, maxAgeMs: 0 } as const;
 
 const sizeOf = (piece: Buffer | FileSlice): number => (Buffer.isBuffer(piece) ? piece.length : piece.end - piece.start);
 
@@ -88,7 +88,7 @@ class Answer implements Dispatcher.DispatchHandler {
   readonly result: Promise<NetworkResult>;
   #resolve: (result: NetworkResult) => void = () => {};
   #status = 0;
-  #headers: Readonly<Record<string, string>> = {};
+  readonly #headers: Record<string, string> = {};
   readonly #chunks: Buffer[] = [];
   #length = 0;
 
@@ -108,11 +108,11 @@ class Answer implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.#status = status;
-    const first = Object.entries(headers).flatMap(([name, value]) => {
+    for (const name in headers) {
+      const value = headers[name];
       const one = Array.isArray(value) ? value[0] : value;
-      return one === undefined ? [] : [[name, one] as const];
-    });
-    this.#headers = Object.fromEntries(first);
+      if (one !== undefined) this.#headers[name] = one;
+    }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -133,10 +133,41 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 }
 
+/** Calls under way that make a burst. */
+const burst = 16;
+/** Connections of a burst that wait for their end. */
+const maxLeft = 512;
+/** Milliseconds until they are closed, and between one such part of them and the next. */
+const leftMs = 1_000;
+const partMs = 20;
+const part = 32;
+
+/**
+ * Connections that have their answer. Closing one takes a tenth of what a call takes, and nobody waits for it: in a burst
+ * it is done behind the calls that are due.
+ */
+class Left {
+  readonly #connections: Connection[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  add(connection: Connection): void {
+    if (this.#connections.length < maxLeft) this.#connections.push(connection);
+    else connection.destroy();
+    this.#timer ??= setTimeout(this.#close, leftMs);
+  }
+
+  readonly #close = (): void => {
+    for (const connection of this.#connections.splice(0, part)) connection.destroy();
+    this.#timer = this.#connections.length === 0 ? null : setTimeout(this.#close, partMs);
+  };
+}
+
 export class GuardedNetworkHttp implements NetworkHttp {
   readonly #guard: EgressGuard;
   readonly #connectMs: number;
   readonly #report: NetworkHttpOptions['report'];
+  readonly #left = new Left();
+  #underWay = 0;
 
   constructor(guard: EgressGuard, { connectMs = 10_000, report }: NetworkHttpOptions = {}) {
     this.#guard = guard;
@@ -172,6 +203,8 @@ export class GuardedNetworkHttp implements NetworkHttp {
       connection.destroy();
     };
     signal.addEventListener('abort', stop, { once: true });
+    let isAnswered = false;
+    this.#underWay += 1;
     try {
       const { method, body, headers } = call;
       const length = body.reduce((sum, piece) => sum + sizeOf(piece), 0);
@@ -185,10 +218,14 @@ export class GuardedNetworkHttp implements NetworkHttp {
         },
         answer,
       );
-      return await answer.result;
+      const result = await answer.result;
+      isAnswered = result.kind === 'answered' && !signal.aborted;
+      return result;
     } finally {
       signal.removeEventListener('abort', stop);
-      connection.destroy();
+      this.#underWay -= 1;
+      if (isAnswered && this.#underWay >= burst) this.#left.add(connection);
+      else connection.destroy();
     }
   }
 }

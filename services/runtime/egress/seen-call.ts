@@ -29,9 +29,10 @@ const shownHeaders = /^(accept|content-type|content-length|user-agent|atproto-.*
 const secretMember =
   /("(?:[a-z_]{0,40}token|[a-z]{0,20}Jwt|jwt|password|client_secret|secret|code_verifier|authorization)"\s{0,8}:\s{0,8}")(?:[^"\\]|\\.)*/gis;
 
-const pathOf = ({ searchParams, pathname }: URL, shownPath: string | undefined): string => {
-  const names = [...new Set(searchParams.keys())];
-  return `${shownPath ?? pathname}${names.length === 0 ? '' : `?${names.map((name) => `${name}=…`).join('&')}`}`;
+const pathOf = (address: URL, shownPath = address.pathname): string => {
+  if (address.search === '') return shownPath;
+  const names = [...new Set(address.searchParams.keys())];
+  return `${shownPath}?${names.map((name) => `${name}=…`).join('&')}`;
 };
 
 /** What of the call itself lets anybody in: networks repeat it in their errors. */

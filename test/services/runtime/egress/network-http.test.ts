@@ -11,6 +11,7 @@ import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import type { SeenCall } from '#runtime/egress/seen-call.ts';
 import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 const file = randomBytes(3_000_000);
 
@@ -93,6 +94,33 @@ suite('calls of networks', (t) => {
     assert.equal(seen.at(-1)?.bodySha256, createHash('sha256').update(file).digest('hex'));
     const short = [{ path: place, start: 2_900_000, end: 3_000_001 }];
     assert.equal((await http.send(call({ body: short }), patient())).kind, 'silent', 'the file is too short');
+  });
+
+  t('each call has a connection of its own, which ends with its answer, in a burst behind the burst', async () => {
+    let connections = 0;
+    server.on('connection', () => (connections += 1));
+    const open = () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
+    answer = (_, response) => void response.end('{}');
+    for (let n = 0; n < 3; n += 1) {
+      await http.send(call(), patient());
+      await until('it is closed', async () => (await open()) === 0, { everyMs: 1 });
+    }
+    const waiting: (() => void)[] = [];
+    answer = (_, response) => {
+      waiting.push(() => response.end('{}'));
+      if (waiting.length === 600) for (const one of waiting) one();
+    };
+    const results = await Promise.all(Array.from({ length: 600 }, () => http.send(call(), patient())));
+    assert.ok(results.every(({ kind }) => kind === 'answered'));
+    assert.equal(connections, 603);
+    const isBehind = async () => {
+      const left = await open();
+      return left <= 512 ? { left } : null;
+    };
+    const { left } = await until('those beyond the bound are closed', isBehind, { everyMs: 1 });
+    assert.ok(left > 0, 'the others wait for the end of the burst');
+    await until('all are closed', async () => (await open()) === 0);
+    assert.equal(connections, 603);
   });
 
   t('what never left is told apart from what may have arrived', async () => {
