@@ -1,6 +1,7 @@
 /**
  * How late 1,000 targets on X, Telegram and Bluesky start that are due within one second, alone and while the same
- * workspaces have 1,000 calls under way on a network that answers after 20 s.
+ * workspaces have 1,000 calls under way on a network that answers after 20 s. The publisher has published some hundreds
+ * before, as one that runs for days has.
  */
 import { fork } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -26,6 +27,8 @@ const ofPost: readonly SimulatedPlatform[] = [
   ...(['bluesky', 'bluesky', 'bluesky'] as const),
 ];
 const posts = due / ofPost.length;
+/** Posts of ten targets that the publisher publishes before it is measured. */
+const postsBefore = 50;
 /** Milliseconds from the last append to the first time: longer than the publisher looks ahead. */
 const leadMs = 6_000;
 /** Milliseconds before the second at which those of the slow network are due. */
@@ -45,6 +48,17 @@ const simulate = async () => {
     },
     stop: (): void => void child.kill('SIGKILL'),
   };
+};
+
+const allPublished = async ({ pool }: PublishingWorld, ids: readonly string[], withinMs: number): Promise<void> => {
+  const isPublished = async (): Promise<boolean> => {
+    const { rows } = await pool.query(
+      `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and status = 'published'`,
+      [ids],
+    );
+    return rows[0].n === ids.length;
+  };
+  await until('all published', isPublished, { withinMs, everyMs: 250 });
 };
 
 const tenantOf = (world: PublishingWorld): PublishingWorld =>
@@ -96,6 +110,12 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
     program,
   );
   try {
+    const before: string[] = [];
+    for (const [at, { tenant, accounts: ten }] of ofClients.slice(0, postsBefore).entries()) {
+      const made = await tenant.schedule(ten, { text: `before ${at}`, dueAt: Date.now() });
+      before.push(...made.targetIds);
+    }
+    await allPublished(world, before, 60_000);
     const dueAt = new Map<string, number>();
     const startedAt = Date.now();
     const from = startedAt + leadMs + 4 * (due + slow);
@@ -119,24 +139,16 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
       );
     }
     if (Date.now() > from - slowAheadMs - 4_000) throw new Error('scheduling took too long for this round');
-    await until(
-      'all published',
-      async () => {
-        const { rows } = await pool.query(
-          `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and status = 'published'`,
-          [[...dueAt.keys()]],
-        );
-        return rows[0].n === due;
-      },
-      { withinMs: from - Date.now() + 60_000, everyMs: 250 },
-    );
+    await allPublished(world, [...dueAt.keys()], from - Date.now() + 60_000);
     const { rows } = await pool.query(
       `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and attempts > 0`,
       [slowIds],
     );
     if (rows[0].n !== slow) throw new Error(`${rows[0].n} of ${slow} calls of the slow network were under way`);
     const made = await networks.made();
-    if (made.posts !== due || made.refused > 0) throw new Error(`the networks made ${made.posts} posts of ${due}`);
+    const wanted = before.length + due;
+    if (made.posts !== wanted || made.refused > 0)
+      throw new Error(`the networks made ${made.posts} posts of ${wanted}`);
     const { begun, called } = await publisher.end();
     const [start, call] = [lateness(dueAt, begun), lateness(dueAt, called)];
     if (Math.min(...start) < 0) throw new Error('a target began before its time');
