@@ -20,17 +20,15 @@ export const answerOf = async (
   const context = await browser.newContext({ locale: 'en-US' });
   context.setDefaultTimeout(15_000 * patience);
   const page = await context.newPage();
-  const back = new Promise<URL>((resolve) => {
-    void page.route(`${new URL(redirectUri).origin}/**`, (route) => {
-      resolve(new URL(route.request().url()));
-      return route.fulfill({ body: 'Back.' });
-    });
-  });
+  const there = `${new URL(redirectUri).origin}/**`;
+  await page.route(there, (route) => route.fulfill({ body: 'Back.' }));
+  const back = page.waitForRequest(there);
+  back.catch(() => undefined);
   await page.goto(url);
   await signIn(page, owner);
   await page.getByRole('button', { name: press }).click();
   try {
-    return await back;
+    return new URL((await back).url());
   } finally {
     await context.close();
   }

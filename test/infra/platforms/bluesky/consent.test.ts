@@ -27,7 +27,7 @@ const newKey = (kid: string): ProofKeys[number] => ({
   kid,
 });
 const keys = [newKey('2026-11'), newKey('2025-11')];
-const redirectUri = 'http://127.0.0.1:9/connect/callback';
+const redirectUri = 'http://127.0.0.1:8009/connect/callback';
 const within = () => AbortSignal.timeout(20_000);
 const subject = { accountId: '', targetId: null };
 
