@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { webhook } from '#domain/webhook.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { suite } from '#test/support/suite.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { short } from './short.ts';
 import { ok, receiver, SenderWorld, status } from './world.ts';
@@ -75,9 +78,12 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
       (got.attempt === 1 ? status(500) : ok)(response, got, count),
     );
     const endpoint = await world.endpoint(server.url);
-    const sleeper = await child('sender:answered', 'SIGSTOP');
+    const asleep = mkdtempSync(path.join(tmpdir(), 'postline-asleep-'));
+    afterFile(() => rmSync(asleep, { recursive: true, force: true }));
+    const sleeper = await child('sender:answered', 'SIGSTOP', { POSTLINE_FAULT_ONCE: asleep });
     const [id = ''] = await world.queue(endpoint);
-    await until('the first attempt', () => server.got.length === 1);
+    // On a slow machine the time of the exchange may end before the receiver has anything of it.
+    await until('it sleeps', () => readdirSync(asleep).length > 0);
     const next = world.start(short);
     const { attempts, deliveredAt } = await world.settled(id);
     assert.deepEqual(
