@@ -1,7 +1,7 @@
 import type { AccountState } from '#domain/account.ts';
 import { publishCheck } from '#domain/platforms/index.ts';
 import { disconnected, reauthRequired, threadInterrupted } from '#domain/publish-failures.ts';
-import type { ScheduledTarget, Unwanted } from '#domain/target.ts';
+import type { ScheduledTarget } from '#domain/target.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { TargetFiles } from './media-readiness.ts';
 import type { Conditions, Content } from './related-streams.ts';
@@ -18,12 +18,6 @@ export interface Fault {
 export const accountFault = (state: AccountState): Fault | null => {
   if (state.status === 'connected') return null;
   return { failure: state.status === 'reauth_required' ? reauthRequired : disconnected };
-};
-
-/** Why nobody wants a post that the network turns out to have; null: it is wanted. */
-export const unwanted = ({ client, account }: Conditions, now: string): Unwanted | null => {
-  if (client.state.status !== 'live') return { reason: 'client_archived', now };
-  return account.state.status === 'disconnected' ? { reason: 'account_disconnected', now } : null;
 };
 
 /** A thread that has begun to go out ends when its client is archived, also in the middle of an attempt. */

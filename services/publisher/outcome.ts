@@ -1,5 +1,5 @@
 import { outcomeUnreadable } from '#domain/publish-failures.ts';
-import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
+import type { ScheduledTarget, TargetCommand, TargetIn, Unwanted } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
@@ -8,9 +8,10 @@ import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
-import { type Fault, unwanted } from './faults.ts';
+import type { Fault } from './faults.ts';
 import { namedRetry } from './named-retry.ts';
 import type { Content } from './related-streams.ts';
+import { takeBackUnwanted, whyUnwanted } from './unwanted.ts';
 
 /** Fails an attempt before its call. */
 export const failBeforeCall = async (
@@ -42,7 +43,8 @@ export const recordOutcome = async (
 ): Promise<void> => {
   const { leased, tools } = context;
   const { signal } = leased.lease;
-  const commandFor = (said: CallOutcome) => commandOf(context, target, content, segment, said);
+  const unwanted = outcome.kind === 'handed_over' ? await whyUnwanted(context, target) : null;
+  const commandFor = (said: CallOutcome) => commandOf(context, target, content, segment, said, unwanted);
   try {
     await leased.recordUntilStored(commandFor(outcome), signal);
   } catch (error) {
@@ -58,6 +60,7 @@ export const recordOutcome = async (
     await leased.recordUntilStored(commandFor(unreadable), signal);
   }
   faultPoint('publisher:after-outcome');
+  await takeBackUnwanted(context, target);
   if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
 };
 
@@ -67,6 +70,7 @@ const commandOf = (
   content: Content,
   segment: Segment | null,
   outcome: CallOutcome,
+  unwanted: Unwanted | null = null,
 ): TargetCommand => {
   const claim = { attempt: target.common.attempts, takeover: target.takeover };
   const now = context.leased.now();
@@ -93,7 +97,7 @@ const commandOf = (
       }
       return {
         ...{ ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId },
-        unwanted: unwanted(context.conditions.latest, now),
+        unwanted,
       };
     case 'outside_window':
       return { ...claim, type: 'RecordOutsideWindow', now, failure: cleanFailure(outcome.failure) };

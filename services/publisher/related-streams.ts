@@ -66,6 +66,16 @@ export class RelatedStreams {
     return { account: ofAccount.value, client: ofClient.value, asOf: Math.min(ofAccount.asOf, ofClient.asOf) };
   }
 
+  /** Read after this is called, where a shared reading may be older. */
+  async conditionsNow({ common }: ScheduledTarget): Promise<Conditions> {
+    const asOf = performance.now();
+    const [ofAccount, ofClient] = await Promise.all([
+      this.#store.load(account, common.accountId),
+      this.#store.load(client, common.clientId),
+    ]);
+    return { account: ofAccount, client: ofClient, asOf };
+  }
+
   /**
    * Files of the segments from this index on, and the cover. Each claim reads them anew, because renditions may have
    * become ready since.
@@ -126,6 +136,12 @@ export class TargetConditions {
 
   async current(target: ScheduledTarget): Promise<Conditions> {
     if (performance.now() - this.#latest.asOf >= conditionsAgeMs) this.#latest = await this.#streams.conditions(target);
+    return this.#latest;
+  }
+
+  /** As they are after this is called. */
+  async now(target: ScheduledTarget): Promise<Conditions> {
+    this.#latest = await this.#streams.conditionsNow(target);
     return this.#latest;
   }
 }

@@ -24,17 +24,25 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
   const undoes = new Map<string, () => UndoOutcome | Promise<UndoOutcome>>();
   /** While a test gives an answer to a target that it has just scheduled: the first question may come before it. */
   let giving = false;
+  /** While one is closed the network has done its part for a target, and its answer is on the way. */
+  const gates = new Map<string, Promise<void>>();
+  const isAnswering = new Set<string>();
+  const through = async <T>(id: string, answer: T): Promise<T> => {
+    isAnswering.add(id);
+    await gates.get(id);
+    return answer;
+  };
   /** When the network was asked about a target, and asked to take it back, by our clock. */
   const asked = new Map<string, number[]>();
   const undone = new Map<string, number[]>();
 
   const note = (calls: Map<string, number[]>, id: string) => calls.set(id, [...(calls.get(id) ?? []), clock.now()]);
   const scheduler = (own: NativeScheduler): NativeScheduler => ({
-    handOver: (request, steps) => own.handOver(request, steps),
+    handOver: async (request, steps) => through(request.account.id, await own.handOver(request, steps)),
     verify: async (request, handed) => {
       const instead = verifies.get(request.targetId) ?? (giving ? () => undecided : undefined);
       note(asked, request.targetId);
-      return instead === undefined ? own.verify(request, handed) : instead();
+      return instead === undefined ? through(request.targetId, await own.verify(request, handed)) : instead();
     },
     undo: async (request, nativeId) => {
       const instead = undoes.get(request.targetId);
@@ -301,6 +309,34 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
       await pass(30_000);
       await world.all([late.id], 'published');
       assert.ok(!(await story(late.id)).includes('TargetUndoRequested'));
+    }
+    await publisher.stop();
+  });
+
+  t('what is archived or disconnected while the answer is on its way is taken back', async () => {
+    const publisher = start();
+    for (const reason of ['client_archived', 'account_disconnected'] as const) {
+      for (const how of ['hand-over', 'question'] as const) {
+        const own = await world.connect(await world.client(), 'facebook');
+        const gate = Promise.withResolvers<void>();
+        let id: string;
+        if (how === 'hand-over') {
+          gates.set(own.id, gate.promise);
+          ({ id } = await schedule(own, 30));
+          await until('it is handed over', () => isAnswering.has(own.id));
+        } else {
+          ({ id } = await lose(own));
+          await world.all([id], 'outcome_unknown');
+          gates.set(id, gate.promise);
+          verifies.delete(id);
+          await until('it is asked', () => isAnswering.has(id));
+        }
+        if (reason === 'client_archived') await world.archive(own.clientId);
+        else await execute(world.store, account, own.id, { type: 'Disconnect', reason: 'test' }, world.context());
+        gate.resolve();
+        await world.all([id], 'canceled');
+        assert.equal((await world.store.readStream(`target-${id}`)).at(-1)?.data.reason, reason, how);
+      }
     }
     await publisher.stop();
   });
