@@ -341,6 +341,27 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     await publisher.stop();
   });
 
+  t('a client that is archived between the look at it and the append of a hand-over costs no post either', async () => {
+    const own = await world.connect(await world.client(), 'facebook');
+    const { store } = world;
+    const append: typeof store.append = async (stream, expected, events, ...more) => {
+      if (events.some(({ type }) => type === 'TargetHandedToPlatform')) await world.archive(own.clientId);
+      return store.append(stream, expected, events, ...more);
+    };
+    const between = new Proxy(store, {
+      get: (of, name) => {
+        const found: unknown = name === 'append' ? append : Reflect.get(of, name);
+        return typeof found === 'function' ? found.bind(of) : found;
+      },
+    });
+    const publisher = world.publisher({ reconcileDelaysMs }, { clock, adapterOf: watched, store: between });
+    const { id } = await schedule(own, 30);
+    await world.all([id], 'canceled');
+    const types = ['TargetHandedToPlatform', 'TargetUndoRequested', 'TargetCanceled'];
+    assert.deepEqual((await story(id)).slice(-3), types);
+    await publisher.stop();
+  });
+
   t('an expired token is reported once, wherever the network names it', async () => {
     const publisher = start();
     const expired = { ...failure, category: 'reauth_required', code: 'token_dead' } as const;
