@@ -87,14 +87,14 @@ interface Live {
 
 /**
  * Statements that add what the live tables lack. Tables of another shape are left out: a rebuild makes them whole. Each
- * projection asks when it begins: the catalog's own views, or all that it has, would take milliseconds of a processor.
+ * projection asks when it begins: the catalog's views, or a look at all tables, would cost milliseconds of processor time.
  */
 const missing = async (
   db: Pool | PoolClient,
   of: readonly Projection[],
   lacking: (model: Model, live: Live) => readonly string[],
 ): Promise<readonly string[]> => {
-  const models = of.flatMap((one) => one.models.map(({ name }) => name));
+  const modelNames = of.flatMap(({ models }) => models.map(({ name }) => name));
   const { rows } = await db.query<Live>(
     `select p.name, p.shape, p.live, array(
        select i.relname::text from pg_class t join pg_index x on x.indrelid = t.oid join pg_class i on i.oid = x.indexrelid
@@ -105,7 +105,7 @@ const missing = async (
          where t.relnamespace = to_regnamespace('read')
            and t.relname = any (array(select unnest(array[m, m || '_v' || p.live])::name from unnest($2::text[]) m))
      ) as existing from ops.projections p where p.name = any ($1)`,
-    [of.map(({ name }) => name), models],
+    [of.map(({ name }) => name), modelNames],
   );
   return of.flatMap(({ name, shape, models }) => {
     const live = rows.find((one) => one.name === name && one.shape === shape);

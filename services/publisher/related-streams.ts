@@ -58,22 +58,14 @@ export class RelatedStreams {
     return read;
   }
 
-  async conditions(target: ScheduledTarget): Promise<Conditions> {
+  /** @param maxAgeMs of a reading that another target made; 0: both are read after this is called */
+  async conditions({ common }: ScheduledTarget, maxAgeMs = sharedMs): Promise<Conditions> {
+    const { accountId, clientId } = common;
     const [ofAccount, ofClient] = await Promise.all([
-      this.#shared(`account-${target.common.accountId}`, () => this.#store.load(account, target.common.accountId)),
-      this.#shared(`client-${target.common.clientId}`, () => this.#store.load(client, target.common.clientId)),
+      this.#shared(`account-${accountId}`, maxAgeMs, () => this.#store.load(account, accountId)),
+      this.#shared(`client-${clientId}`, maxAgeMs, () => this.#store.load(client, clientId)),
     ]);
     return { account: ofAccount.value, client: ofClient.value, asOf: Math.min(ofAccount.asOf, ofClient.asOf) };
-  }
-
-  /** Read after this is called, where a shared reading may be older. */
-  async conditionsNow({ common }: ScheduledTarget): Promise<Conditions> {
-    const asOf = performance.now();
-    const [ofAccount, ofClient] = await Promise.all([
-      this.#store.load(account, common.accountId),
-      this.#store.load(client, common.clientId),
-    ]);
-    return { account: ofAccount, client: ofClient, asOf };
   }
 
   /**
@@ -92,10 +84,14 @@ export class RelatedStreams {
     return new Map(found);
   }
 
-  async #shared<T>(stream: string, load: () => Promise<T>): Promise<{ readonly asOf: number; readonly value: T }> {
+  async #shared<T>(
+    stream: string,
+    maxAgeMs: number,
+    load: () => Promise<T>,
+  ): Promise<{ readonly asOf: number; readonly value: T }> {
     const now = performance.now();
     const known = this.#recent.get(stream);
-    if (known !== undefined && now - known.asOf < sharedMs) {
+    if (known !== undefined && now - known.asOf < maxAgeMs) {
       return { asOf: known.asOf, value: (await known.read) as T };
     }
     const read = load();
@@ -141,7 +137,7 @@ export class TargetConditions {
 
   /** As they are after this is called. */
   async now(target: ScheduledTarget): Promise<Conditions> {
-    this.#latest = await this.#streams.conditionsNow(target);
+    this.#latest = await this.#streams.conditions(target, 0);
     return this.#latest;
   }
 }

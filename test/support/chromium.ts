@@ -42,6 +42,7 @@ const log = path.resolve(import.meta.dirname, '../../node_modules/.cache/chromiu
  * has what two cores never need.
  */
 const updateMs = 60_000;
+const lookMs = 20_000;
 const downloadMs = 150_000;
 const installMs = 120_000;
 
@@ -52,16 +53,16 @@ const aptGet = async (args: readonly string[], within: number): Promise<void> =>
   });
 };
 
-/** Not every release of Debian, and none of Ubuntu, has the shell. */
 const installFromDebian = async (): Promise<void> => {
   await aptGet(['update'], updateMs);
-  const install = (program: string, how: string, within: number) =>
-    aptGet(['install', '-y', '--no-install-recommends', how, program], within);
-  const program = await install(shell, '--download-only', downloadMs).then(
+  // Not every release of Debian, and none of Ubuntu, has the shell.
+  const program = await run('apt-cache', ['show', shell], { cwd: '/', log, within: lookMs }).then(
     () => shell,
-    () => install('chromium', '--download-only', downloadMs).then(() => 'chromium'),
+    () => 'chromium',
   );
-  await install(program, '--no-download', installMs);
+  const install = ['install', '-y', '--no-install-recommends', program];
+  await aptGet([...install, '--download-only'], downloadMs);
+  await aptGet([...install, '--no-download'], installMs);
 };
 
 /** @returns the program. @throws MissingTool where there is none and none can be installed */
