@@ -1,6 +1,6 @@
 /**
- * `make test`: types, lint, then every test file in a process of its own, four at once, two worlds among them, and one
- * that waits, over one shared Postgres and one ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one
+ * `make test`: types, lint, then every test file, four processes at once, two worlds among them, and one that waits, over
+ * one shared Postgres and one ClickHouse. Short files take turns in a process: its start costs as much as one of them. The last line is `N passed, N failed` (`, N skipped`), the one
  * before names unsteady files; the exit code is 1 when anything failed.
  */
 import { randomBytes } from 'node:crypto';
@@ -9,7 +9,18 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { sharedClickHouse } from './support/clickhouse.ts';
 import { sharedServer } from './support/postgres.ts';
-import { checkJob, declares, fileJob, type Job, limitOf, type Outcome, stopAll } from './support/runner.ts';
+import {
+  checkJob,
+  declares,
+  type FileJob,
+  fileJob,
+  type Job,
+  limitOf,
+  type Outcome,
+  type SharedJob,
+  sharedJob,
+  stopAll,
+} from './support/runner.ts';
 
 const HELP = `usage: npm test -- [--quick] [--only <text>] [--dir <folder>]
 
@@ -21,7 +32,9 @@ const HELP = `usage: npm test -- [--quick] [--only <text>] [--dir <folder>]
 Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, ESDB_URL give
 real servers. SEED=<n> plays a random test again.`;
 
-/** How many files run at once on two cores: most of them wait for part of their time. */
+type Work = Job | SharedJob;
+
+/** How many processes run at once on two cores: most of them wait for part of their time. */
 const AT_ONCE = 4;
 /** Beside them, of those that do little but wait. */
 const WAITING_AT_ONCE = 1;
@@ -30,7 +43,9 @@ const WAITING_AT_ONCE = 1;
  * worlds would run last, alone, and leave a core idle.
  */
 const WORLDS_AT_ONCE = 2;
-const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
+const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
+/** How many short files take turns: with more, one process would run on alone at the end. */
+const IN_TURN = 8;
 const SLOWEST = 5;
 const MOST_AGAIN = 4;
 const root = path.resolve(import.meta.dirname, '..');
@@ -54,10 +69,10 @@ async function main(): Promise<void> {
   }
   const started = performance.now();
   const { dir, only = '', quick = false } = values;
-  const { parallel, serial } = plan(dir, only, quick);
+  const { parallel, serial, files } = plan(dir, only, quick);
   // A third of a file's start is stripping and compiling; its own children inherit this.
   const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
-  const needsServers = dir === undefined && !quick && [...parallel, ...serial].some((job) => job.file !== undefined);
+  const needsServers = dir === undefined && !quick && files.length > 0;
   const servers = needsServers ? await startServers() : undefined;
   Object.assign(env, servers?.env);
 
@@ -69,10 +84,10 @@ async function main(): Promise<void> {
   };
   process.on('SIGINT', leave).on('SIGTERM', leave).on('SIGHUP', leave);
   try {
-    const carryOut = async (job: Job): Promise<void> => {
-      const outcome = await job.run(env);
-      outcomes.push(outcome);
-      show(outcome);
+    const carryOut = async (work: Work): Promise<void> => {
+      const ended = 'runAll' in work ? await work.runAll(env) : [await work.run(env)];
+      outcomes.push(...ended);
+      ended.forEach(show);
     };
     if (needsServers) {
       env.TEST_BUNDLES = path.join(root, '.cache/tests');
@@ -80,7 +95,7 @@ async function main(): Promise<void> {
     }
     await sideBySide(parallel, carryOut);
     for (const job of serial) await carryOut(job);
-    unsteady = await again([...parallel, ...serial], outcomes, env);
+    unsteady = await again(files, outcomes, env);
   } finally {
     await servers?.stop();
     process.off('SIGINT', leave).off('SIGTERM', leave).off('SIGHUP', leave);
@@ -92,12 +107,12 @@ async function main(): Promise<void> {
  * In order, each as soon as there is room for it. Those for which there is none are passed by those that find room, but
  * not in the place that the next world waits for.
  */
-async function sideBySide(jobs: readonly Job[], carryOut: (job: Job) => Promise<void>): Promise<void> {
+async function sideBySide(jobs: readonly Work[], carryOut: (work: Work) => Promise<void>): Promise<void> {
   const waiting = [...jobs];
-  const running = new Map<Job, Promise<void>>();
-  const count = (of: (job: Job) => boolean): number => [...running.keys()].filter(of).length;
-  const isIdle = (job: Job): boolean => job.waits === true;
-  const fits = (job: Job): boolean => {
+  const running = new Map<Work, Promise<void>>();
+  const count = (of: (work: Work) => boolean): number => [...running.keys()].filter(of).length;
+  const isIdle = (work: Work): boolean => 'waits' in work && work.waits === true;
+  const fits = (job: Work): boolean => {
     const idle = count(isIdle);
     if (isIdle(job)) return idle < WAITING_AT_ONCE;
     const worlds = count(isWorld);
@@ -124,13 +139,11 @@ async function sideBySide(jobs: readonly Job[], carryOut: (job: Job) => Promise<
  * Answers the names of those that passed the second time.
  */
 async function again(
-  jobs: readonly Job[],
+  files: readonly FileJob[],
   outcomes: Outcome[],
   env: Readonly<Record<string, string>>,
 ): Promise<readonly string[]> {
-  const red = jobs.filter(
-    (job) => job.file !== undefined && outcomes.some((one) => one.name === job.name && one.failed > 0),
-  );
+  const red = files.filter(({ name }) => outcomes.some((one) => one.name === name && one.failed > 0));
   if (red.length > MOST_AGAIN) return [];
   const unsteady: string[] = [];
   for (const job of red) {
@@ -147,18 +160,18 @@ async function again(
   return unsteady;
 }
 
-function plan(dir: string | undefined, only: string, quick: boolean): { parallel: Job[]; serial: Job[] } {
+interface Plan {
+  readonly parallel: readonly Work[];
+  readonly serial: readonly Work[];
+  /** All of either. */
+  readonly files: readonly FileJob[];
+}
+
+function plan(dir: string | undefined, only: string, quick: boolean): Plan {
   const folder = path.resolve(dir ?? path.join(root, 'test'));
   // Fixtures are test files that fail on purpose, for the test of this runner.
   const isQuick = (file: string) =>
     QUICK.some((start) => path.relative(root, path.join(folder, file)).replaceAll(path.sep, '/').startsWith(start));
-  const files = globSync('**/*.test.ts', { cwd: folder })
-    .filter((file) => !/^(bench|support[\\/]fixtures)[\\/]/.test(file))
-    .filter((file) => !quick || isQuick(file))
-    .sort()
-    .map((file) => path.join(folder, file))
-    // The longest first: one that begins late would run alone at the end.
-    .sort((a, b) => limitOf(b) - limitOf(a));
   const node = (script: string, ...args: string[]) => [path.join(root, 'node_modules', script), ...args];
   const checks = [
     // More checkers at once check the same types again.
@@ -166,12 +179,34 @@ function plan(dir: string | undefined, only: string, quick: boolean): { parallel
     checkJob('lint', node('@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '--colors=off'), root),
   ];
   const wanted = (job: Job) => job.name.includes(only);
-  const jobs = (serial: boolean) =>
-    files.filter((file) => declares(file, 'serial') === serial).map((file) => fileJob(file, path.relative(root, file)));
+  const files = globSync('**/*.test.ts', { cwd: folder })
+    .filter((file) => !/^(bench|support[\\/]fixtures)[\\/]/.test(file))
+    .filter((file) => !quick || isQuick(file))
+    .sort()
+    .map((file) => path.join(folder, file))
+    .map((file) => fileJob(file, path.relative(root, file)))
+    .filter(wanted);
+  const isShort = (job: FileJob) =>
+    limitOf(job.file) === 0 && !isWorld(job) && !job.waits && !declares(job.file, 'alone');
+  const sideBySide = files.filter(({ file }) => !declares(file, 'serial'));
+  // The longest first: one that begins late would run alone at the end.
+  const long = sideBySide.filter((job) => !isShort(job)).sort((a, b) => limitOf(b.file) - limitOf(a.file));
   return {
-    parallel: [...(dir === undefined ? checks : []), ...jobs(false)].filter(wanted),
-    serial: jobs(true).filter(wanted),
+    parallel: [...(dir === undefined ? checks.filter(wanted) : []), ...long, ...shares(sideBySide.filter(isShort))],
+    serial: files.filter(({ file }) => declares(file, 'serial')),
+    files,
   };
+}
+
+/** Neighbours share a process: they import the same. */
+function shares(files: readonly FileJob[]): Work[] {
+  const groups = Array.from({ length: Math.ceil(files.length / IN_TURN) }, (_, index) =>
+    files.slice(index * IN_TURN, (index + 1) * IN_TURN),
+  );
+  return groups.flatMap(([first, ...rest]): Work[] => {
+    if (first === undefined) return [];
+    return rest.length === 0 ? [first] : [sharedJob([first, ...rest])];
+  });
 }
 
 /** Both of the run; an embedded ClickHouse takes no memory until a file asks it something. */

@@ -66,10 +66,29 @@ suite('test runner', (t) => {
     });
   } else t.skip('a process left behind fails its file and is ended', 'needs /proc');
 
-  t('in a run of all files the serial one comes last, and a hanging one is stopped and its test named', async () => {
-    const { output, last } = await run([], { TEST_LIMIT_MS: '1500' });
-    assert.match(last, /^\d+ passed, \d+ failed, 1 skipped$/, output);
-    assert.match(output, /time limit of 1500 ms, in: hangs: waits for ever/);
+  t('in a run of all files, which take turns, each gets what is its own and the serial one comes last', async () => {
+    const { output, last } = await run([], { TEST_LIMIT_MS: '1500', TEST_LINGER_MS: '300' });
+    const orphans = process.platform === 'linux' ? 1 : 0;
+    assert.equal(last, `10 passed, ${8 + orphans} failed, 1 skipped`, output);
+    const [, failed = ''] = output.split('\nfailed:\n');
+    for (const [file, words] of Object.entries({
+      ...{ crash: 'exit code 1), in: crash: dies', deadlock: 'in: deadlock: waits for nobody', hook: 'before hook' },
+      ...{
+        fails: 'fails: fails',
+        hangs: 'time limit of 1500 ms, in: hangs: waits for ever',
+        'stays-open': 'exit code 1',
+      },
+    })) {
+      const lines = failed.split('\n').filter((line) => line.includes(`/${file}.test.ts: `));
+      assert.ok(lines.length === 1 && lines[0]?.includes(words), output);
+    }
+    const outputOf = (name: string): string =>
+      output.slice(
+        output.indexOf(`FAIL  test/support/fixtures/runner/${name}`),
+        output.indexOf(`end of test/support/fixtures/runner/${name}`),
+      );
+    assert.match(outputOf('fails'), /a reason to print/);
+    assert.match(outputOf('stays-open'), /still alive 300 ms after its last test: .*TCPServerWrap/);
     assert.ok(output.indexOf('/serial.test.ts') > output.indexOf('/skips.test.ts'), output);
   });
 

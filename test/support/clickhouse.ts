@@ -29,7 +29,10 @@ let shared: Promise<SharedClickHouse> | undefined;
 /** An empty database on the shared server. */
 export const testClickHouse = async (): Promise<TestClickHouse> => {
   shared ??= sharedClickHouse().then((server) => {
-    afterFile(server.stop);
+    afterFile(() => {
+      shared = undefined;
+      return server.stop();
+    });
     return server;
   });
   const server = await shared;

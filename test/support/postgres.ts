@@ -49,7 +49,10 @@ export const preparedDatabase = (): Promise<TestDatabase> => testDatabase(proces
 /** An empty database on the shared server, or a copy of another one there. */
 export async function testDatabase(template = 'template1'): Promise<TestDatabase> {
   shared ??= sharedServer().then((server) => {
-    afterFile(server.stop);
+    afterFile(() => {
+      shared = undefined;
+      return server.stop();
+    });
     return server;
   });
   const server = await shared;

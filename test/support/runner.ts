@@ -1,9 +1,11 @@
-/** How `test/run.ts` runs one job: a process in its own group, a time limit, and a result from its end. */
+/** How `test/run.ts` runs a job: a process in its own group, a time limit, and a result of each file from its end. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { built } from './bundles.ts';
-import { DEFAULT_TIMEOUT_MS, type Message, type Report } from './suite.ts';
+import { DEFAULT_TIMEOUT_MS, END, type Message, type Report } from './suite.ts';
 
 export interface Outcome {
   readonly name: string;
@@ -25,8 +27,19 @@ export interface Job {
   readonly file?: string;
   /** It causes no load. */
   readonly waits?: boolean;
-  run(env: Readonly<Record<string, string>>): Promise<Outcome>;
+  run(env: Env): Promise<Outcome>;
 }
+
+export type FileJob = Job & { readonly file: string };
+
+/** Files that one process takes in turn. */
+export interface SharedJob {
+  readonly name: string;
+  /** An outcome of each file, and one more where their process ends badly behind them. */
+  runAll(env: Env): Promise<readonly Outcome[]>;
+}
+
+type Env = Readonly<Record<string, string>>;
 
 /** Milliseconds between asking a process to end and ending its group. */
 const GRACE_MS = 3_000;
@@ -39,11 +52,11 @@ const running = new Set<ChildProcess>();
 
 /** Ends every running job, with all its processes. */
 export async function stopAll(): Promise<void> {
-  await Promise.all([...running].map(end));
+  await Promise.all([...running].map(endOf));
 }
 
 /** Whether a suite of the file declares the option, read from its text: the order is fixed before anything runs. */
-export function declares(file: string, option: 'serial' | 'waits'): boolean {
+export function declares(file: string, option: 'serial' | 'waits' | 'alone'): boolean {
   return new RegExp(`\\bsuite\\(\\s*[^,]+,\\s*\\{[^}]*\\b${option}:\\s*true\\b`).test(readFileSync(file, 'utf8'));
 }
 
@@ -58,64 +71,87 @@ export function checkJob(name: string, command: readonly string[], cwd: string):
   return {
     name,
     run: async (extra) => {
-      const ended = await watch(command, { cwd, env: { ...process.env, ...extra }, limit: CHECK_MS });
-      const bad = ended.exit !== 'exit code 0';
-      const why = ended.timedOut ? [`did not end within ${CHECK_MS} ms`] : bad ? [ended.exit] : [];
-      return { ...ended, name, passed: bad ? 0 : 1, failed: bad ? 1 : 0, skipped: [], failures: [], why };
+      const { end, parts } = await watch(command, { cwd, env: { ...process.env, ...extra }, limit: CHECK_MS });
+      const bad = end.exit !== CLEAN;
+      const why = end.timedOut ? [`did not end within ${CHECK_MS} ms`] : bad ? [end.exit] : [];
+      return { ...parts[0], name, passed: bad ? 0 : 1, failed: bad ? 1 : 0, skipped: [], failures: [], why };
     },
   };
 }
 
-export function fileJob(file: string, name: string): Job {
+export function fileJob(file: string, name: string): FileJob {
   return {
     name,
     file,
     waits: declares(file, 'waits'),
     run: async (extra) => {
-      const ended = await watch([built(file, extra.TEST_BUNDLES)], {
-        env: { ...process.env, ...extra },
-        limit: DEFAULT_TIMEOUT_MS,
-      });
-      return outcomeOf(name, declares(file, 'serial'), ended);
+      const { end, parts } = await watch([built(file, extra.TEST_BUNDLES)], ofFile(extra));
+      return outcomeOf(name, declares(file, 'serial'), parts[0], end);
     },
   };
 }
 
-function outcomeOf(name: string, serial: boolean, ended: Ended): Outcome {
-  const { report, options } = ended;
-  const why: string[] = [];
-  if (ended.timedOut) why.push(`stopped at its time limit of ${ended.limit} ms, in: ${ended.test ?? 'no test yet'}`);
-  else if (report === undefined) why.push(`crashed (${ended.exit}), in: ${ended.test ?? 'no test yet'}`);
-  else if (report.declared === 0 && report.skipped.length === 0) why.push('declares no test');
-  else if (ended.exit !== 'exit code 0' && report.failures.length === 0) why.push(`ended with ${ended.exit}`);
-  if (options?.serial && !serial) why.push('is serial, but not in a form the runner can read: see SuiteOptions');
-  if (ended.left.length > 0 && !ended.timedOut) why.push(`left running: ${ended.left.join('; ')}`);
-
-  const failures = report?.failures ?? [];
-  const missing = (report?.declared ?? 0) - (report?.passed ?? 0);
+/** A job for several files. Those behind one that ends the process, or reaches its time limit, run as they would alone. */
+export function sharedJob(jobs: readonly [FileJob, ...FileJob[]]): SharedJob {
+  const name = `${jobs[0].name} and ${jobs.length - 1} more`;
   return {
-    ...ended,
     name,
-    passed: report?.passed ?? 0,
-    failed: Math.max(failures.length, missing) + why.length,
-    skipped: report?.skipped ?? [],
-    failures,
-    why,
+    runAll: async (extra) => {
+      const files = jobs.map(({ file }) => pathToFileURL(built(file, extra.TEST_BUNDLES)).href);
+      const { end, parts } = await watch([built(HOST, extra.TEST_BUNDLES), ...files], ofFile(extra));
+      const clean = { ...end, exit: CLEAN, timedOut: false, left: [] };
+      const outcomes = parts.map((part, index) => {
+        const last = index === parts.length - 1;
+        return outcomeOf(jobs[index]?.name ?? name, false, part, last ? { ...end, left: [] } : clean);
+      });
+      if (end.left.length > 0 && !end.timedOut) {
+        const why = [`left running: ${end.left.join('; ')}`];
+        outcomes.push({ name, passed: 0, failed: 1, skipped: [], failures: [], why, output: '', ms: 0 });
+      }
+      for (const job of jobs.slice(parts.length)) outcomes.push(await job.run(extra));
+      return outcomes;
+    },
   };
 }
 
-interface Ended {
+const HOST = path.join(import.meta.dirname, 'files-process.ts');
+const CLEAN = 'exit code 0';
+
+const ofFile = (extra: Env): WatchOptions => ({ env: { ...process.env, ...extra }, limit: DEFAULT_TIMEOUT_MS });
+
+function outcomeOf(name: string, serial: boolean, part: Part, end: End): Outcome {
+  const { report, test = 'no test yet', isSerial, output, ms } = part;
+  const why: string[] = [];
+  if (end.timedOut) why.push(`stopped at its time limit of ${end.limit} ms, in: ${test}`);
+  else if (report === undefined) why.push(`crashed (${end.exit}), in: ${test}`);
+  else if (report.declared === 0 && report.skipped.length === 0) why.push('declares no test');
+  else if (end.exit !== CLEAN && report.failures.length === 0) why.push(`ended with ${end.exit}`);
+  if (isSerial && !serial) why.push('is serial, but not in a form the runner can read: see SuiteOptions');
+  if (end.left.length > 0 && !end.timedOut) why.push(`left running: ${end.left.join('; ')}`);
+
+  const { failures = [], skipped = [], passed = 0, declared = 0 } = report ?? {};
+  const failed = Math.max(failures.length, declared - passed) + why.length;
+  return { name, passed, failed, skipped, failures, why, output, ms };
+}
+
+/** How a process ended. */
+interface End {
   readonly exit: string;
   readonly timedOut: boolean;
+  /** Milliseconds that the file which came last had. */
   readonly limit: number;
-  readonly output: string;
-  readonly ms: number;
   /** Command lines of processes of its group that outlived it; they are ended. Linux only. */
   readonly left: readonly string[];
+}
+
+/** What a process did, or each of its files. */
+interface Part {
+  readonly output: string;
+  readonly ms: number;
   /** The test that began last. */
-  readonly test: string | undefined;
-  readonly report: Report | undefined;
-  readonly options: { readonly serial: boolean } | undefined;
+  readonly test?: string;
+  readonly report?: Report;
+  readonly isSerial?: boolean;
 }
 
 interface WatchOptions {
@@ -124,9 +160,11 @@ interface WatchOptions {
   readonly limit: number;
 }
 
-/** Runs node with `args` to its end, or to the time limit of the file. */
-async function watch(args: readonly string[], { cwd, env, limit: first }: WatchOptions): Promise<Ended> {
-  const started = performance.now();
+/** Runs node with `args` to its end, or to the time limit of a file. */
+async function watch(
+  args: readonly string[],
+  { cwd, env, limit: first }: WatchOptions,
+): Promise<{ end: End; parts: [Part, ...Part[]] }> {
   const child = spawn(process.execPath, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   running.add(child);
   const chunks: Buffer[] = [];
@@ -135,22 +173,29 @@ async function watch(args: readonly string[], { cwd, env, limit: first }: WatchO
 
   let limit = first;
   let timedOut = false;
-  const expire = () => {
-    timedOut = true;
-    void end(child);
+  let timer: NodeJS.Timeout | undefined;
+  const within = (ms: number) => {
+    limit = ms;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      timedOut = true;
+      void endOf(child);
+    }, ms);
   };
-  let timer = setTimeout(expire, limit);
-  let test: string | undefined;
-  let report: Report | undefined;
-  let options: { serial: boolean } | undefined;
+  within(first);
+  type Seen = Omit<Part, 'output' | 'ms'> & { readonly began: number };
+  const done: Seen[] = [];
+  let seen: Seen = { began: performance.now() };
   child.on('message', (message: Message) => {
-    if (message.kind === 'running') test = message.name;
-    else if (message.kind === 'report') report = message;
-    else {
-      options = message;
-      limit = message.timeoutMs;
-      clearTimeout(timer);
-      timer = setTimeout(expire, limit);
+    if (message.kind === 'running') seen = { ...seen, test: message.name };
+    else if (message.kind === 'report') seen = { ...seen, report: message };
+    else if (message.kind === 'options') {
+      seen = { ...seen, isSerial: message.serial };
+      within(message.timeoutMs);
+    } else if (message.index > 0) {
+      done.push(seen);
+      seen = { began: performance.now() };
+      within(first);
     }
   });
 
@@ -165,12 +210,18 @@ async function watch(args: readonly string[], { cwd, env, limit: first }: WatchO
   // A process outside the group may still hold the pipe; its output is not awaited.
   await Promise.race([closed, delay(FOLLOW_MS, undefined, { ref: false })]);
   running.delete(child);
-  const output = Buffer.concat(chunks).toString('utf8');
-  return { exit, timedOut, limit, output, ms: performance.now() - started, left, test, report, options };
+  const outputs = Buffer.concat(chunks).toString('utf8').split(END);
+  const ended = performance.now();
+  const part = (one: Seen, index: number): Part => {
+    const until = done[index + 1]?.began ?? (index < done.length ? seen.began : ended);
+    return { ...one, ms: until - one.began, output: outputs[index] ?? '' };
+  };
+  const [head, ...tail] = [...done, seen].map(part);
+  return { end: { exit, timedOut, limit, left }, parts: [head as Part, ...tail] };
 }
 
 /** Asks the process to end, so that its children can end too, then ends the whole group. */
-async function end(child: ChildProcess): Promise<void> {
+async function endOf(child: ChildProcess): Promise<void> {
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');

@@ -1,6 +1,6 @@
 /**
- * The one way in which a test file declares its tests. A file is a process: its suites run one after the other in the
- * order of declaration, and the process ends non-zero when anything failed.
+ * The one way in which a test file declares its tests. Its suites run one after the other in the order of declaration,
+ * and its process ends non-zero when anything failed. In a run a process takes one file, or several in turn.
  *
  *     suite('event store', (t) => {
  *       t.before(async () => { … });
@@ -29,6 +29,8 @@ export interface SuiteOptions {
    * files that load the machine. Read from the text as well.
    */
   readonly waits?: boolean;
+  /** True: in a run too the file has a process to itself, whose memory or variables it looks at. Read from the text. */
+  readonly alone?: boolean;
 }
 
 type Step = () => unknown;
@@ -56,30 +58,41 @@ export interface Report {
 }
 
 /**
- * Messages of a file to `test/run.ts` over its process channel: its options, each test as it begins, and one report.
+ * Messages of a process to `test/run.ts` over its channel. Of a file: its options, each test as it begins, and one report.
+ * Of one that takes several: each as it begins.
  */
 export type Message =
+  | { readonly kind: 'file'; readonly index: number }
   | { readonly kind: 'options'; readonly serial: boolean; readonly timeoutMs: number }
   | { readonly kind: 'running'; readonly name: string }
   | Report;
 
 /** Milliseconds for a file unless one of its suites says otherwise. The variable is for the test of the runner. */
 export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? 120_000 * patience);
-/** Milliseconds after the last test until processes or handles that still run count as a failure. */
-const LINGER_MS = 10_000;
+/** Milliseconds after the last test until processes or handles that still run count as a failure. The variable likewise. */
+const LINGER_MS = Number(process.env.TEST_LINGER_MS ?? 10_000);
 
+/** Between the outputs of two files of a process. */
+export const END = '\0 end of the file\n';
+
+const emptyQueue = () => [[null]];
 // NOTE: set before uvu is loaded: it then waits for our `exec()` instead of starting by itself.
-Object.assign(globalThis, { UVU_DEFER: 1, UVU_QUEUE: [[null]], UVU_INDEX: 0 });
+Object.assign(globalThis, { UVU_DEFER: 1, UVU_QUEUE: emptyQueue(), UVU_INDEX: 0 });
 const uvu = await import('uvu');
 
-const failures: string[] = [];
-const skipped: { name: string; reason: string }[] = [];
-const cleanups: Step[] = [];
-let declared = 0;
-let passed = 0;
-let serial = false;
-let timeoutMs = DEFAULT_TIMEOUT_MS;
-let phase: 'declaring' | 'waiting' | 'running' = 'declaring';
+const nothingYet = () => ({
+  failures: [] as string[],
+  skipped: [] as { name: string; reason: string }[],
+  cleanups: [] as Step[],
+  declared: 0,
+  passed: 0,
+  serial: false,
+  timeoutMs: DEFAULT_TIMEOUT_MS,
+  phase: 'declaring' as 'declaring' | 'waiting' | 'running',
+});
+/** The file whose turn it is. */
+let file = nothingYet();
+let next: () => void = () => process.exit();
 
 // A killed runner cannot end its files: they end themselves, by the signal that their children listen to.
 if (process.channel) {
@@ -89,12 +102,33 @@ if (process.channel) {
 
 /** Runs `step` after the last test of the file, also when tests failed; the latest registered runs first. */
 export function afterFile(step: Step): void {
-  cleanups.push(step);
+  file.cleanups.push(step);
 }
 
 /** Runs the steps of `afterFile`, the latest first: for a program that uses these helpers and is not a test file. */
 export async function runCleanups(): Promise<void> {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  for (const cleanup of file.cleanups.splice(0).reverse()) await cleanup();
+}
+
+/**
+ * Imports the files, each when nothing of the one before is left in this process. One that keeps it alive ends it, and
+ * those behind it do not begin; so does one that crashes.
+ */
+export function inTurn(files: readonly string[]): void {
+  const waiting = files.entries();
+  const begin = (): void => {
+    const { value, done } = waiting.next();
+    if (done) process.exit();
+    const [index, url] = value;
+    if (index > 0) process.stdout.write(END);
+    file = nothingYet();
+    Object.assign(globalThis, { UVU_QUEUE: emptyQueue() });
+    process.exitCode = 1;
+    tell({ kind: 'file', index });
+    void import(url);
+  };
+  next = begin;
+  begin();
 }
 
 export function suite(name: string, body: (t: Declare) => void): void;
@@ -102,9 +136,9 @@ export function suite(name: string, options: SuiteOptions, body: (t: Declare) =>
 export function suite(name: string, second: SuiteOptions | ((t: Declare) => void), third?: (t: Declare) => void): void {
   const [options, body] = typeof second === 'function' ? [{}, second] : [second, third];
   if (body === undefined) throw new TypeError(`suite '${name}' has no body`);
-  if (phase === 'running') throw new Error(`suite '${name}' was declared after the first test had started`);
-  serial ||= options.serial ?? false;
-  timeoutMs = Math.max(timeoutMs, (options.timeoutMs ?? 0) * patience);
+  if (file.phase === 'running') throw new Error(`suite '${name}' was declared after the first test had started`);
+  file.serial ||= options.serial ?? false;
+  file.timeoutMs = Math.max(file.timeoutMs, (options.timeoutMs ?? 0) * patience);
 
   const inner = uvu.suite(name);
   // A failed hook ends the suite: the tests after it would run without what the hook prepares.
@@ -119,23 +153,23 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
     }
   };
   const declare = ((test: string, step: Step) => {
-    declared += 1;
+    file.declared += 1;
     inner(test, async () => {
       if (broken) throw new Error('not run: a hook of this suite failed');
       const full = `${name}: ${test}`;
       tell({ kind: 'running', name: full });
       try {
         await step();
-        passed += 1;
+        file.passed += 1;
       } catch (error) {
-        failures.push(full);
+        file.failures.push(full);
         throw presentable(error);
       }
     });
   }) as Declare;
   declare.skip = (test, reason) => {
     if (typeof reason !== 'string' || reason === '') throw new TypeError(`skip of '${test}' needs a reason`);
-    skipped.push({ name: `${name}: ${test}`, reason });
+    file.skipped.push({ name: `${name}: ${test}`, reason });
   };
   declare.before = Object.assign((step: Step) => inner.before(hook('before', step, true)), {
     each: (step: Step) => inner.before.each(hook('before each', step, false)),
@@ -147,44 +181,48 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
   const returned: unknown = body(declare);
   if (returned instanceof Promise) throw new TypeError(`the body of suite '${name}' must not be async; await above it`);
   inner.run();
-  if (phase === 'declaring') {
-    phase = 'waiting';
+  if (file.phase === 'declaring') {
+    file.phase = 'waiting';
     setImmediate(runAll);
   }
 }
 
 async function runAll(): Promise<void> {
-  phase = 'running';
-  tell({ kind: 'options', serial, timeoutMs });
+  file.phase = 'running';
+  tell({ kind: 'options', serial: file.serial, timeoutMs: file.timeoutMs });
   await uvu.exec();
   // Not green before the report is sent: a clean-up that never ends lets the process run out of work and exit here.
   process.exitCode = 1;
-  for (const cleanup of cleanups.reverse()) {
+  for (const cleanup of file.cleanups.reverse()) {
     try {
       await cleanup();
     } catch (error) {
       fail('cleanup of the file', error);
     }
   }
+  const { declared, passed, failures, skipped } = file;
   const red = failures.length > 0 || passed < declared;
   process.exitCode = red ? 1 : 0;
   for (const { name, reason } of skipped) process.stdout.write(`  skipped: ${name} (${reason})\n`);
   if (red) process.stdout.write(`  ${declared - passed} of ${declared} tests failed\n`);
   const report = { kind: 'report', declared, passed, failures, skipped } as const;
   await new Promise<void>((done) => tell(report, done));
-  // NOTE: with nothing left to do, Node 24.21 may loop for ever in its own clean-up after an HTTP/2 socket was reset.
-  process.once('beforeExit', () => process.exit());
   // Unreferenced: the timer fires only if a handle of the file still keeps the process alive.
-  setTimeout(() => {
+  const linger = setTimeout(() => {
     const held = process.getActiveResourcesInfo().filter((kind) => kind !== 'Timeout');
     process.stdout.write(`The file was still alive ${LINGER_MS} ms after its last test: ${held.join(', ')}\n`);
     process.exit(1);
   }, LINGER_MS).unref();
+  // NOTE: with nothing left to do, Node 24.21 may loop for ever in its own clean-up after an HTTP/2 socket was reset.
+  process.once('beforeExit', () => {
+    clearTimeout(linger);
+    next();
+  });
 }
 
 /** Prints at once and counts failures outside of tests. */
 function fail(label: string, error: unknown): void {
-  failures.push(label);
+  file.failures.push(label);
   process.stdout.write(`\n  FAIL  "${label}"\n    ${inspect(error).replaceAll('\n', '\n    ')}\n`);
 }
 

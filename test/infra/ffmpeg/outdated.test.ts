@@ -15,7 +15,7 @@ import { suite } from '#test/support/suite.ts';
 /** libavcodec of ffmpeg 4.4, 5.0 and 5.1. */
 const [of44, of50, of51] = ['58.134.100', '59. 18.100', '59. 37.100'];
 
-suite('an ffmpeg without security updates', (t) => {
+suite('an ffmpeg without security updates', { alone: true }, (t) => {
   const folder = mediaFolder();
   const workDir = join(folder, 'work');
   mkdirSync(workDir);

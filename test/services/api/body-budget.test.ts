@@ -14,7 +14,7 @@ import { until } from '#test/support/until.ts';
 
 const kib = 1_024;
 
-suite('what bodies may hold', (t) => {
+suite('what bodies may hold', { alone: true }, (t) => {
   const take = (budget: BodyBudget, owner: string, bytes: number) => {
     const held = budget.hold(owner);
     held.take(bytes);

@@ -13,7 +13,7 @@ import { until } from '#test/support/until.ts';
 const body = Buffer.from('{"hello":"world"}');
 const guard = new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] });
 
-suite('egress exchange', (t) => {
+suite('egress exchange', { alone: true }, (t) => {
   let receivers: Receivers;
   const open: Exchange[] = [];
   const exchangeWith = (options: ExchangeOptions = {}): Exchange => {
