@@ -99,7 +99,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   log_timezone: 'UTC',
   log_checkpoints: 'off',
 };
-const FORGETFUL: Readonly<Record<string, string>> = { fsync: 'off', full_page_writes: 'off' };
+const FORGETFUL: Readonly<Record<string, string>> = { fsync: 'off', full_page_writes: 'off', max_wal_size: '512MB' };
 
 /**
  * Starts or adopts the server of `dataDir`; resolves once it answers. Throws where another live process holds the

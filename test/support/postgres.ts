@@ -57,7 +57,10 @@ export async function testDatabase(template = 'template1'): Promise<TestDatabase
   });
   const server = await shared;
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(server.url, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const strategy = process.env.TEST_COPY_STRATEGY ?? 'WAL_LOG';
+  await administer(server.url, (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY ${strategy}`),
+  );
   const url = new URL(server.url);
   url.pathname = `/${name}`;
   let dropped: Promise<void> | undefined;
@@ -143,8 +146,8 @@ async function temporary(
  * A new folder for an embedded server. `drop` ends any server that runs in it, and removes it; this also happens at the
  * end of this process.
  */
-export function serverFolder(): { dataDir: string; drop: () => Promise<void> } {
-  const dataDir = mkdtempSync(path.join(tmpdir(), 'postline-test-'));
+export function serverFolder(parent = tmpdir()): { dataDir: string; drop: () => Promise<void> } {
+  const dataDir = mkdtempSync(path.join(parent, 'postline-test-'));
   // As root the server runs as another user, which must be able to enter.
   chmodSync(dataDir, 0o755);
   return { dataDir, drop: guard(dataDir) };
