@@ -22,6 +22,7 @@ import {
   sharedJob,
   stopAll,
 } from './support/runner.ts';
+import { LEAST_TIMEOUT_MS } from './support/suite.ts';
 
 const HELP = `usage: npm test -- [--quick] [--only <text>] [--dir <folder>]
 
@@ -188,7 +189,7 @@ function plan(dir: string | undefined, only: string, quick: boolean): Plan {
     .map((file) => fileJob(file, path.relative(root, file)))
     .filter(wanted);
   const isShort = (job: FileJob) =>
-    limitOf(job.file) === 0 && !isWorld(job) && !job.waits && !declares(job.file, 'alone');
+    limitOf(job.file) <= LEAST_TIMEOUT_MS && !isWorld(job) && !job.waits && !declares(job.file, 'alone');
   const sideBySide = files.filter(({ file }) => !declares(file, 'serial'));
   // The longest first: one that begins late would run alone at the end.
   const long = sideBySide.filter((job) => !isShort(job)).sort((a, b) => limitOf(b.file) - limitOf(a.file));

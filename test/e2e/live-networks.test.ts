@@ -13,7 +13,7 @@ import { openBrowser } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { signIn } from '#test/support/networks/bluesky-consent.ts';
-import { type Identity, type Pds, startPds } from '#test/support/networks/pds.ts';
+import { type Identity, type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { patience } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
@@ -23,7 +23,7 @@ import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { MissingTool } from '#contracts/sdk/shell.ts';
-import { startPds } from '#test/support/networks/pds.ts';
+import { sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
@@ -14,7 +14,7 @@ import { sparing, until } from '#test/support/until.ts';
 const readme = readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
 const lines = (/```sh bluesky\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? '').split('\n');
 
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { MissingTool } from '#contracts/sdk/shell.ts';
 import { platforms } from '#schemas/common.ts';
-import { type Pds, startPds } from '#test/support/networks/pds.ts';
+import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
@@ -14,7 +14,7 @@ const fileOf = (name: string): string => readFileSync(path.join(root, name), 'ut
 const { scripts } = JSON.parse(fileOf('package.json')) as { scripts: Record<string, string> };
 
 /** Where no registry answers, the tour stays in the sandbox. */
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

@@ -10,8 +10,8 @@ import { serverFolder } from './postgres.ts';
 const MEMORY = '/dev/shm';
 /** `TMPFS_MAGIC`, statfs(2). */
 const TMPFS = 0x01021994;
-/** A run holds up to 3 GiB. */
-const ROOM_BYTES = 8 * 2 ** 30;
+/** Several times what a run holds at once, 0.7 GiB. */
+const ROOM_BYTES = 4 * 2 ** 30;
 
 const inMemory = (): boolean => {
   try {

@@ -67,8 +67,9 @@ export type Message =
   | { readonly kind: 'running'; readonly name: string }
   | Report;
 
+export const LEAST_TIMEOUT_MS = 120_000;
 /** Milliseconds for a file unless one of its suites says otherwise. The variable is for the test of the runner. */
-export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? 120_000 * patience);
+export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? LEAST_TIMEOUT_MS * patience);
 /** Milliseconds after the last test until processes or handles that still run count as a failure. The variable likewise. */
 const LINGER_MS = Number(process.env.TEST_LINGER_MS ?? 10_000);
 

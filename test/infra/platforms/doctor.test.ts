@@ -14,7 +14,7 @@ import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { startPds } from '#test/support/networks/pds.ts';
+import { sharedPds } from '#test/support/networks/pds.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import type { XNetworkOptions } from '#test/support/networks/x/state.ts';
@@ -22,7 +22,7 @@ import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, its test is left out, and says so. */
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

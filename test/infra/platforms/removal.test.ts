@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import type { PlatformAdapter, PublishRequest, RemovalOutcome } from '#contracts/ports/platform.ts';
 import { MissingTool } from '#contracts/sdk/shell.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
-import { startPds } from '#test/support/networks/pds.ts';
+import { sharedPds } from '#test/support/networks/pds.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import { xWorld } from '#test/support/networks/x/world.ts';
 import { suite } from '#test/support/suite.ts';
 import { telegramWorld } from './telegram/world.ts';
 
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

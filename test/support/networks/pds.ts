@@ -11,7 +11,6 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MissingTool, run } from '#contracts/sdk/shell.ts';
 import { freePort } from '#test/support/port.ts';
-import { afterFile } from '#test/support/suite.ts';
 
 const versions = { '@atproto/pds': '0.5.35', '@did-plc/server': '0.0.1' };
 /** The version that the server wants aborts on this Node. */
@@ -91,10 +90,21 @@ export interface Pds {
   /** Lets the server read a document of a client at an address that is nobody's. */
   publish(url: string, document: unknown): Promise<void>;
   readonly adminAuth: string;
-  stop(): Promise<void>;
 }
 
+let shared: Promise<Pds> | undefined;
+
 /**
+ * The server of this process, for all of its files: a start costs three seconds of a core, and nobody sees another's
+ * identities. @throws MissingTool where it cannot be installed
+ */
+export const sharedPds = (): Promise<Pds> => {
+  shared ??= startPds();
+  return shared;
+};
+
+/**
+ * One of its own. It ends with this process.
  * @param limits whether it counts what a caller does, as public servers do
  * @throws MissingTool where it cannot be installed
  */
@@ -118,18 +128,17 @@ const begun = async (packages: string, limits: boolean): Promise<Pds> => {
     env: { ...process.env, PDS_TEST_JWT_SECRET: jwtSecret, PDS_TEST_LIMITS: String(limits), NODE_OPTIONS: '' },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
-  const stop = async (): Promise<void> => {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    }
+  process.once('exit', () => {
+    child.kill('SIGKILL');
     rmSync(data, { recursive: true, force: true });
-  };
-  afterFile(stop);
+  });
   const told = await Promise.race([
     once(child, 'message').then(([message]) => message as { readonly service: string; readonly directory: string }),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server ended with ${code}`))),
   ]);
+  // It must not keep us alive.
+  child.unref();
+  child.channel?.unref();
   const call: Pds['call'] = async (nsid, { params, input, auth } = {}) => {
     const query = params === undefined ? '' : `?${new URLSearchParams(params)}`;
     const answer = await fetch(`${told.service}/xrpc/${nsid}${query}`, {
@@ -160,8 +169,10 @@ const begun = async (packages: string, limits: boolean): Promise<Pds> => {
   const adminAuth = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
   const publish = async (url: string, document: unknown): Promise<void> => {
     const published = once(child, 'message');
+    child.channel?.ref();
     child.send({ url, document });
     await published;
+    child.channel?.unref();
   };
-  return { ...told, jwtSecret, call, identity, appPassword, publish, adminAuth, stop };
+  return { ...told, jwtSecret, call, identity, appPassword, publish, adminAuth };
 };

@@ -11,12 +11,12 @@ import { MissingTool } from '#contracts/sdk/shell.ts';
 import { BlueskyAdapter, connectByAppPassword } from '#infra/platforms/bluesky/index.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { type BlueskyWorld, blueskyWorld } from '#test/support/networks/bluesky-world.ts';
-import { type Pds, startPds } from '#test/support/networks/pds.ts';
+import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { scriptedFront, scriptedText } from '#test/support/networks/scripted-front.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

@@ -12,11 +12,11 @@ import { clipForAdapter } from '#test/support/clip.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { startBlueskyServices } from '#test/support/networks/bluesky-services.ts';
 import { type BlueskyWorld, blueskyWorld } from '#test/support/networks/bluesky-world.ts';
-import { type Identity, startPds } from '#test/support/networks/pds.ts';
+import { type Identity, sharedPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

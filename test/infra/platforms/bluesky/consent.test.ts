@@ -19,7 +19,7 @@ import { openBrowser } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { answerOf } from '#test/support/networks/bluesky-consent.ts';
 import { type BlueskyWorld, blueskyWorld, boundaryDeadlineMs } from '#test/support/networks/bluesky-world.ts';
-import { type Identity, type Pds, startPds } from '#test/support/networks/pds.ts';
+import { type Identity, type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 
 const newKey = (kid: string): ProofKeys[number] => ({
@@ -32,7 +32,7 @@ const within = () => AbortSignal.timeout(20_000);
 const subject = { accountId: '', targetId: null };
 
 /** Where no registry answers, or there is no browser, the tests are left out, and say so. */
-const opened = await Promise.all([startPds(), findChromium()]).then(
+const opened = await Promise.all([sharedPds(), findChromium()]).then(
   ([pds, program]) => ({ pds, program }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

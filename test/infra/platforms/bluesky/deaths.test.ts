@@ -10,12 +10,12 @@ import { MissingTool } from '#contracts/sdk/shell.ts';
 import { built } from '#test/support/bundles.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
-import { startPds } from '#test/support/networks/pds.ts';
+import { sharedPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 import type { Asked } from './publish-child.ts';
 
 /** Where no registry answers, the test is left out, and says so. */
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

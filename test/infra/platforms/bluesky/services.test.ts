@@ -9,11 +9,11 @@ import { BlueskyInsights } from '#infra/platforms/bluesky/index.ts';
 import { clipForAdapter } from '#test/support/clip.ts';
 import { type BlueskyServices, startBlueskyServices } from '#test/support/networks/bluesky-services.ts';
 import { type BlueskyWorld, blueskyWorld } from '#test/support/networks/bluesky-world.ts';
-import { type Pds, startPds } from '#test/support/networks/pds.ts';
+import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await startPds().then(
+const opened = await sharedPds().then(
   (pds) => ({ pds }),
   (error: unknown) => {
     if (error instanceof MissingTool) return { missing: error.message };

