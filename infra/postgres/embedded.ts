@@ -32,6 +32,7 @@ import { processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
 import { keepServerLogShort, type ServerLogLimits } from './server-log.ts';
 import { limitAnswers } from './session.ts';
+import { isStalled } from './stalled.ts';
 
 export interface EmbeddedOptions {
   /** Folder of the data: the cluster, its password and its log. Made when missing. */
@@ -75,8 +76,14 @@ const USER = 'postline';
 const DATABASE = 'postline';
 /** Milliseconds a start may take, recovery after a crash included. */
 const START_MS = 60_000;
-/** Milliseconds for an orderly stop; then the server must stop without a checkpoint. */
+/** Milliseconds for each way to stop. */
 const STOP_MS = 20_000;
+/** An orderly stop; then one without a checkpoint, which costs the next start a recovery, never data. */
+const ORDERLY = ['SIGINT', 'SIGQUIT'] as const;
+/** For a server that does nothing. */
+const AT_ONCE = ['SIGQUIT', 'SIGKILL'] as const;
+/** Milliseconds for which a server that was found may refuse connections without recovering. */
+const STALLED_MS = 5_000;
 
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
@@ -133,7 +140,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
 
     const start = async (signal: AbortSignal) =>
       (await startUntilReady(log, files, password, port, () => undefined, signal)).pid;
-    const keeper = options.onTrouble === undefined ? null : keepUp({ pid, start, onTrouble: options.onTrouble });
+    const keeper =
+      options.onTrouble === undefined
+        ? null
+        : keepUp({
+            ...{ pid, start, onTrouble: options.onTrouble },
+            isStalled: async (server) => isStalled(server, await refusal(port, password)),
+            end: (server) => shutDown(files.cluster, server, AT_ONCE),
+          });
     const end = async (): Promise<void> => {
       await keeper?.stop();
       await stopServer(files.cluster);
@@ -215,6 +229,7 @@ async function startUntilReady(
   const patience = performance.now() + 2_000;
   let reported = false;
   let spawned: Spawned | undefined;
+  let refusedSince: number | undefined;
   let why: unknown;
   while (performance.now() < deadline) {
     // A server that was just spawned has not written `postmaster.pid`, which a stop needs: wait for it.
@@ -231,6 +246,11 @@ async function startUntilReady(
       // 28P01: the password is wrong; waiting does not help.
       if ((why as { code?: string } | undefined)?.code === '28P01') break;
       if (why === undefined) return { pid: running.pid, port: running.port, adopted: running.pid !== spawned?.pid };
+      refusedSince = isStalled(running.pid, why) ? (refusedSince ?? performance.now()) : undefined;
+      if (refusedSince !== undefined && performance.now() - refusedSince > STALLED_MS) {
+        await shutDown(files.cluster, running.pid, AT_ONCE);
+        refusedSince = undefined;
+      }
     } else if (!running && spawned?.alive !== true) {
       if (spawned && !curable(spawned.said(), wanted)) break;
       if (spawned) await delay(100);
@@ -340,11 +360,8 @@ function connectionTo(url: string): pg.Client {
   return client;
 }
 
-/**
- * Fast shutdown (SIGINT); after `STOP_MS` an immediate one (SIGQUIT), which costs the next start a recovery, never
- * data.
- */
-async function shutDown(cluster: string, pid: number): Promise<void> {
+/** By the first of the signals; by the next if that does not end it within `STOP_MS`. */
+async function shutDown(cluster: string, pid: number, signals: readonly NodeJS.Signals[] = ORDERLY): Promise<void> {
   const gone = async (limit: number) => {
     const deadline = performance.now() + limit;
     while (performance.now() < deadline) {
@@ -353,8 +370,8 @@ async function shutDown(cluster: string, pid: number): Promise<void> {
     }
     return false;
   };
-  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
-    if (livePostmaster(cluster)?.pid !== pid) return;
+  for (const signal of signals) {
+    if (!processFacts(pid)?.command.includes(cluster)) return;
     process.kill(pid, signal);
     if (await gone(STOP_MS)) return;
   }

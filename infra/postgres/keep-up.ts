@@ -1,6 +1,6 @@
 /**
- * Restarts a server that ended by itself. Postgres ends when its write-ahead log finds no room on the disk, also in the
- * middle of its recovery, and nothing else would restart it once there is room.
+ * Restarts a server that ended by itself, or lives without taking connections. Postgres ends when its write-ahead log finds
+ * no room on the disk, also in the middle of its recovery, and nothing else would restart it once there is room.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { processFacts } from './process-facts.ts';
@@ -8,12 +8,19 @@ import { processFacts } from './process-facts.ts';
 /** How often the server is checked, and the rests between two failed starts, which double. Milliseconds. */
 const lookMs = 500;
 const restsMs = { first: 500, longest: 4_000 };
+/** Every so many looks it is asked for a connection, and is stalled when it is so at so many questions in a row. */
+const looksPerQuestion = 6;
+const stalledQuestions = 3;
 
 export interface KeepUpOptions {
   /** Process id of the running server. */
   readonly pid: number;
   /** Starts the server, or finds that it runs. @returns its process id @throws when it does not start */
   readonly start: (signal: AbortSignal) => Promise<number>;
+  /** Whether it takes no connections, and does nothing to take them soon. */
+  readonly isStalled: (pid: number) => Promise<boolean>;
+  /** Ends it without a checkpoint. Resolves when it is gone. */
+  readonly end: (pid: number) => Promise<void>;
   /** Called with a line when the server has ended, when the first restart failed and why, and when it runs again. */
   readonly onTrouble: (line: string) => void;
 }
@@ -42,7 +49,7 @@ const runs = (pid: number): boolean => {
   }
 };
 
-export const keepUp = ({ pid, start, onTrouble }: KeepUpOptions): KeptUp => {
+export const keepUp = ({ pid, start, isStalled, end, onTrouble }: KeepUpOptions): KeptUp => {
   const stopping = new AbortController();
   const { signal } = stopping;
   let trouble: string | null = null;
@@ -61,13 +68,29 @@ export const keepUp = ({ pid, start, onTrouble }: KeepUpOptions): KeptUp => {
       await pause(rest);
     }
   };
+  const tell = (line: string): void => {
+    trouble = line;
+    onTrouble(line);
+  };
+  const untilDown = async (server: number): Promise<void> => {
+    let stalled = 0;
+    for (let looks = 1; runs(server); looks += 1) {
+      await pause(lookMs);
+      if (looks % looksPerQuestion !== 0) continue;
+      stalled = (await isStalled(server)) ? stalled + 1 : 0;
+      signal.throwIfAborted();
+      if (stalled === stalledQuestions) {
+        tell('The embedded Postgres takes no connections and does not recover. It is ended and started again.');
+        return end(server);
+      }
+    }
+    tell('The embedded Postgres has ended by itself. It is started again until it comes up.');
+  };
   const watch = async (): Promise<never> => {
     for (let server = pid; ; server = await startUntilUp()) {
       if (trouble !== null) onTrouble('The embedded Postgres runs again.');
       trouble = null;
-      while (runs(server)) await pause(lookMs);
-      trouble = 'The embedded Postgres has ended by itself. It is started again until it comes up.';
-      onTrouble(trouble);
+      await untilDown(server);
     }
   };
   const ended = watch().catch((error: unknown) => {

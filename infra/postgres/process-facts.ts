@@ -37,3 +37,31 @@ function fromPs(pid: number): ProcessFacts | undefined {
   if (start === '' || ask('stat').startsWith('Z')) return undefined;
   return { start, command: ask('args') };
 }
+
+export interface Child {
+  readonly pid: number;
+  readonly command: string;
+}
+
+/** The processes that this one started; null where the system does not tell. */
+export function childrenOf(pid: number): readonly Child[] | null {
+  return process.platform === 'linux' ? childrenInProc(pid) : childrenInPs(pid);
+}
+
+function childrenInProc(pid: number): readonly Child[] | null {
+  try {
+    const numbers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+    return numbers.map((child) => ({ pid: child, command: processFacts(child)?.command.trim() ?? '' }));
+  } catch {
+    return null;
+  }
+}
+
+function childrenInPs(pid: number): readonly Child[] | null {
+  const { stdout, status } = spawnSync('ps', ['-ww', '-A', '-o', 'ppid=,pid=,args='], { encoding: 'utf8' });
+  if (status !== 0) return null;
+  return stdout.split('\n').flatMap((line) => {
+    const [, parent, child, command = ''] = /^\s*(\d+)\s+(\d+)\s(.*)$/.exec(line) ?? [];
+    return Number(parent) === pid ? [{ pid: Number(child), command }] : [];
+  });
+}

@@ -127,12 +127,25 @@ suite('full disk', { timeoutMs: 120_000 }, (t) => {
       await assert.rejects(switches(), /No space left on device|terminat/);
       await client.end().catch(() => undefined);
       // Whether it ends at once is its own affair; that nobody is told must not be.
-      await until('Postgres answers, or /readyz tells that it does not', async () => {
+      let last = '';
+      const isAnswered = async (): Promise<boolean> => {
         const answers = await database().then(
           (client) => client.end().then(() => true),
-          () => false,
+          (error: unknown) => {
+            last = String(error);
+            return false;
+          },
         );
-        return answers || /"postgres","ok":false,"detail":"The embedded Postgres/.test((await readiness()).text);
+        if (answers) return true;
+        const { text: told } = await readiness();
+        last = `${last}\n${told}`;
+        const [, reason] = /"postgres","ok":false,"detail":"(The embedded Postgres[^"]*)/.exec(told) ?? [];
+        if (reason !== undefined) process.stdout.write(`  ${reason}\n`);
+        return reason !== undefined;
+      };
+      await until('Postgres answers, or /readyz tells that it does not', isAnswered).catch(async (error: unknown) => {
+        const log = await disk.run(`tail -n 20 ${data}/pg.log`);
+        throw new Error(`${error}; last: ${last}\n${log}`);
       });
       const refused = load.refused;
       await until('posts are still refused', async () => load.refused > refused);

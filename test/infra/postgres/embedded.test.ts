@@ -8,6 +8,8 @@ import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { livePostmaster, startEmbedded } from '#infra/postgres/embedded.ts';
 import { formerClusters } from '#infra/postgres/former-clusters.ts';
+import { childrenOf } from '#infra/postgres/process-facts.ts';
+import { isStalled } from '#infra/postgres/stalled.ts';
 import { serverFolder } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
@@ -33,6 +35,12 @@ async function ask(url: string, statement: string): Promise<pg.QueryResult> {
     await client.end();
   }
 }
+
+const answers = (url: string): Promise<boolean> =>
+  ask(url, 'SELECT 1').then(
+    () => true,
+    () => false,
+  );
 
 /** Another process that starts the server of the folder, holds a lock in an open transaction, and waits. */
 async function starter(dataDir: string): Promise<{ child: ChildProcess; url: string; pid: number }> {
@@ -179,6 +187,59 @@ suite('embedded postgres', (t) => {
     renameSync(`${missing}.away`, missing);
     assert.equal(livePostmaster(clusterOf(dataDir)), undefined);
     assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
+  });
+
+  /** Its own way into a state in which it lives and takes no connection: it was asked to end when nobody is connected. */
+  const stall = async (dataDir: string, url: string): Promise<pg.Client> => {
+    const connected = new pg.Client({ connectionString: url });
+    connected.on('error', () => undefined);
+    await connected.connect();
+    process.kill(livePostmaster(clusterOf(dataDir))?.pid ?? assert.fail('it does not run'), 'SIGTERM');
+    const refused = async () => (await ask(url, 'SELECT 1').catch(({ code }) => code)) === '57P03';
+    await until('it takes no connection', refused);
+    return connected;
+  };
+
+  t('a server that lives, takes no connection and does not recover is ended and started again', async () => {
+    const dataDir = newFolder();
+    const told: string[] = [];
+    const server = await startEmbedded({ dataDir, onTrouble: (line) => told.push(line) });
+    const connected = await stall(dataDir, server.url);
+    await until('it answers', () => answers(server.url));
+    assert.match(told.join('\n'), /takes no connections and does not recover.*\nThe embedded Postgres runs again\.$/);
+    await connected.end().catch(() => undefined);
+    await server.stop();
+  });
+
+  t('a start finds such a server of a process that is gone, and starts it again', async () => {
+    const dataDir = newFolder();
+    const first = await startEmbedded({ dataDir });
+    const connected = await stall(dataDir, first.url);
+    rmSync(path.join(dataDir, 'pg.owner'));
+    const second = await startEmbedded({ dataDir });
+    assert.equal(second.adopted, false);
+    assert.equal((await ask(second.url, 'SELECT 1')).rowCount, 1);
+    await connected.end().catch(() => undefined);
+    await second.stop();
+  });
+
+  t('a server that recovers is not taken for one that does not, however long it takes', async () => {
+    const dataDir = newFolder();
+    const server = await startEmbedded({ dataDir });
+    const pid = livePostmaster(clusterOf(dataDir))?.pid ?? assert.fail('it does not run');
+    const child = (kind: string) =>
+      childrenOf(pid)?.find(({ command }) => command.startsWith(`postgres: ${kind}`))?.pid ?? null;
+    // Enough to redo that the process which does it is seen, and stopped in the middle.
+    await ask(server.url, 'CREATE TABLE long AS SELECT generate_series(1, 2000000) AS n');
+    process.kill(child('walwriter') ?? assert.fail('no writer'), 'SIGKILL');
+    const recovering = await until('it recovers', () => child('startup'), { everyMs: 1 });
+    process.kill(recovering, 'SIGSTOP');
+    const refusal: unknown = await ask(server.url, 'SELECT 1').catch((error) => error);
+    assert.deepEqual([(refusal as pg.DatabaseError).code, isStalled(pid, refusal)], ['57P03', false]);
+    process.kill(recovering, 'SIGCONT');
+    await until('it answers', () => answers(server.url));
+    assert.equal(isStalled(pid, undefined), false);
+    await server.stop();
   });
 
   t('a half-made cluster and the note of a dead process do not prevent a start', async () => {
