@@ -17,6 +17,7 @@ import { type ProjectionWorld, projectionWorld } from '#test/support/projection-
 import { planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { vacuumed } from '#test/support/vacuum.ts';
 
 const createdBy = { type: 'member', id: 'm' };
 const clientId = randomUUID();
@@ -106,7 +107,7 @@ suite('searching posts', (t) => {
         draft(randomUUID(), `Coffee ${Array.from({ length: 1_300 }, () => randomUUID()).join(' ')}`),
       ),
     );
-    await pool.query('vacuum analyze read.posts_v1');
+    await vacuumed(pool, 'read.posts_v1');
     const sent: { sql: string; bindings: readonly unknown[] }[] = [];
     const noting = (query: { sql: string; bindings: readonly unknown[] }) => void sent.push(query);
     knex.on('query', noting);

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { PostFilters } from '#projections/post-queries.ts';
 import type { TargetFilters } from '#projections/target-queries.ts';
 import { platforms } from '#schemas/common.ts';
+import { vacuumed } from './vacuum.ts';
 
 /**
  * One workspace with many posts of ten targets each, straight into the read tables, and the values by which its lists
@@ -75,8 +76,8 @@ export const fillLists = async (pool: Pool, posts: number): Promise<void> => {
        from read.post_targets_v1 group by post_id) t on t.post_id = m.id`,
     [workspaceId],
   );
-  await pool.query('vacuum analyze read.posts_v1');
-  await pool.query('vacuum analyze read.post_targets_v1');
+  await vacuumed(pool, 'read.posts_v1');
+  await vacuumed(pool, 'read.post_targets_v1');
 };
 
 type Values<Filters> = { readonly [Name in string]: readonly Filters[] };
