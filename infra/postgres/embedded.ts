@@ -31,6 +31,7 @@ import { claimFolder } from './owner.ts';
 import { processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
 import { keepServerLogShort, type ServerLogLimits } from './server-log.ts';
+import { settingsOf } from './server-settings.ts';
 import { limitAnswers } from './session.ts';
 import { isStalled } from './stalled.ts';
 
@@ -85,29 +86,6 @@ const AT_ONCE = ['SIGQUIT', 'SIGKILL'] as const;
 /** Milliseconds for which a server that was found may refuse connections without recovering. */
 const STALLED_MS = 5_000;
 
-const SETTINGS: Readonly<Record<string, string>> = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
-  max_connections: '400',
-  shared_buffers: '128MB',
-  work_mem: '16MB',
-  maintenance_work_mem: '128MB',
-  effective_cache_size: '1GB',
-  random_page_cost: '1.1',
-  wal_buffers: '16MB',
-  min_wal_size: '256MB',
-  max_wal_size: '2GB',
-  checkpoint_timeout: '15min',
-  fsync: 'on',
-  synchronous_commit: 'on',
-  full_page_writes: 'on',
-  jit: 'off',
-  timezone: 'UTC',
-  log_timezone: 'UTC',
-  log_checkpoints: 'off',
-};
-const FORGETFUL: Readonly<Record<string, string>> = { fsync: 'off', full_page_writes: 'off', max_wal_size: '512MB' };
-
 /**
  * Starts or adopts the server of `dataDir`; resolves once it answers. Throws where another live process holds the
  * folder, where the optional binaries are missing, and where the server does not start (with the end of its log).
@@ -128,7 +106,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     if (former !== null) progress(formerWords(former));
     const files = {
       ...locate(dataDir),
-      settings: options.durable === false ? { ...SETTINGS, ...FORGETFUL } : SETTINGS,
+      settings: settingsOf(options.durable ?? true),
     };
     const password = passwordOf(dataDir, files);
     if (!existsSync(files.cluster)) {
