@@ -22,8 +22,8 @@ const inMemory = (): boolean => {
   }
 };
 
-/** Removed by `drop`, at the latest when this process ends. */
+/** Removed by `drop`, at the latest when this process ends. Below TMPDIR where that is given. */
 export const memoryFolder = (): { folder: string; drop: () => Promise<void> } => {
-  const { dataDir, drop } = serverFolder(inMemory() ? MEMORY : tmpdir());
+  const { dataDir, drop } = serverFolder(process.env.TMPDIR === undefined && inMemory() ? MEMORY : tmpdir());
   return { folder: dataDir, drop };
 };
