@@ -124,7 +124,6 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
         : keepUp({
             ...{ pid, start, onTrouble: options.onTrouble },
             isStalled: async (server) => isStalled(server, await refusal(port, password)),
-            end: (server) => shutDown(files.cluster, server, AT_ONCE),
           });
     const end = async (): Promise<void> => {
       await keeper?.stop();

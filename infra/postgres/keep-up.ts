@@ -8,19 +8,19 @@ import { processFacts } from './process-facts.ts';
 /** How often the server is checked, and the rests between two failed starts, which double. Milliseconds. */
 const lookMs = 500;
 const restsMs = { first: 500, longest: 4_000 };
-/** Every so many looks it is asked for a connection, and is stalled when it is so at so many questions in a row. */
+/** Looks from one question for a connection to the next. */
 const looksPerQuestion = 6;
-const stalledQuestions = 3;
 
 export interface KeepUpOptions {
   /** Process id of the running server. */
   readonly pid: number;
-  /** Starts the server, or finds that it runs. @returns its process id @throws when it does not start */
+  /**
+   * Starts the server, or finds that it runs; ends one that stays stalled first. @returns its process id @throws when it
+   * does not start
+   */
   readonly start: (signal: AbortSignal) => Promise<number>;
   /** Whether it takes no connections, and does nothing to take them soon. */
   readonly isStalled: (pid: number) => Promise<boolean>;
-  /** Ends it without a checkpoint. Resolves when it is gone. */
-  readonly end: (pid: number) => Promise<void>;
   /** Called with a line when the server has ended, when the first restart failed and why, and when it runs again. */
   readonly onTrouble: (line: string) => void;
 }
@@ -49,7 +49,7 @@ const runs = (pid: number): boolean => {
   }
 };
 
-export const keepUp = ({ pid, start, isStalled, end, onTrouble }: KeepUpOptions): KeptUp => {
+export const keepUp = ({ pid, start, isStalled, onTrouble }: KeepUpOptions): KeptUp => {
   const stopping = new AbortController();
   const { signal } = stopping;
   let trouble: string | null = null;
@@ -73,15 +73,13 @@ export const keepUp = ({ pid, start, isStalled, end, onTrouble }: KeepUpOptions)
     onTrouble(line);
   };
   const untilDown = async (server: number): Promise<void> => {
-    let stalled = 0;
     for (let looks = 1; runs(server); looks += 1) {
       await pause(lookMs);
-      if (looks % looksPerQuestion !== 0) continue;
-      stalled = (await isStalled(server)) ? stalled + 1 : 0;
-      signal.throwIfAborted();
-      if (stalled === stalledQuestions) {
-        tell('The embedded Postgres takes no connections and does not recover. It is ended and started again.');
-        return end(server);
+      if (looks % looksPerQuestion === 0 && (await isStalled(server))) {
+        signal.throwIfAborted();
+        return tell(
+          'The embedded Postgres takes no connections and does not recover. If it stays so it is ended and started again.',
+        );
       }
     }
     tell('The embedded Postgres has ended by itself. It is started again until it comes up.');

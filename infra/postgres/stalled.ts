@@ -4,9 +4,9 @@ import { childrenOf } from './process-facts.ts';
 const notNow = '57P03';
 
 /**
- * Whether a server that refused a connection does nothing to accept one soon: it is not started, and it does not recover. So
- * ends up a Postgres (seen with 18.4) whose recovery finds the disk full: the process that recovers ends, the server
- * lives on, and refuses everybody for as long as nobody ends it, also when there is room again.
+ * Whether a server that refused a connection does nothing to take one soon: it neither starts nor recovers. Postgres 18.4 was
+ * seen so: its recovery found the disk full, the recovering process ended, and the server lived on and refused every
+ * connection, also after there was room again.
  */
 export const isStalled = (pid: number, refusal: unknown): boolean => {
   if ((refusal as { code?: string } | null | undefined)?.code !== notNow) return false;
