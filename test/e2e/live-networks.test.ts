@@ -8,10 +8,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import { openBrowser } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { signIn } from '#test/support/networks/bluesky-consent.ts';
 import { type Identity, type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
@@ -23,22 +23,10 @@ import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 /** There is a server, but perhaps no browser. */
-const chromium = await findChromium().then(
-  (program) => ({ program }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const chromium = await orMissing(findChromium().then((program) => ({ program })));
 
 suite('live accounts', { timeoutMs: 120_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { MissingTool } from '#contracts/sdk/shell.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { start } from '#test/support/processes.ts';
@@ -14,13 +14,7 @@ import { sparing, until } from '#test/support/until.ts';
 const readme = readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
 const lines = (/```sh bluesky\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? '').split('\n');
 
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 suite('the README connects a Bluesky account', { timeoutMs: 120_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import { platforms } from '#schemas/common.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
@@ -14,13 +14,7 @@ const fileOf = (name: string): string => readFileSync(path.join(root, name), 'ut
 const { scripts } = JSON.parse(fileOf('package.json')) as { scripts: Record<string, string> };
 
 /** Where no registry answers, the tour stays in the sandbox. */
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 /** A test identity on the real server, for which the tour publishes a post. */
 const accountOf = async (pds: Pds) => {

@@ -212,11 +212,12 @@ async function watch(
   running.delete(child);
   const outputs = Buffer.concat(chunks).toString('utf8').split(END);
   const ended = performance.now();
+  const all = [...done, seen];
   const part = (one: Seen, index: number): Part => {
-    const until = done[index + 1]?.began ?? (index < done.length ? seen.began : ended);
+    const until = all[index + 1]?.began ?? ended;
     return { ...one, ms: until - one.began, output: outputs[index] ?? '' };
   };
-  const [head, ...tail] = [...done, seen].map(part);
+  const [head, ...tail] = all.map(part);
   return { end: { exit, timedOut, limit, left }, parts: [head as Part, ...tail] };
 }
 

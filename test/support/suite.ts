@@ -67,10 +67,11 @@ export type Message =
   | { readonly kind: 'running'; readonly name: string }
   | Report;
 
+/** Milliseconds on a quiet machine: the default, and the least that a file has. */
 export const LEAST_TIMEOUT_MS = 120_000;
 /** Milliseconds for a file unless one of its suites says otherwise. The variable is for the test of the runner. */
 export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? LEAST_TIMEOUT_MS * patience);
-/** Milliseconds after the last test until processes or handles that still run count as a failure. The variable likewise. */
+/** Milliseconds after the last test until processes or handles that still run count as a failure. The variable is for that test too. */
 const LINGER_MS = Number(process.env.TEST_LINGER_MS ?? 10_000);
 
 /** Between the outputs of two files of a process. */

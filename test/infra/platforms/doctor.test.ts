@@ -5,7 +5,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Finding } from '#contracts/ports/finding.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import { documentsOf } from '#infra/platforms/bluesky/oauth/client.ts';
 import { type DoctorOptions, examineNetworks } from '#infra/platforms/doctor.ts';
 import { type LiveStores, liveNetworks } from '#infra/platforms/live.ts';
@@ -14,6 +13,7 @@ import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
@@ -22,13 +22,7 @@ import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, its test is left out, and says so. */
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
 const origin = 'https://postline.test';

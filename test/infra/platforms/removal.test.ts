@@ -1,7 +1,7 @@
 /** A published post is deleted again, on each network with an adapter of its own. */
 import assert from 'node:assert/strict';
 import type { PlatformAdapter, PublishRequest, RemovalOutcome } from '#contracts/ports/platform.ts';
-import { MissingTool } from '#contracts/sdk/shell.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { problems } from '#test/support/networks/x/index.ts';
@@ -9,13 +9,7 @@ import { xWorld } from '#test/support/networks/x/world.ts';
 import { suite } from '#test/support/suite.ts';
 import { telegramWorld } from './telegram/world.ts';
 
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const removed = (
   adapter: PlatformAdapter,

@@ -7,22 +7,16 @@ import { SignJWT } from 'jose';
 import sharp from 'sharp';
 import { type Harness, platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import { BlueskyAdapter, connectByAppPassword } from '#infra/platforms/bluesky/index.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { type BlueskyWorld, blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { scriptedFront, scriptedText } from '#test/support/networks/scripted-front.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 /** The network through a front that spoils the writes whose text asks for it. */
 const harness = async (pds: Pds): Promise<Harness> => {

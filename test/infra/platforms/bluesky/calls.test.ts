@@ -6,23 +6,17 @@ import path from 'node:path';
 import sharp from 'sharp';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json, PublishMedia } from '#contracts/ports/platform.ts';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { clipForAdapter } from '#test/support/clip.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { startBlueskyServices } from '#test/support/networks/bluesky-services.ts';
 import { type BlueskyWorld, blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { type Identity, sharedPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const file = path.join(import.meta.dirname, 'calls.txt');
 

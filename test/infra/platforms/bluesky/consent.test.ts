@@ -6,7 +6,6 @@ import type { Browser } from 'playwright-core';
 import type { Credential } from '#contracts/ports/credentials.ts';
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import {
   BlueskyAdapter,
   blueskyConsent,
@@ -17,6 +16,7 @@ import {
 import { clientAt, proofOfClient } from '#infra/platforms/bluesky/oauth/client.ts';
 import { openBrowser } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { answerOf } from '#test/support/networks/bluesky-consent.ts';
 import { type BlueskyWorld, blueskyWorld, boundaryDeadlineMs } from '#test/support/networks/bluesky-world.ts';
 import { type Identity, type Pds, sharedPds } from '#test/support/networks/pds.ts';
@@ -32,13 +32,7 @@ const within = () => AbortSignal.timeout(20_000);
 const subject = { accountId: '', targetId: null };
 
 /** Where no registry answers, or there is no browser, the tests are left out, and say so. */
-const opened = await Promise.all([sharedPds(), findChromium()]).then(
-  ([pds, program]) => ({ pds, program }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(Promise.all([sharedPds(), findChromium()]).then(([pds, program]) => ({ pds, program })));
 
 type Change = (call: NetworkCall, result: NetworkResult) => NetworkResult;
 

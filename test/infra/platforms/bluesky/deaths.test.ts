@@ -6,22 +6,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import sharp from 'sharp';
 import type { Checkpoint, PublishMedia } from '#contracts/ports/platform.ts';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import { built } from '#test/support/bundles.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 import type { Asked } from './publish-child.ts';
 
 /** Where no registry answers, the test is left out, and says so. */
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 /** @returns what the child said last, and whether it was killed there */
 const publishing = (asked: Asked): Promise<{ readonly said: string; readonly isKilled: boolean }> =>

@@ -1,19 +1,13 @@
 /** Limits as the real server counts them. */
 import assert from 'node:assert/strict';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { startPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the test is left out, and says so. */
-const opened = await startPds({ limits: true }).then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(startPds({ limits: true }).then((pds) => ({ pds })));
 
 /** Points that an account may spend in an hour; a record that is created costs three (docs.bsky.app, "Rate Limits"). */
 const pointsAnHour = 5_000;

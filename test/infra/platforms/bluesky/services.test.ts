@@ -4,22 +4,16 @@ import { randomUUID } from 'node:crypto';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
 import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
-import { MissingTool } from '#contracts/sdk/shell.ts';
 import { BlueskyInsights } from '#infra/platforms/bluesky/index.ts';
 import { clipForAdapter } from '#test/support/clip.ts';
+import { orMissing } from '#test/support/missing.ts';
 import { type BlueskyServices, startBlueskyServices } from '#test/support/networks/bluesky-services.ts';
 import { type BlueskyWorld, blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
-const opened = await sharedPds().then(
-  (pds) => ({ pds }),
-  (error: unknown) => {
-    if (error instanceof MissingTool) return { missing: error.message };
-    throw error;
-  },
-);
+const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const withServices = async (pds: Pds) => {
   const services = await startBlueskyServices(pds);
