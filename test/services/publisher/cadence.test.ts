@@ -95,4 +95,29 @@ suite('cadence at the claim', { timeoutMs: 120_000 }, (t) => {
     await until('it waits', async () => (await deferral(held[0] ?? ''))?.retryAt === resetsAt);
     await publisher.stop();
   });
+
+  t('a thread that has begun goes on, however few calls are left by our count', async () => {
+    await ruled({});
+    const resetsAt = new Date(Date.now() + 86_400_000).toISOString();
+    const window = { name: '24 hours', seconds: 86_400, resetsAt };
+    const segments = ['first', 'second [[sandbox:rate_limit once 1s]]', 'third'].map((content) => ({
+      content,
+      mediaIds: [],
+    }));
+    const publisher = world.publisher();
+    // The two that are left fit; none fits.
+    for (const used of [1, 3]) {
+      const one = await world.connect(clientId, 'x', randomUUID());
+      const { targetIds } = await world.schedule([one], { body: { thread: { segments } } });
+      const [id = ''] = targetIds;
+      await until('the second segment is refused', async () => (await story(id)).includes('TargetRateLimited'));
+      const windows = [{ ...window, limit: 3, used }];
+      await execute(world.store, account, one.id, { type: 'ObserveLimits', windows }, world.context());
+      await until('it goes on', async () => (await world.created(id)) > 1 || (await deferral(id)) !== undefined);
+      assert.equal(await deferral(id), undefined);
+      await world.all([id], 'published');
+      assert.equal(await world.created(id), 3);
+    }
+    await publisher.stop();
+  });
 });
