@@ -1,10 +1,11 @@
 import { pause } from '#contracts/ports/pause.ts';
 import type { HandOverOutcome, PublishOutcome } from '#contracts/ports/platform.ts';
 import { adapterFailed, interrupted, outcomeUnknown } from '#domain/publish-failures.ts';
+import type { Failure } from '#schemas/target.ts';
 import type { WorkContext } from './context.ts';
 import type { Lent } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
-import { BoundaryMissed, type Steps } from './steps.ts';
+import type { Steps } from './steps.ts';
 
 /** The outcome of a boundary call: of a publish, or of a hand-over to the network's own scheduler. */
 export type CallOutcome = PublishOutcome | HandOverOutcome;
@@ -21,8 +22,9 @@ export type CallResult =
   | { readonly kind: 'drained' };
 
 /**
- * Calls the adapter once and corrects an answer that contradicts the boundary: after it `deferred` becomes `unknown`,
- * before it `unknown` and `nothing_sent` become `deferred`. After this returns, the adapter can record nothing more.
+ * Calls the adapter once and corrects an answer that contradicts the boundary: after it `deferred` becomes `unknown`;
+ * before it nothing was sent, and the outcome is known although the boundary may be stored. After this returns, the
+ * adapter can record nothing more.
  */
 export const callAdapter = async (
   { tools, leased, draining }: WorkContext,
@@ -38,14 +40,17 @@ export const callAdapter = async (
     void called.then(lent.close, lent.close);
     const outcome = await Promise.race([called, limit(tools, steps, lent, ended.signal)]);
     const { crossed } = steps;
-    if ((outcome.kind === 'unknown' || outcome.kind === 'nothing_sent') && !crossed)
-      return { kind: 'deferred', failure: outcome.failure };
+    if (!crossed && (outcome.kind === 'unknown' || outcome.kind === 'nothing_sent' || outcome.kind === 'deferred'))
+      return uncalled(steps, outcome.failure);
     if (outcome.kind === 'deferred' && crossed) return { kind: 'unknown', failure: outcome.failure };
     return outcome;
   } catch (error) {
-    // This worker holds the claim and made no call. So the outcome is known, and a retry is safe.
-    if (error instanceof BoundaryMissed) return { kind: 'failed', failure: interrupted };
-    if (error instanceof ClaimLost || !leased.lease.isHeld()) throw error;
+    if (error instanceof ClaimLost) throw error;
+    if (steps.uncalled) {
+      tools.logger.warn({ err: error, targetId }, 'no call was made: its boundary was not acknowledged in time');
+      return uncalled(steps, interrupted);
+    }
+    if (!leased.lease.isHeld()) throw error;
     if (steps.crossed) {
       tools.logger.error({ err: error, targetId }, 'the adapter threw after the boundary');
       return { kind: 'unknown', failure: outcomeUnknown };
@@ -58,6 +63,12 @@ export const callAdapter = async (
     steps.end();
   }
 };
+
+/** No call was made. */
+const uncalled = ({ uncalled: mayBeStored }: Steps, failure: Failure): CallOutcome => ({
+  kind: mayBeStored ? 'nothing_sent' : 'deferred',
+  failure,
+});
 
 /** Ends the wait for an adapter: before the boundary at the preparation limits, after it at the call's deadline. */
 const limit = async (

@@ -54,11 +54,13 @@ export class LeasedTarget {
     const { state } = this.#loaded;
     if (state.status === 'none') throw new ClaimLost('the target does not exist');
     try {
-      this.#loaded = await execute(this.#store, target, state.common.targetId, command, this.context(), {
+      const executed = await execute(this.#store, target, state.common.targetId, command, this.context(), {
         partitionKey: state.common.postId,
         redecide,
         loaded: this.#loaded,
       });
+      // The acknowledgment of an append for which nobody waited any more must not turn the fold back.
+      if (executed.revision >= this.#loaded.revision) this.#loaded = executed;
     } catch (error) {
       if (isConflict(error)) {
         throw new ClaimLost('another writer has changed the target', { cause: error });
@@ -72,7 +74,8 @@ export class LeasedTarget {
    * Records a fact that no worker can learn again, and retries while the store is unavailable. If the store stored an
    * append without acknowledging it, the next try conflicts, and the fact is already recorded.
    * @param redecide true for a command that names what it ends, so that the decider refuses it once another worker has
-   *   ended that: others may append to a published target during the call
+   *   ended that: others may append to a published target during the call, and this worker's own boundary may be stored
+   *   without its knowledge
    */
   async recordUntilStored(command: TargetCommand, signal: AbortSignal, redecide = false): Promise<void> {
     for (let failures = 0; ; failures += 1) {

@@ -45,8 +45,10 @@ export const recordOutcome = async (
   const { signal } = leased.lease;
   const unwanted = outcome.kind === 'handed_over' ? await whyUnwanted(context, target) : null;
   const commandFor = (said: CallOutcome) => commandOf(context, target, content, segment, said, unwanted);
+  // If the store has the boundary although it did not acknowledge it in time, the outcome is decided behind it.
+  const redecide = outcome.kind === 'nothing_sent';
   try {
-    await leased.recordUntilStored(commandFor(outcome), signal);
+    await leased.recordUntilStored(commandFor(outcome), signal, redecide);
   } catch (error) {
     if (!(error instanceof InvalidEvent)) throw error;
     // The network's answer does not fit the schema. The worker records the outcome without the network's words.

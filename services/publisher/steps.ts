@@ -9,10 +9,10 @@ import { Deadline } from './time.ts';
 /** Milliseconds that must be left of the call's deadline when the call begins. */
 export const minLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);
 
-/** This worker holds the claim, but the store acknowledged the boundary too late for the call. */
-export class BoundaryMissed extends Error {
+/** The boundary is stored, and the adapter makes no call: too little time is left, or the lease ran out. */
+class BoundaryMissed extends Error {
   constructor() {
-    super('too little time was left for the call after its boundary was recorded');
+    super('the store acknowledged the boundary too late for the call');
     this.name = 'BoundaryMissed';
   }
 }
@@ -20,11 +20,9 @@ export class BoundaryMissed extends Error {
 /** The phase of one adapter call. */
 type Phase =
   | { readonly kind: 'preparing' }
-  /**
-   * The append of the boundary has begun, and no call was made. A stored boundary wins over an outcome recorded now.
-   */
+  /** The append of the boundary has begun, or has ended too late for the call; no call was made. */
   | { readonly kind: 'recording_boundary'; readonly deadline: Deadline }
-  /** The store has acknowledged the boundary. From here on the adapter may have made the call. */
+  /** The store has acknowledged the boundary in time. From here on the adapter may have made the call. */
   | { readonly kind: 'crossed'; readonly deadline: Deadline }
   /** The worker has stopped waiting for the adapter: the adapter may record nothing more. */
   | { readonly kind: 'ended' };
@@ -55,6 +53,11 @@ export class Steps implements PublishSteps {
   /** The deadline of the boundary call; null before the boundary's append begins and after the end. */
   get deadline(): Deadline | null {
     return 'deadline' in this.#phase ? this.#phase.deadline : null;
+  }
+
+  /** Whether the boundary may be stored although no call was made. None is made once the attempt has ended. */
+  get uncalled(): boolean {
+    return this.#phase.kind === 'recording_boundary';
   }
 
   /** Whether the call may have been made. */
@@ -109,10 +112,10 @@ export class Steps implements PublishSteps {
       deadline.clear();
       throw error;
     }
-    this.#phase = { kind: 'crossed', deadline };
     faultPoint('publisher:after-boundary');
-    if (!this.#leased.lease.isHeld()) throw new ClaimLost('the lease ran out before the call');
-    if (deadline.leftMs() < minLeft(this.#deadlineMs)) throw new BoundaryMissed();
+    const isInTime = this.#leased.lease.isHeld() && deadline.leftMs() >= minLeft(this.#deadlineMs);
+    if (!isInTime) throw new BoundaryMissed();
+    this.#phase = { kind: 'crossed', deadline };
     return deadline.signal;
   }
 
