@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { approvalStatuses, ContentHash, maxComment } from '#schemas/approval.ts';
+import { approvalStatuses, ContentHash, maxComment, shownKinds } from '#schemas/approval.ts';
 import { ActorRef, Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { MediaAltTexts, Schedule, Thread, Variant } from '#schemas/post.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
@@ -98,6 +98,32 @@ const ApprovalPost = Named(
   ),
 );
 
+const itemWords =
+  'account: an account that it goes to; text, title: what is read; file: a file, in its place; alt_text: what people get who do not see the picture; cover, cover_frame: the picture or the frame that stands for the video; first_comment: what follows the post; setting: any other setting of a network; ai_label: whether it is marked as made with AI; bytes: type, size and SHA-256 of a file';
+
+const ShownItem = Named(
+  'ApprovalItem',
+  Type.Object(
+    {
+      kind: said(OpenEnum('ApprovalItemKind', shownKinds, `${itemWords}.`), 'What it is.'),
+      platforms: Type.Array(Platform, {
+        description:
+          'The networks that it is for: what several get alike is one item. Empty: it was sent for all, and none gets it.',
+      }),
+      part: said(Nullable(Type.Integer()), 'The segment of a thread, from 1; null: it is of no segment.'),
+      position: said(Nullable(Type.Integer()), 'Of a file: its place, from 1.'),
+      key: said(Nullable(Type.String()), 'Of what was set for one network: the key; null: it was set for all.'),
+      value: Type.String({
+        description:
+          'The text, the name of the file or account, or the value: as it was sent, or as JSON where it is no text.',
+      }),
+      id: said(Nullable(Uuid), 'Of the media asset or account; null: it is of none.'),
+      unsent: Nullable(Type.String({ description: 'Why it does not go out on these networks; null: it goes out.' })),
+    },
+    { description: 'One thing that the decision covers.' },
+  ),
+);
+
 const shared = {
   id: said(Uuid, 'Id of the request.'),
   object: Type.Literal('approval', { description: 'The kind of resource.' }),
@@ -134,6 +160,10 @@ export const Approval = Named(
         }),
       ),
       post: said(ApprovalPost, 'What the decision is about.'),
+      shown: Type.Array(ShownItem, {
+        description:
+          'Everything that `contentHash` covers, for the eyes of whoever decides: what each network gets, then what is stored and not sent. The names of files and accounts are those of now.',
+      }),
     },
     {
       description:

@@ -1,4 +1,5 @@
-import { rulesOf } from '#domain/platforms/index.ts';
+import { overrideRules, rulesOf } from '#domain/platforms/index.ts';
+import type { ShownItem } from '#domain/shown-content.ts';
 import { maxComment, maxGuestName } from '#schemas/approval.ts';
 import type { Platform } from '#schemas/common.ts';
 import { alertOf, escapeHtml, expiry, page, timeOf } from './html.ts';
@@ -15,23 +16,22 @@ export interface ShownFile {
   readonly size: { readonly width: number; readonly height: number } | null;
   /** Of a video: the frame that stands for it. */
   readonly posterUrl: string | null;
-  readonly altText: string | null;
-  readonly name: string;
 }
 
-export interface ShownNetwork {
+export interface ShownTarget {
   readonly platform: Platform;
-  readonly title: string | null;
-  /** More than one: a thread. */
-  readonly segments: readonly { readonly text: string; readonly files: readonly ShownFile[] }[];
-  readonly firstComment: string | null;
-  readonly isMadeWithAi: boolean;
-  readonly targets: readonly {
-    readonly account: string;
-    readonly scheduledAt: string;
-    readonly timezone: string;
-    readonly isPast: boolean;
-  }[];
+  readonly account: string;
+  readonly scheduledAt: string;
+  readonly timezone: string;
+  readonly isPast: boolean;
+}
+
+export interface ShownContent {
+  /** Everything that the decision covers. */
+  readonly items: readonly ShownItem[];
+  /** By id. */
+  readonly files: ReadonlyMap<string, ShownFile>;
+  readonly targets: readonly ShownTarget[];
 }
 
 export interface ShownApproval {
@@ -39,87 +39,197 @@ export interface ShownApproval {
   readonly mode: 'live' | 'test';
   readonly status: 'pending' | 'approved' | 'rejected' | 'changes_requested' | 'withdrawn';
   readonly comment: string | null;
-  readonly networks: readonly ShownNetwork[];
+  /** Null: the request was withdrawn. */
+  readonly post: ShownContent | null;
   readonly expiresAt: string;
   readonly alert: string | null;
   /** What the guest typed, shown again beside the alert. */
   readonly typed: { readonly name: string; readonly comment: string };
 }
 
-type Segment = ShownNetwork['segments'][number];
-type Target = ShownNetwork['targets'][number];
+/** Networks that get the same text and the same files. */
+interface Card extends ShownContent {
+  readonly platforms: readonly Platform[];
+}
 
-/** Accounts of one network that are shown; the rest are counted. */
+/** Accounts of one card that stand open; the rest unfold. */
 const maxTargets = 20;
 
 /** Networks that show the pictures above the words, as the card does. */
 const picturesFirst: readonly Platform[] = ['instagram', 'tiktok', 'youtube', 'pinterest'];
 
-const file = ({ kind, url, isShowable, size, posterUrl, altText, name }: ShownFile): string => {
-  const words = altText === null || altText === '' ? null : escapeHtml(altText);
-  // A screen reader has read the words as those of the picture.
-  const caption = words === null ? '' : `<figcaption aria-hidden="true">Alt text: ${words}</figcaption>`;
-  if (url === null) return `<p class="soft">File: ${escapeHtml(name)}</p>`;
-  const address = escapeHtml(url);
-  if (!isShowable) return `<p>File: <a href="${address}">${escapeHtml(name)}</a></p>`;
-  const sized = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
-  if (kind === 'video') {
-    const label = words ?? escapeHtml(`Video ${name}`);
-    const poster = posterUrl === null ? '' : ` poster="${escapeHtml(posterUrl)}"`;
-    return `<figure><video controls playsinline preload="metadata" src="${address}"${poster} aria-label="${label}"${sized}></video>${caption}</figure>`;
-  }
-  const alt = words ?? escapeHtml(`Picture without alt text: ${name}`);
-  return `<figure><img src="${address}" alt="${alt}"${sized}>${caption}</figure>`;
-};
+const namesOf = (platforms: readonly Platform[]): string =>
+  platforms.map((one) => escapeHtml(rulesOf(one).name)).join(', ');
 
-const filesOf = ({ files }: Segment): string => {
-  if (files.length === 0) return '';
-  const isGrid = files.length > 1 && files.every(({ url, isShowable }) => url !== null && isShowable);
-  return `<div class="files${isGrid ? ' many' : ''}">${files.map(file).join('\n')}</div>`;
-};
+const isOn = ({ platforms }: Pick<Card, 'platforms'>, item: ShownItem): boolean =>
+  item.platforms.some((one) => platforms.includes(one));
+
+/** Where an item is for some networks of a card alone, it says which. */
+const on = ({ platforms }: Pick<Card, 'platforms'>, item: ShownItem): string =>
+  platforms.every((one) => item.platforms.includes(one))
+    ? ''
+    : ` on ${namesOf(item.platforms.filter((one) => platforms.includes(one)))}`;
 
 /** `dir="auto"`: a text in Arabic or Hebrew runs from right to left, as it does on the network. */
 const textOf = (text: string): string => (text === '' ? '' : `<p class="text" dir="auto">${escapeHtml(text)}</p>`);
 
-const segmentOf = (one: Segment, platform: Platform, title: string | null): string => {
-  const heading = title === null ? '' : `<p class="title" dir="auto">${escapeHtml(title)}</p>`;
-  const words = `${heading}${textOf(one.text)}`;
-  return picturesFirst.includes(platform) ? `${filesOf(one)}${words}` : `${words}${filesOf(one)}`;
+const wordsOfFile = (card: Card, id: string | null) => {
+  const of = (kind: ShownItem['kind']) =>
+    card.items.filter((one) => one.kind === kind && one.id === id && isOn(card, one));
+  const altTexts = of('alt_text').map((one) => `Alt text${on(card, one)}: ${escapeHtml(one.value)}`);
+  const bytes = card.items.filter((one) => one.kind === 'bytes' && one.id === id).map(({ value }) => escapeHtml(value));
+  return { alt: of('alt_text')[0]?.value ?? null, altTexts, bytes };
+};
+
+const fileOf = (card: Card, { id, value: name, position }: ShownItem): string => {
+  const file = card.files.get(id ?? '');
+  const { alt, altTexts, bytes } = wordsOfFile(card, id);
+  // A screen reader has read the words as those of the picture.
+  const hidden = altTexts.map((one) => `<figcaption aria-hidden="true">${one}</figcaption>`).join('');
+  const facts = `<figcaption>${position === null ? '' : `${position}. `}${escapeHtml(name)}: ${bytes.join(' ')}</figcaption>`;
+  if (file === undefined || file.url === null) {
+    const words = [...altTexts, ...bytes].map((one) => `<br><small>${one}</small>`).join('');
+    return `<p class="soft">File: ${escapeHtml(name)}${words}</p>`;
+  }
+  const address = escapeHtml(file.url);
+  const { kind, isShowable, size, posterUrl } = file;
+  if (!isShowable) {
+    const words = [...altTexts, ...bytes].map((one) => `<br><small>${one}</small>`).join('');
+    return `<p>File: <a href="${address}">${escapeHtml(name)}</a>${words}</p>`;
+  }
+  const sized = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
+  if (kind === 'video') {
+    const label = escapeHtml(alt ?? `Video ${name}`);
+    const poster = posterUrl === null ? '' : ` poster="${escapeHtml(posterUrl)}"`;
+    return `<figure><video controls playsinline preload="metadata" src="${address}"${poster} aria-label="${label}"${sized}></video>${hidden}${facts}</figure>`;
+  }
+  const words = escapeHtml(alt ?? `Picture without alt text: ${name}`);
+  return `<figure><img src="${address}" alt="${words}"${sized}>${hidden}${facts}</figure>`;
+};
+
+const filesOf = (card: Card, files: readonly ShownItem[]): string => {
+  if (files.length === 0) return '';
+  const isShown = ({ id }: ShownItem): boolean => card.files.get(id ?? '')?.isShowable === true;
+  const isGrid = files.length > 1 && files.every(isShown);
+  return `<div class="files${isGrid ? ' many' : ''}">${files.map((one) => fileOf(card, one)).join('\n')}</div>`;
+};
+
+const segmentOf = (card: Card, items: readonly ShownItem[]): string => {
+  const of = (kind: ShownItem['kind']) => items.filter((one) => one.kind === kind);
+  const titles = of('title').map(({ value }) => `<p class="title" dir="auto">${escapeHtml(value)}</p>`);
+  const words = [...titles, ...of('text').map(({ value }) => textOf(value))].join('');
+  const files = filesOf(card, of('file'));
+  return card.platforms.every((one) => picturesFirst.includes(one)) ? `${files}${words}` : `${words}${files}`;
+};
+
+const segmentsOf = (card: Card): string => {
+  const items = card.items.filter(({ kind }) => bodyKinds.includes(kind));
+  const parts = [...Map.groupBy(items, ({ part }) => part ?? 1)].sort(([a], [b]) => a - b);
+  if (parts.length < 2) return segmentOf(card, items);
+  return parts
+    .map(([part, of]) => `<div class="part"><h3>Part ${part} of ${parts.length}</h3>\n${segmentOf(card, of)}</div>`)
+    .join('\n');
+};
+
+/** A key in words: `quoteTweetId` as Quote tweet id. */
+const inWords = (key: string): string => {
+  const words = key.replace(/([a-z])([A-Z])/g, (_all, a: string, b: string) => `${a} ${b.toLowerCase()}`);
+  return escapeHtml(words.slice(0, 1).toUpperCase() + words.slice(1));
+};
+
+const labels: Readonly<Record<Exclude<ShownItem['kind'], 'setting'>, string>> = {
+  ...{ account: 'Account', text: 'Text', title: 'Title', file: 'File', alt_text: 'Alt text', cover: 'Cover' },
+  ...{ cover_frame: 'Frame as cover', first_comment: 'First comment', ai_label: 'Made with AI', bytes: 'Bytes' },
+};
+
+const labelOf = ({ kind, key }: ShownItem): string => (kind === 'setting' ? inWords(key ?? '') : labels[kind]);
+
+/** What a setting does, in one sentence. */
+const aboutOf = ({ kind, key, platforms: [platform] }: ShownItem): string => {
+  if (kind !== 'setting' || key === null || platform === undefined) return '';
+  const rules = overrideRules(platform);
+  const [about = ''] = (Object.hasOwn(rules, key) ? (rules[key]?.about ?? '') : '').split(/(?<=\.) /);
+  return about === '' ? '' : `<br><small>${escapeHtml(about.replaceAll('`', ''))}</small>`;
+};
+
+const settingOf = (card: Card, one: ShownItem): string => {
+  const value = one.kind === 'cover' ? filesOf(card, [one]) : textOf(one.value);
+  return `<li><strong>${labelOf(one)}${on(card, one)}</strong>${aboutOf(one)}${value}</li>`;
 };
 
 /** Whether a post that is approved late still goes out depends on its settings, so the page promises no time that has passed. */
-const due = ({ scheduledAt, timezone, isPast }: Target): string =>
+const due = ({ scheduledAt, timezone, isPast }: ShownTarget): string =>
   `${isPast ? 'was due' : 'goes out'} ${timeOf(scheduledAt, timezone)}`;
-const accountOf = ({ account }: Target): string => `<bdi>${escapeHtml(account)}</bdi>`;
 
-const accounts = (targets: readonly Target[]): string => {
+const accounts = ({ targets }: Card): string => {
   const [only, ...others] = targets;
-  return only === undefined || others.length > 0 ? `${targets.length} accounts` : accountOf(only);
+  return only === undefined || others.length > 0
+    ? `${targets.length} accounts`
+    : `<bdi>${escapeHtml(only.account)}</bdi>`;
 };
 
-const goesOut = (targets: readonly Target[]): string => {
+const goesOut = ({ targets, platforms }: Card): string => {
   const [only, ...others] = targets;
   if (only !== undefined && others.length === 0) return `<p>${due(only)}</p>`;
-  const shown = targets.slice(0, maxTargets).map((one) => `<li>${accountOf(one)} ${due(one)}</li>`);
-  const more = targets.length > maxTargets ? [`<li>and ${targets.length - maxTargets} more accounts</li>`] : [];
-  return `<ul>\n${[...shown, ...more].join('\n')}\n</ul>`;
+  const line = (one: ShownTarget): string => {
+    const where = platforms.length > 1 ? ` on ${namesOf([one.platform])}` : '';
+    return `<li><bdi>${escapeHtml(one.account)}</bdi>${where} ${due(one)}</li>`;
+  };
+  const list = (some: readonly ShownTarget[]): string => `<ul>\n${some.map(line).join('\n')}\n</ul>`;
+  const rest = targets.slice(maxTargets);
+  const more =
+    rest.length === 0 ? '' : `<details><summary>${rest.length} more accounts</summary>${list(rest)}</details>`;
+  return `${list(targets.slice(0, maxTargets))}${more}`;
 };
 
-const network = ({ platform, title, segments, firstComment, isMadeWithAi, targets }: ShownNetwork): string => {
-  const name = escapeHtml(rulesOf(platform).name);
-  const parts = segments.map((one, at) => {
-    const body = segmentOf(one, platform, at === 0 ? title : null);
-    if (segments.length === 1) return body;
-    return `<div class="part"><h3>Part ${at + 1} of ${segments.length}</h3>\n${body}</div>`;
+const bodyKinds: readonly ShownItem['kind'][] = ['text', 'title', 'file'];
+const settingKinds: readonly ShownItem['kind'][] = ['cover', 'cover_frame', 'setting', 'ai_label'];
+
+/** Networks with equal texts and files share a card; in it, each setting says for which of them it is. */
+const cardsOf = ({ items, files, targets }: ShownContent): readonly Card[] => {
+  const sent = items.filter(({ unsent }) => unsent === null);
+  const bodies = sent.filter(({ kind }) => bodyKinds.includes(kind));
+  const platforms = [...new Set(targets.map(({ platform }) => platform))];
+  const gets = (platform: Platform): string =>
+    bodies.flatMap((one, at) => (one.platforms.includes(platform) ? [at] : [])).join();
+  return [...Map.groupBy(platforms, gets).values()].map((alike) => ({
+    ...{ platforms: alike, files },
+    items: sent.filter((one) => isOn({ platforms: alike }, one)),
+    targets: targets.filter(({ platform }) => alike.includes(platform)),
+  }));
+};
+
+const cardOf = (card: Card): string => {
+  const [first] = card.platforms;
+  const badges = card.platforms.map(
+    (one) => `<span class="badge ${one}" aria-hidden="true">${escapeHtml(rulesOf(one).name).slice(0, 1)}</span>`,
+  );
+  const comments = card.items
+    .filter(({ kind }) => kind === 'first_comment')
+    .map((one) => `<div class="reply"><h3>First comment${on(card, one)}</h3>\n${textOf(one.value)}</div>`);
+  const settings = card.items.filter(({ kind }) => settingKinds.includes(kind)).map((one) => settingOf(card, one));
+  return `<section class="card" aria-labelledby="on-${first}">
+<div class="head">${badges.join('')}<div><h2 id="on-${first}">${namesOf(card.platforms)}</h2>
+<p class="soft">${accounts(card)}</p></div></div>
+${segmentsOf(card)}
+${comments.join('\n')}
+<ul class="rows">${settings.join('\n')}</ul>
+<div class="goes">${goesOut(card)}</div></section>`;
+};
+
+/** What the decision covers as well, although nobody outside gets it. */
+const unsentOf = ({ items }: ShownContent): string => {
+  const rows = items.flatMap((one) => {
+    if (one.unsent === null) return [];
+    const where = one.platforms.length === 0 ? '' : ` on ${namesOf(one.platforms)}`;
+    return [
+      `<li><strong>${labelOf(one)}${where}</strong><br><small>${escapeHtml(one.unsent)}</small>${textOf(one.value)}</li>`,
+    ];
   });
-  const comment = firstComment === null ? '' : textOf(firstComment);
-  return `<section class="card" aria-labelledby="on-${platform}">
-<div class="head"><span class="badge ${platform}" aria-hidden="true">${name.slice(0, 1)}</span><div><h2 id="on-${platform}">${name}</h2>
-<p class="soft">${accounts(targets)}</p></div></div>
-${parts.join('\n')}
-${comment === '' ? '' : `<div class="reply"><h3>First comment</h3>\n${comment}</div>`}
-${isMadeWithAi ? '<p class="soft">Marked as made with AI.</p>' : ''}
-<div class="goes">${goesOut(targets)}</div></section>`;
+  if (rows.length === 0) return '';
+  return `<section class="card" aria-labelledby="unsent"><h2 id="unsent">Not sent</h2>
+<p class="soft">This is stored with the post, and does not go out by this decision.</p>
+<ul class="rows">${rows.join('\n')}</ul></section>`;
 };
 
 const statusWords: Readonly<Record<ShownApproval['status'], readonly [title: string, words: string]>> = {
@@ -161,7 +271,7 @@ ${escapeHtml(typed.comment)}</textarea>
 </form>`;
 
 export const approvalPage = (shown: ShownApproval): string => {
-  const { clientName, mode, status, networks, expiresAt, alert } = shown;
+  const { clientName, mode, status, post, expiresAt, alert } = shown;
   const isPending = status === 'pending';
   const parts = [
     '<p class="over">For approval</p>',
@@ -169,7 +279,7 @@ export const approvalPage = (shown: ShownApproval): string => {
     ...(isPending ? [] : [refusal(shown)]),
     banner(shown),
     ...(mode === 'test' ? ['<p class="soft">This is a post in the sandbox: nothing leaves this service.</p>'] : []),
-    ...networks.map(network),
+    ...(post === null ? [] : [...cardsOf(post).map(cardOf), unsentOf(post)]),
     ...(isPending ? [form(shown)] : []),
     expiry(expiresAt),
   ];

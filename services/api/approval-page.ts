@@ -13,7 +13,7 @@ import { maxComment, maxGuestName } from '#schemas/approval.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { approvalPage } from './approval-html.ts';
 import { requireInForce } from './approvals/decide.ts';
-import { networksOf } from './approvals/shown.ts';
+import { shownPostOf } from './approvals/shown.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
 import { pageHeadersWith } from './html.ts';
@@ -120,9 +120,9 @@ const decide = async (deps: Deps, ctx: Context, open: OpenLink, typed: Typed, gi
 const showLink = async (deps: Deps, ctx: Context, open: OpenLink, typed: Typed, refusal: Rejection | null) => {
   const { state, clientName, mode, expiresAt } = open;
   const isShown = state.status !== 'withdrawn';
-  const { networks, origins } = isShown ? await networksOf(deps, open, nowOf(deps)) : { networks: [], origins: [] };
+  const { post, origins } = isShown ? await shownPostOf(deps, open, nowOf(deps)) : { post: null, origins: [] };
   const html = approvalPage({
-    ...{ clientName, mode, status: state.status, comment: state.decided?.comment ?? null, networks, expiresAt, typed },
+    ...{ clientName, mode, status: state.status, comment: state.decided?.comment ?? null, post, expiresAt, typed },
     alert: refusal?.message ?? null,
   });
   const status = refusal === null ? 200 : errors[toProblem(refusal).code].status;

@@ -17,15 +17,30 @@ const canonical = (value: unknown): string => {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
 };
 
+/** The members that the hash covers of a body: `shownContent` shows each, and tsc reports one that it does not show. */
+export const coveredBody = (body: PostBody) => {
+  const { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
+  return { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure };
+};
+
+export type CoveredBody = ReturnType<typeof coveredBody>;
+
+const covered = (
+  body: PostBody,
+  targets: readonly Pick<PlannedTarget, 'accountId'>[],
+  sha256Of: (mediaId: string) => string | null,
+) => ({
+  ...coveredBody(body),
+  files: [...new Set(mediaIdsOf(body))].sort().map((id) => [id, sha256Of(id)]),
+  accounts: targets.map(({ accountId }) => accountId).sort(),
+});
+
+/** A member of what is hashed. */
+export type CoveredMember = keyof ReturnType<typeof covered>;
+
 export const contentHashOf = (
   body: PostBody,
   targets: readonly Pick<PlannedTarget, 'accountId'>[],
   /** SHA-256 of the bytes of each file; of one whose bytes are not known yet the id counts alone. */
   sha256Of: (mediaId: string) => string | null,
-): string => {
-  const { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
-  const files = [...new Set(mediaIdsOf(body))].sort().map((id) => [id, sha256Of(id)]);
-  const accounts = targets.map(({ accountId }) => accountId).sort();
-  const composed = { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure };
-  return hash('sha256', canonical({ ...composed, files, accounts }), 'hex');
-};
+): string => hash('sha256', canonical(covered(body, targets, sha256Of)), 'hex');

@@ -7,7 +7,9 @@ import { takesCover, useOf } from './platforms/index.ts';
 /** The files that a post names, and the renditions that each target needs. */
 
 /** Every file a body names, each once. */
-export const mediaIdsOf = (body: PostBody): readonly string[] => [
+export const mediaIdsOf = (
+  body: Pick<PostBody, 'mediaIds' | 'variants' | 'thread' | 'coverMediaId'>,
+): readonly string[] => [
   ...new Set([
     ...body.mediaIds,
     ...body.variants.flatMap(({ mediaIdsOverride }) => mediaIdsOverride ?? []),

@@ -34,3 +34,25 @@ export const someValue = (rule: OverrideRule, ofRule = 4): fc.Arbitrary<unknown>
   const wrong = fc.constantFrom<unknown>(1, {}, [], true, 'no', [1], [{}], 'ftp://example.com');
   return fc.oneof({ weight: ofRule, arbitrary: ownValue(rule) }, { weight: 1, arbitrary: wrong });
 };
+
+/** A value that the rule takes and that is no default, for a key of a network: nothing else in a post has it. */
+export const markedValue = (platform: string, key: string, rule: OverrideRule): unknown => {
+  const mark = `${platform} ${key} <i>&"mark"`;
+  switch (rule.type) {
+    case 'boolean':
+      return rule.default !== true;
+    case 'string':
+      // A title takes no angle brackets.
+      return mark.replace(/[<>]/g, '').slice(0, rule.max);
+    case 'comment':
+      return mark;
+    case 'enum':
+      return rule.values.find((one) => one !== rule.default) ?? '';
+    case 'url':
+      return `https://example.com/${platform}/${key}?a=1&b=2`;
+    case 'list':
+      return [`${platform}${key}1`, `${platform}${key}2`];
+    case 'user_tags':
+      return [{ username: `${platform}${key}`, x: 0.25, y: 0.75 }];
+  }
+};

@@ -24,6 +24,10 @@ export const approvalRowExample = {
   scheduledAt: postDataExample.scheduledAt,
 };
 
+const item = (kind: string, value: string, { id = null }: { readonly id?: string | null | undefined } = {}) => ({
+  ...{ kind, platforms: [target?.platform], part: null, position: null, key: null, value, id, unsent: null },
+});
+
 export const approvalExample = {
   ...approvalRowExample,
   guestName: null,
@@ -43,6 +47,7 @@ export const approvalExample = {
       },
     ],
   },
+  shown: [item('account', 'acme', { id: target?.accountId }), item('text', content), item('ai_label', 'no')],
 };
 
 /** The same, decided. */

@@ -1,10 +1,12 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
+import { coveredBody } from '#domain/content-hash.ts';
 import { type PostState, post } from '#domain/post.ts';
 import type { ApprovalRow } from '#projections/approvals.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Call } from '../operation.ts';
+import { contentOf } from './content.ts';
 
 /** A request for approval with what it is about: the post as of the revision at which its approval was asked for. */
 
@@ -17,7 +19,7 @@ const liveOf = (state: PostState, { id }: About): Extract<PostState, { status: '
   return state;
 };
 
-/** The post as its events up to the request leave it. */
+/** The post as its events up to the request leave it; `others`: the targets that the request is not about. */
 export const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
   const { body, plan, approval, intents } = liveOf(foldEvents(post, events), row);
   const held = new Set(approval?.targetIds);
@@ -32,12 +34,9 @@ export const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
       const { dueAt: scheduledAt, scheduledLocal, timezone } = times.get(targetId) ?? planned;
       return { targetId, accountId, clientId, platform, scheduledAt, scheduledLocal, timezone };
     });
-  const { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
   const { schedule, scheduleMode } = body;
-  return {
-    ...{ content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure },
-    ...{ schedule, scheduleMode, targets },
-  };
+  const others = plan.targets.filter(({ targetId }) => !held.has(targetId));
+  return { post: { ...coveredBody(body), schedule, scheduleMode, targets }, others };
 };
 
 /** A row of GET /approvals. */
@@ -63,5 +62,7 @@ export const showApproval = async ({ deps }: Pick<Call, 'deps'>, row: ApprovalRo
   const state = known ?? (await deps.store.load(approval, row.id)).state;
   const guestName = state.status === 'none' ? null : (state.decided?.guestName ?? null);
   const events = await deps.store.readStream(`post-${row.post_id}`, row.post_revision);
-  return { ...renderApprovalRow(row), guestName, post: snapshotOf(row, events) };
+  const { post: about, others } = snapshotOf(row, events);
+  const { items } = await contentOf(deps.knex, row.workspace_id, { body: about, targets: about.targets, others });
+  return { ...renderApprovalRow(row), guestName, post: about, shown: items };
 };

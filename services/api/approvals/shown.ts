@@ -1,15 +1,12 @@
-import { contentFor, firstCommentOf } from '#domain/content.ts';
-import { rulesOf, sentText, titleFor } from '#domain/platforms/index.ts';
-import { accountsByIds } from '#projections/accounts.ts';
 import { type TargetNow, targetsNow } from '#projections/approvals.ts';
-import { type MediaRow, mediaByIds } from '#projections/media.ts';
-import type { Platform } from '#schemas/common.ts';
-import type { ShownFile, ShownNetwork } from '../approval-html.ts';
+import type { MediaRow } from '#projections/media.ts';
+import type { ShownContent, ShownFile } from '../approval-html.ts';
 import type { Deps } from '../deps.ts';
 import { unavailable } from '../media/blobs.ts';
+import { contentOf } from './content.ts';
 import { snapshotOf } from './show.ts';
 
-/** What a guest sees of a post: its text, files and times on each network. */
+/** What a guest sees of a post: everything that the decision covers, its files, and its times as they are now. */
 
 interface About {
   readonly approvalId: string;
@@ -19,68 +16,45 @@ interface About {
 
 /** How long a file can be looked at after the page was opened. */
 const readableMs = 60 * 60_000;
-/** Files whose addresses one page makes. */
+/** Files whose addresses one page makes; of the others it shows name, size and hash. */
 const maxFiles = 200;
 
-export const networksOf = async (
+export const shownPostOf = async (
   deps: Deps,
   { approvalId, workspaceId, state: { about } }: About,
   now: string,
-): Promise<{ readonly networks: readonly ShownNetwork[]; readonly origins: readonly string[] }> => {
+): Promise<{ readonly post: ShownContent; readonly origins: readonly string[] }> => {
   const events = await deps.store.readStream(`post-${about.postId}`, about.postRevision);
-  const post = snapshotOf({ id: approvalId }, events);
+  const { post: body, others } = snapshotOf({ id: approvalId }, events);
   const present = await targetsNow(
     deps.knex,
     workspaceId,
-    post.targets.map(({ targetId }) => targetId),
+    body.targets.map(({ targetId }) => targetId),
   );
-  const byPlatform = Map.groupBy(asTheyAre(post.targets, present), ({ platform }) => platform);
-  const contents = [...byPlatform.keys()].map((platform) => ({ platform, ...contentFor(post, platform) }));
-  const ids = [...new Set(contents.flatMap(({ segments }) => segments.flatMap(({ mediaIds }) => mediaIds)))];
-  const rows = await mediaByIds(deps.knex, workspaceId, ids.slice(0, maxFiles));
-  const accounts = await accountsByIds(
-    deps.knex,
-    workspaceId,
-    post.targets.map(({ accountId }) => accountId),
-  );
-  const names = new Map(accounts.map((one) => [one.id, one.username ?? one.display_name ?? '']));
-  const files = new Map(
-    await Promise.all(
-      ids.map(async (id) => [id, await fileOf(deps, rows.get(id), post.mediaAltTexts?.[id], now)] as const),
-    ),
-  );
-  const networks = contents.map(({ platform, segments, overrides }): ShownNetwork => {
-    const [head] = segments;
-    return {
-      platform,
-      title: titleFor(platform, head.content, overrides),
-      segments: segments.map(({ content, mediaIds }, at) => ({
-        text: at === 0 ? sentText(rulesOf(platform).text, content, overrides).text : content,
-        files: mediaIds.flatMap((id) => files.get(id) ?? []),
-      })),
-      firstComment: firstCommentOf(platform, overrides),
-      isMadeWithAi: overrides.aiGenerated === true || (overrides.aiGenerated === undefined && post.aiDisclosure),
-      targets: targetsOf(byPlatform, platform).map(({ accountId, scheduledAt, timezone }) => ({
-        ...{ account: names.get(accountId) ?? '', scheduledAt, timezone, isPast: scheduledAt <= now },
-      })),
-    };
-  });
+  const { left, canceled } = asTheyAre(body.targets, present);
+  const asked = { body, targets: left, others: [...others, ...canceled] };
+  const { items, files: rows } = await contentOf(deps.knex, workspaceId, asked);
+  const names = new Map(items.flatMap(({ kind, id, value }) => (kind === 'account' ? [[id, value]] : [])));
+  const ids = [...new Set(items.flatMap(({ kind, id }) => (kind === 'file' || kind === 'cover' ? [id ?? ''] : [])))];
+  const shown = ids.slice(0, maxFiles).map(async (id) => [id, await fileOf(deps, rows.get(id), now)] as const);
+  const files = new Map(await Promise.all(shown));
+  const targets = left.map(({ platform, accountId, scheduledAt, timezone }) => ({
+    ...{ platform, account: names.get(accountId) ?? '', scheduledAt, timezone, isPast: scheduledAt <= now },
+  }));
   const addresses = [...files.values()].flatMap(({ url }) => (url === null ? [] : [new URL(url).origin]));
-  return { networks, origins: [...new Set(addresses)] };
+  return { post: { items, files, targets }, origins: [...new Set(addresses)] };
 };
 
 /** With their present times, and without those that were canceled since, unless all were: then the post is over. */
 const asTheyAre = <Target extends { readonly targetId: string; readonly scheduledAt: string }>(
   asked: readonly Target[],
   present: ReadonlyMap<string, TargetNow>,
-): readonly Target[] => {
+): { readonly left: readonly Target[]; readonly canceled: readonly Target[] } => {
   const timed = asked.map((one) => ({ ...one, scheduledAt: present.get(one.targetId)?.dueAt ?? one.scheduledAt }));
-  const left = timed.filter(({ targetId }) => present.get(targetId)?.status !== 'canceled');
-  return left.length === 0 ? asked : left;
+  const isCanceled = ({ targetId }: Target): boolean => present.get(targetId)?.status === 'canceled';
+  const left = timed.filter((one) => !isCanceled(one));
+  return left.length === 0 ? { left: asked, canceled: [] } : { left, canceled: timed.filter(isCanceled) };
 };
-
-const targetsOf = <Target>(byPlatform: ReadonlyMap<Platform, readonly Target[]>, platform: Platform) =>
-  byPlatform.get(platform) ?? [];
 
 /** What every browser of today shows by itself. Phones make pictures and videos in other formats too, such as HEIC. */
 const showable: readonly string[] = [
@@ -112,23 +86,15 @@ const viewed = ({ source, probe, needs }: MediaRow): Viewed | null => {
 /** Harmful, or without files. */
 const unshown: readonly MediaRow['status'][] = ['quarantined', 'deleted', 'removed'];
 
-const fileOf = async (
-  { blobs }: Deps,
-  row: MediaRow | undefined,
-  altText: string | undefined,
-  now: string,
-): Promise<ShownFile> => {
-  const own = {
-    ...{ kind: row?.kind ?? 'document', altText: altText ?? row?.alt_text ?? null },
-    name: row?.name ?? 'a file that was deleted',
-  };
+const fileOf = async ({ blobs }: Deps, row: MediaRow | undefined, now: string): Promise<ShownFile> => {
+  const kind = row?.kind ?? 'document';
   const file = row === undefined || unshown.includes(row.status) ? null : viewed(row);
-  if (row === undefined || file === null) return { ...own, url: null, isShowable: false, size: null, posterUrl: null };
+  if (row === undefined || file === null) return { kind, url: null, isShowable: false, size: null, posterUrl: null };
   const expiresAt = new Date(Date.parse(now) + readableMs);
   const addressOf = ({ key, contentType }: Pick<Viewed, 'key' | 'contentType'>) =>
     unavailable(() => blobs.presignGet(key, { expiresAt, fileName: row.name, contentType }));
   return {
-    ...{ ...own, url: await addressOf(file), isShowable: showable.includes(file.contentType), size: file.size },
+    ...{ kind, url: await addressOf(file), isShowable: showable.includes(file.contentType), size: file.size },
     posterUrl: row.poster === null ? null : await addressOf(row.poster),
   };
 };

@@ -9,7 +9,15 @@ export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
 export { coverOf, platformsWithUses, posterFits, takesCover, takesCoverFrame, useOf, useRules } from './media-use.ts';
 export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
-export { effectiveOverrides, grantsOf, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
+export {
+  checkOverride,
+  effectiveOverrides,
+  grantsOf,
+  isSentAs,
+  type OverrideValue,
+  overrideRules,
+  replyOverrides,
+} from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
 export type * from './rules.ts';

@@ -186,7 +186,8 @@ export const replyOverrides = (platform: Platform, overrides: Overrides): Overri
   return Object.fromEntries(Object.entries(overrides).filter(([key]) => rules[key]?.headOnly !== true));
 };
 
-const isFor = ({ uses }: OverrideRule, use: MediaUse | null): boolean =>
+/** @param use what the network shows the files as; null: there are none */
+export const isSentAs = ({ uses }: OverrideRule, use: MediaUse | null): boolean =>
   uses === undefined || (use !== null && uses.includes(use));
 
 /**
@@ -203,7 +204,7 @@ export function effectiveOverrides(
 ): Readonly<Record<string, OverrideValue>> {
   const effective: Record<string, OverrideValue> = {};
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
-    if (rule.type === 'comment' || !isFor(rule, use)) continue;
+    if (rule.type === 'comment' || !isSentAs(rule, use)) continue;
     if (isSet(overrides, key) && checkOverride(platform, rule, overrides[key], overrides) === null) {
       effective[key] = normalize(rule, overrides[key]);
     } else if (rule.default !== undefined) effective[key] = rule.default;

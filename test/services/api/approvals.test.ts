@@ -281,7 +281,7 @@ suite('approvals over HTTP', (t) => {
       ids.slice(0, 2),
     );
     assert.deepEqual(await found(`&limit=2&cursor=${first.body.page?.nextCursor}`), ids.slice(2));
-    const { post: _post, guestName: _guest, ...row } = await approvalOf(ids[0] ?? '');
+    const { post: _post, shown: _shown, guestName: _guest, ...row } = await approvalOf(ids[0] ?? '');
     assert.deepEqual((await listed(''))[0], row);
   });
 });
