@@ -20,6 +20,8 @@ export interface TextOfNetwork {
 
 export interface Looked {
   readonly workspaceId: string;
+  /** A post that is not looked at; null: none. */
+  readonly postId: string | null;
   /** Only posts of these clients that go to no other; absent: of all. */
   readonly clientIds?: readonly string[];
 }
@@ -69,7 +71,7 @@ const searchOf = (among: string): string => `
        order by t.due_at, t.id limit ${maxCompared})
     ) t
     join read.posts p on p.id = t.post_id
-    where p.workspace_id = ? and jsonb_path_match(${bodyAtSql}, ?::jsonpath, a.looked)${among}
+    where p.workspace_id = ? and p.id is distinct from ?::uuid and jsonb_path_match(${bodyAtSql}, ?::jsonpath, a.looked)${among}
     order by t.due_at desc limit 1
   ) found`;
 
@@ -79,7 +81,7 @@ const searchOfClients = { name: 'same-texts-of-clients', sql: searchOf(` and ${o
 /** For each account the latest post with the text of its network, if any. */
 export const sameTexts = async (
   knex: Knex,
-  { workspaceId, clientIds }: Looked,
+  { workspaceId, postId, clientIds }: Looked,
   texts: readonly TextOfNetwork[],
   hours: number,
   asked: readonly TextAt[],
@@ -95,6 +97,7 @@ export const sameTexts = async (
       hours,
       hours,
       workspaceId,
+      postId,
       getsText,
       ...(clientIds === undefined ? [] : threeTimes(clientIds)),
     ])

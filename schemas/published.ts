@@ -13,6 +13,8 @@ export const annotations = [
   'expects',
   'uuidKeys',
   'countsFor',
+  'onlyWith',
+  'unread',
 ] as const;
 
 interface Words {
@@ -50,3 +52,11 @@ export const byUuid = <S extends TSchema>(schema: S): S => withMembers(schema, {
 
 /** A member that counts only where the member `type` beside it has this value; elsewhere it may hold anything. */
 export const forType = <S extends TSchema>(type: string, schema: S): S => withMembers(schema, { countsFor: type });
+
+/** A member that changes nothing unless the member beside it has one of these values. `clean` keeps it, with a warning. */
+export const onlyWith = <S extends TSchema>(member: string, values: readonly string[], schema: S): S =>
+  withMembers(schema, { onlyWith: { member, values } });
+
+/** Members that a caller knows from elsewhere and that change nothing in this body, with the reason for each. */
+export const unreadIn = <S extends TSchema>(schema: S, unread: Readonly<Record<string, string>>): S =>
+  withMembers(schema, { unread });

@@ -71,15 +71,19 @@ const stepsOf = (pointer: string): readonly string[] =>
  * long one for every issue below it: then the pointer ends at the deepest member above it, so that it still resolves.
  */
 export const issueAt = (steps: readonly string[], code: Issue['code'], message: string): Issue => {
+  const { path, isCut } = pointerTo(steps);
+  return { path, code, message: isCut ? `below a member with a long name: ${message}` : message };
+};
+
+/** The pointer along these steps, cut above the first long name. */
+export const pointerTo = (steps: readonly string[]): { readonly path: string; readonly isCut: boolean } => {
   let path = '';
   for (const step of steps) {
     const longer = `${path}/${escaped(step)}`;
-    if (step.length > maxMember || longer.length > maxPointer) {
-      return { path, code, message: `below a member with a long name: ${message}` };
-    }
+    if (step.length > maxMember || longer.length > maxPointer) return { path, isCut: true };
     path = longer;
   }
-  return { path, code, message };
+  return { path, isCut: false };
 };
 
 /** Empty when the value fits; at most `maxIssues`, one for a member. */

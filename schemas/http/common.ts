@@ -112,6 +112,44 @@ const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the previou
 /** Query members of every list. */
 export const paging = { limit: Limit, cursor: Cursor };
 
+/** What each warning means. With `willFail` a warning has the code of the failure instead, which the catalogue explains. */
+export const warningWords = {
+  stands_still: 'a later change of this resource is stored but cannot be shown yet',
+  unknown_member: 'nothing reads this member of the body',
+  member_without_effect: 'this member is known, and changes nothing here',
+  unknown_override: 'the network has no override of this name, and does not get it',
+  timezone_not_used:
+    '`timezone` does not count for these targets, because their accounts or clients have a zone of their own; the message names both instants',
+  approval_not_required: '`requestApproval` changes nothing, because no approval is required',
+  no_account: 'no account of the client is on this network',
+  duplicate_text: 'the account has the same text within 24 hours',
+  hashtag_missing: 'the rules of the client want a hashtag, and only warn',
+  disclaimer_missing: 'the rules of the client want their disclaimer, and only warn',
+  duplicate_possible:
+    'the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice',
+} as const;
+export type WarningCode = keyof typeof warningWords;
+export const warningCodes = Object.keys(warningWords) as WarningCode[];
+
+const warningMembers = {
+  path: Type.Optional(
+    Type.String({
+      description: 'The member that it is about: a JSON Pointer into the body; absent where it is about none.',
+      examples: ['/variants/0/overrides/reply_settings'],
+    }),
+  ),
+  platform: Type.Optional(said(Platform, 'The network that it is about; absent where it is about no single one.')),
+  accountId: Type.Optional(said(Uuid, 'The account that it is about; absent where it is about no single one.')),
+  willFail: Type.Optional(
+    Type.Boolean({
+      description:
+        'True: a target will fail when it is published, unless this changes before. `code` is then that of its failure, which GET /errors/{code} explains. Absent: nothing fails for it.',
+    }),
+  ),
+  mediaId: Type.Optional(said(Uuid, 'The asset that it is about; absent where it is about none.')),
+  postId: Type.Optional(said(Uuid, 'With `duplicate_text`: a post with the same text.')),
+};
+
 export const Warning = Named(
   'Warning',
   Type.Object(
@@ -119,18 +157,30 @@ export const Warning = Named(
       code: said(
         OpenEnum(
           'WarningCode',
-          ['stands_still', 'platforms_ignored'],
-          'stands_still: a later change of this resource is stored but cannot be shown yet; platforms_ignored: `targets.platforms` of this post changes nothing, because its selection is no group.',
+          warningCodes,
+          Object.entries(warningWords)
+            .map(([code, words]) => `${code}: ${words}`)
+            .join('; ')
+            .concat('.'),
         ),
         'Stable: branch on it.',
       ),
-      id: Type.String({ description: 'Id of the resource in `data` to which the warning applies.' }),
+      id: Type.Optional(
+        Type.String({
+          description:
+            'Id of the resource in `data` to which the warning applies; absent where there is none, as for an entry that was rejected.',
+        }),
+      ),
       message: Type.String({ description: 'The warning in words.' }),
+      ...warningMembers,
     },
-    { description: 'A warning about the data of an answer.' },
+    { description: 'A warning about the data of an answer, or about the body of the call.' },
   ),
 );
-export type Warning = Static<typeof Warning>;
+export interface Warning extends Omit<Static<typeof Warning>, 'code'> {
+  /** Of the list, or that of the failure to come. */
+  readonly code: string;
+}
 
 export const Meta = Named(
   'Meta',
@@ -142,7 +192,13 @@ export const Meta = Named(
         description: 'Id of the request, for questions about it.',
       }),
       warnings: Type.Optional(
-        Type.Array(Warning, { description: 'Warnings about the data of this answer; absent when there are none.' }),
+        Type.Array(Warning, {
+          description:
+            'Warnings about the data of this answer and about the body of the call, those with `willFail` first: at most 20, of a bulk call 100. Absent when there are none. A repeat under the same `Idempotency-Key` has those that follow from the body and its targets, and leaves out those about the moment of the first call: accounts, media, rules of clients and other posts. So does the answer for a post of over 32 KiB, of which POST /posts/preview tells all.',
+        }),
+      ),
+      moreWarnings: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'Warnings beyond those that are shown; absent when there are none.' }),
       ),
     },
     { description: 'About an answer.' },

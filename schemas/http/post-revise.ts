@@ -1,64 +1,66 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
 import { MediaAltTexts, maxContent } from '#schemas/post.ts';
-import { byUuid, Named, OpenEnum, said } from '#schemas/published.ts';
+import { byUuid, Named, OpenEnum, said, unreadIn } from '#schemas/published.ts';
 import { type Cleaned, Maybe, Resettable, UuidInput } from './common.ts';
-import { Post, ScheduleInput, ThreadInput, VariantInput } from './post.ts';
+import { Post, ScheduleInput, ThreadInput, unreadOfPost, VariantInput } from './post.ts';
+
+const revised = {
+  content: Maybe(
+    Type.String({
+      maxLength: maxContent,
+      description: 'Replaces the text, for every network without a text of its own.',
+    }),
+  ),
+  mediaIds: Maybe(Type.Array(UuidInput, { maxItems: 20, description: 'Replaces the media, in order.' })),
+  variants: Maybe(
+    Type.Array(VariantInput, {
+      maxItems: 10,
+      description: 'Replaces all that differs on single networks: one entry for each.',
+    }),
+  ),
+  schedule: Maybe(said(ScheduleInput, 'When the changed targets go out. Absent: each keeps its own time.')),
+  thread: Resettable(said(ThreadInput, 'Replaces the chain of replies on x and threads; null: no thread.'), null),
+  mediaAltTexts: Resettable(
+    said(
+      byUuid(MediaAltTexts),
+      'Replaces the texts for people who do not see a picture, by id of its asset; ids not in the post are ignored. Null: none.',
+    ),
+    null,
+  ),
+  aiDisclosure: Maybe(Type.Boolean({ description: 'Whether the content was made with AI.' })),
+  coverMediaId: Resettable(
+    said(UuidInput, 'An image asset as the cover of a video; null: a frame of the video.'),
+    null,
+  ),
+  coverFrameMs: Resettable(
+    Type.Integer({
+      minimum: 0,
+      maximum: 86_400_000,
+      description: 'Milliseconds into the video at which tiktok takes its cover; null: the network chooses.',
+    }),
+    null,
+  ),
+  timezone: Maybe(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description:
+        'Replaces the IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none. A post with such a time is scheduled anew.',
+      examples: ['Europe/Berlin'],
+    }),
+  ),
+};
 
 /** POST /posts/{id}/revise: only the members that are sent change. */
 export const PostRevise = Named(
   'PostRevise',
-  Type.Object(
-    {
-      content: Maybe(
-        Type.String({
-          maxLength: maxContent,
-          description: 'Replaces the text, for every network without a text of its own.',
-        }),
-      ),
-      mediaIds: Maybe(Type.Array(UuidInput, { maxItems: 20, description: 'Replaces the media, in order.' })),
-      variants: Maybe(
-        Type.Array(VariantInput, {
-          maxItems: 10,
-          description: 'Replaces all that differs on single networks: one entry for each.',
-        }),
-      ),
-      schedule: Maybe(said(ScheduleInput, 'When the changed targets go out. Absent: each keeps its own time.')),
-      thread: Resettable(said(ThreadInput, 'Replaces the chain of replies on x and threads; null: no thread.'), null),
-      mediaAltTexts: Resettable(
-        said(
-          byUuid(MediaAltTexts),
-          'Replaces the texts for people who do not see a picture, by id of its asset; ids not in the post are ignored. Null: none.',
-        ),
-        null,
-      ),
-      aiDisclosure: Maybe(Type.Boolean({ description: 'Whether the content was made with AI.' })),
-      coverMediaId: Resettable(
-        said(UuidInput, 'An image asset as the cover of a video; null: a frame of the video.'),
-        null,
-      ),
-      coverFrameMs: Resettable(
-        Type.Integer({
-          minimum: 0,
-          maximum: 86_400_000,
-          description: 'Milliseconds into the video at which tiktok takes its cover; null: the network chooses.',
-        }),
-        null,
-      ),
-      timezone: Maybe(
-        Type.String({
-          minLength: 1,
-          maxLength: 100,
-          description:
-            'Replaces the IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none. A post with such a time is scheduled anew.',
-          examples: ['Europe/Berlin'],
-        }),
-      ),
-    },
-    {
+  unreadIn(
+    Type.Object(revised, {
       description:
         'Changes of a scheduled post, at least one: a member that is sent replaces that of the post as a whole, and one that is absent stays as it is. Null clears a thread, alt texts, a cover or its frame; for any other member it means absent.',
-    },
+    }),
+    unreadOfPost(revised, 'a revise does not change it'),
   ),
 );
 /** As it comes from `clean`: every member may be absent. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
-import { ClosedEnum, Named, said } from '#schemas/published.ts';
+import { ClosedEnum, Named, onlyWith, said } from '#schemas/published.ts';
 import { type Cleaned, Problem, UuidInput } from './common.ts';
 import { PostTarget, PostTargetReschedule } from './post-target.ts';
 
@@ -23,13 +23,21 @@ export const PostTargetBulk = Named(
         maxItems: 100,
         description: 'The targets. One that is listed twice counts once.',
       }),
-      scheduledAt: said(
-        PostTargetReschedule.properties.scheduledAt,
-        'For reschedule: the new instant of all; they lose their jitter.',
+      scheduledAt: onlyWith(
+        'action',
+        ['reschedule'],
+        said(
+          PostTargetReschedule.properties.scheduledAt,
+          'For reschedule: the new instant of all; they lose their jitter.',
+        ),
       ),
-      shiftMinutes: said(
-        PostTargetReschedule.properties.shiftMinutes,
-        'For reschedule: moves each by so many minutes, backward where negative; each keeps its jitter.',
+      shiftMinutes: onlyWith(
+        'action',
+        ['reschedule'],
+        said(
+          PostTargetReschedule.properties.shiftMinutes,
+          'For reschedule: moves each by so many minutes, backward where negative; each keeps its jitter.',
+        ),
       ),
     },
     { description: 'One action on many targets; reschedule takes exactly one of its two members.' },

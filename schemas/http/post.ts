@@ -16,7 +16,7 @@ import {
   Thread,
   Variant,
 } from '#schemas/post.ts';
-import { byUuid, ClosedEnum, forType, Named, OpenEnum, said } from '#schemas/published.ts';
+import { byUuid, ClosedEnum, forType, Named, OpenEnum, onlyWith, said, unreadIn } from '#schemas/published.ts';
 import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
 import {
   type Cleaned,
@@ -49,7 +49,9 @@ export const VariantInput = Named(
     ),
     mediaIdsOverride: Maybe(MediaIds('Replaces the media on this network, in order. Absent: the media of the post.')),
     overrides: Defaulted(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'Settings of the network; unknown keys are ignored.' }),
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Settings of the network; unknown keys are ignored, with a warning.',
+      }),
       {},
     ),
   }),
@@ -60,19 +62,27 @@ const TargetSelectionInput = Named(
   Type.Object(
     {
       mode: said(ClosedEnum('SelectionModeInput', selectionModes, selectionWords), 'How the accounts are selected.'),
-      clientId: Maybe(said(UuidInput, 'Required for mode group, where it equals the `clientId` of the post.')),
-      accountIds: Maybe(
-        Type.Array(UuidInput, {
-          minItems: 1,
-          maxItems: 500,
-          description: 'Required for the modes selection and accounts. One that is listed twice counts once.',
-        }),
+      clientId: onlyWith(
+        'mode',
+        ['group'],
+        Maybe(said(UuidInput, 'Required for mode group, where it equals the `clientId` of the post.')),
+      ),
+      accountIds: onlyWith(
+        'mode',
+        ['selection', 'accounts'],
+        Maybe(
+          Type.Array(UuidInput, {
+            minItems: 1,
+            maxItems: 500,
+            description: 'Required for the modes selection and accounts. One that is listed twice counts once.',
+          }),
+        ),
       ),
       platforms: Maybe(
         Type.Array(PlatformInput, {
           minItems: 1,
           maxItems: 11,
-          description: 'Narrows a group to these networks; the other modes ignore it.',
+          description: 'Narrows a group to these networks; the other modes ignore it, with a warning.',
         }),
       ),
     },
@@ -113,7 +123,7 @@ export const ScheduleInput = Named(
         }),
       ),
     },
-    { description: 'When a post goes out. Members that belong to another type are ignored.' },
+    { description: 'When a post goes out. Members that belong to another type are ignored, with a warning.' },
   ),
 );
 export type ScheduleInput = Cleaned<typeof ScheduleInput>;
@@ -217,9 +227,15 @@ const composed = {
 /** PATCH /posts/{id}: a full replacement of a draft. */
 export const PostReplace = Named(
   'PostReplace',
-  Type.Object(composed, {
-    description: 'A whole draft: an optional member that is absent returns to its default.',
-  }),
+  unreadIn(
+    Type.Object(composed, {
+      description: 'A whole draft: an optional member that is absent returns to its default.',
+    }),
+    {
+      clientId: 'a post stays with its client',
+      saveDraft: 'a draft stays a draft until POST /posts/{id}/publish',
+    },
+  ),
 );
 export type PostReplace = Cleaned<typeof PostReplace>;
 
@@ -242,11 +258,22 @@ export const PostCreate = Named(
 );
 export type PostCreate = Cleaned<typeof PostCreate>;
 
+/** The members of a composed post that are no members of another body, with one reason. */
+export const unreadOfPost = (members: Readonly<Record<string, unknown>>, reason: string): Record<string, string> =>
+  Object.fromEntries(
+    Object.keys(PostCreate.properties)
+      .filter((name) => !Object.hasOwn(members, name))
+      .map((name) => [name, reason]),
+  );
+
+const published = {
+  schedule: Maybe(said(ScheduleInput, 'Replaces the schedule of the draft. Absent: that of the draft.')),
+};
 export const PostPublish = Named(
   'PostPublish',
-  Type.Object(
-    { schedule: Maybe(said(ScheduleInput, 'Replaces the schedule of the draft. Absent: that of the draft.')) },
-    { description: 'How a draft is published.' },
+  unreadIn(
+    Type.Object(published, { description: 'How a draft is published.' }),
+    unreadOfPost(published, 'the draft goes out as it is: PATCH /posts/{id} changes it'),
   ),
 );
 

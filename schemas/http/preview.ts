@@ -4,7 +4,7 @@ import { MediaFailure, MediaKind, MediaUse } from '#schemas/media.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { ScheduleMode } from '#schemas/target.ts';
 import { AccountCadence } from './cadence.ts';
-import { ProblemIssue } from './common.ts';
+import { ProblemIssue, warningWords } from './common.ts';
 
 /** POST /posts/preview: what publishing a body would do now. */
 
@@ -33,13 +33,18 @@ const PreviewProblem = Named(
   ),
 );
 
+/** The warnings of a preview; `meta.warnings` has those about members that nothing reads. */
+const told = Object.entries(warningWords)
+  .filter(([code]) => code !== 'stands_still' && code !== 'unknown_member')
+  .map(([code, words]) => `\`${code}\`: ${words}`)
+  .join('; ');
+
 export const PreviewWarning = Named(
   'PreviewWarning',
   Type.Object(
     {
       code: Type.String({
-        description:
-          'Stable: branch on it. `platforms_ignored`: `targets.platforms` narrows groups only; `approval_not_required`: `requestApproval` changes nothing; `no_account`: no account of the client is on this network; `duplicate_text`: the account has the same text within 24 hours; `hashtag_missing` and `disclaimer_missing`: the rules of the client want it, and only warn; `duplicate_possible`: the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice. With `willFail`, any other code: the `failure.code` that the target would have, which GET /errors/{code} explains.',
+        description: `Stable: branch on it. ${told}. With \`willFail\`, any other code: the \`failure.code\` that the target would have, which GET /errors/{code} explains.`,
         examples: ['tiktok_privacy_level_required'],
       }),
       path: Type.String({

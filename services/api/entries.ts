@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type TObject, type TSchema, Type } from 'typebox';
 import { Rejection } from '#domain/decider.ts';
 import { canonicalJson } from '#runtime/eventing/canonical.ts';
-import { clean } from '#schemas/http/clean.ts';
+import { BodyNotes, clean } from '#schemas/http/clean.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import type { Piece } from './heavy-bodies.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson } from './json.ts';
@@ -14,7 +14,7 @@ import { Refusal } from './refusal.ts';
  */
 
 /** One entry of the list: what the caller sent, or why it does not fit. Pointers lead into the entry. */
-export type Entry<Body> = { readonly body: Body } | { readonly refusal: Rejection };
+export type Entry<Body> = { readonly body: Body; readonly notes: BodyNotes } | { readonly refusal: Rejection };
 
 export interface ReadEntries {
   /** In the order of the list. */
@@ -118,11 +118,12 @@ const envelopeOf = (schema: TObject, member: string, minItems: number, maxItems:
   return known;
 };
 
-/** @param member the list in the body @throws Refusal 400, 422 about the body as a whole */
+/** @param member the list in the body @param notes of the members beside it @throws Refusal 400, 422 about the body as a whole */
 export const readEntries = async (
   schema: TObject,
   member: string,
   text: Buffer,
+  notes: BodyNotes,
   piece: Piece,
 ): Promise<ReadEntries> => {
   const { items, minItems, maxItems } = schema.properties[member] as unknown as {
@@ -137,6 +138,7 @@ export const readEntries = async (
     await checkJson(objects, piece);
     throw invalid(issues);
   }
+  clean(envelopeOf(schema, member, minItems, maxItems), sent, { notes });
   const listed = (sent as Readonly<Record<string, readonly unknown[]>>)[member] ?? [];
   const places = listed.map((one) => (one as { readonly at?: number } | null)?.at ?? -1);
   const entries: Entry<unknown>[] = [];
@@ -157,8 +159,9 @@ export const readEntries = async (
       refuse(invalid(wrong));
       continue;
     }
-    const body = await piece(() => clean(items, read.value));
-    entries.push({ body });
+    const own = new BodyNotes([member, String(index)]);
+    const body = await piece(() => clean(items, read.value, { notes: own }));
+    entries.push({ body, notes: own });
     digests.push(await piece(() => digestOfEntry(body)));
   }
   // Objects of other lists are ignored, and must be JSON all the same.

@@ -8,7 +8,7 @@ import { operations } from './operations.ts';
 import { Refusal } from './refusal.ts';
 import { type CallState, newState } from './state.ts';
 import { requireOpenToLimited, requireRole, requireScope } from './steps/access.ts';
-import { type CarryOutTools, carryOut, rememberWrites, warningsOf } from './steps/carry-out.ts';
+import { type CarryOutTools, carryOut, rememberWrites, type Warned, warningsOf } from './steps/carry-out.ts';
 import { limitToClients } from './steps/client-limits.ts';
 import {
   type BodyMeter,
@@ -57,6 +57,8 @@ export interface Invoked<Data = unknown> {
   /** Of a list. */
   readonly page?: Many<unknown>['page'];
   readonly warnings: readonly Warning[];
+  /** Warnings beyond these; absent: none. */
+  readonly moreWarnings?: number;
   /** Of the resource's own stream. */
   readonly revision?: number;
   /** True when an earlier call under this key was answered again. */
@@ -135,9 +137,12 @@ export const invokerOf = (tools: InvokeTools): Invoke => {
       charge,
     };
     const made = await carryOut(tools, operation, state, origin);
+    const warned: Warned = 'raw' in made ? {} : await warningsOf(tools, operation, state, made);
+    const { warnings = [], moreWarnings } = warned;
     return {
       data: await dataOf(made),
-      warnings: 'raw' in made ? [] : await warningsOf(tools, operation, state, made),
+      warnings,
+      ...(moreWarnings === undefined ? {} : { moreWarnings }),
       replayed: 'replayed' in made && made.replayed === true,
       ...('page' in made ? { page: made.page } : {}),
       ...('revision' in made && made.revision !== undefined ? { revision: made.revision } : {}),

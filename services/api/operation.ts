@@ -3,6 +3,7 @@ import type { ErrorCode } from '#domain/codes.ts';
 import type { CommandContext, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Scope } from '#schemas/apikey.ts';
 import type { Actor, Mode, Role } from '#schemas/common.ts';
+import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Cleaned, Warning } from '#schemas/http/common.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Commands } from './actions.ts';
@@ -43,6 +44,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> extends
   readonly body: Body;
   /** Of the list that the operation names as `entries`; `body` then has a digest in the place of each. */
   readonly entries: readonly Entry<unknown>[];
+  /** Which members of the body nothing reads; the answer tells them as warnings. */
+  readonly notes: BodyNotes;
   /** An id of the body as the caller sent it: one that the credential may not see has another in its place. */
   readonly asSent: (id: string) => string;
   /** Null when the caller sent none; never null where the operation requires a key. */
@@ -77,8 +80,10 @@ export interface One<Data> {
   /** Revision of the resource's own stream, for ETag. */
   readonly revision?: number;
   readonly replayed?: boolean;
-  /** What the caller should know of the data. */
+  /** What the caller should know of the data and of the body, beside `notes`. */
   readonly warnings?: readonly Warning[];
+  /** Warnings beyond these. */
+  readonly more?: number;
 }
 /** `One` whose data is JSON already. */
 export interface Written {
@@ -104,6 +109,8 @@ export interface Pieces {
   readonly items: () => Iterable<unknown>;
   readonly tail: string;
   readonly warnings?: readonly Warning[];
+  /** As of `One`. */
+  readonly more?: number;
   readonly replayed?: boolean;
 }
 export type Answer = One<unknown> | Written | Many<unknown> | Raw | Pieces;

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { BodyNotes } from '#schemas/http/clean.ts';
 import type { Entry } from './entries.ts';
 import type { Operation, Principal } from './operation.ts';
 
@@ -15,6 +16,8 @@ export interface CallState {
   query: unknown;
   body: unknown;
   entries: readonly Entry<unknown>[];
+  /** Which members of the body nothing reads. */
+  readonly notes: BodyNotes;
   /** Ids that a limited credential may not see, by the ids in their place. */
   unseen: ReadonlyMap<string, string>;
   key: string | null;
@@ -33,6 +36,7 @@ export const newState = (correlationId: string, address: string): CallState => (
   query: {},
   body: {},
   entries: [],
+  notes: new BodyNotes(),
   unseen: new Map(),
   key: null,
   paidAhead: 0,

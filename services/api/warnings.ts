@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
 import { parkedRows } from '#projections/parked.ts';
 import { within } from '#runtime/process/within.ts';
+import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 
@@ -15,6 +17,22 @@ const patienceMs = 1_000;
 const maxWarnings = 20;
 /** The resource of an answer and the resources directly inside of it: a post and its targets. */
 const deepest = 3;
+
+/**
+ * Members that were sent and that a resource which was there already does not have so.
+ * @param shown the resource as it is answered; a member that it does not show counts as another
+ */
+export const keptWarnings = (
+  { notes, body }: { readonly notes: BodyNotes; readonly body: Readonly<Record<string, unknown>> },
+  names: readonly string[],
+  shown: Readonly<Record<string, unknown>> & { readonly id: string; readonly object: string },
+): readonly Warning[] =>
+  names
+    .filter((name) => notes.given.has(name) && !isDeepStrictEqual(body[name], shown[name]))
+    .map((name) => ({
+      ...{ code: 'member_without_effect', id: shown.id, path: `/${name}` },
+      message: `the ${shown.object} was there already and stays as it is`,
+    }));
 
 const nouns: Readonly<Record<string, string>> = { target: 'post target', apikey: 'key' };
 

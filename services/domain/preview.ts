@@ -1,3 +1,4 @@
+import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaNeed, MediaUse, RenditionSpec } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
@@ -5,7 +6,16 @@ import type { PlannedTarget } from '#schemas/target.ts';
 import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer } from './compose.ts';
 import { contentFor } from './content.ts';
 import { needKey } from './media.ts';
-import { lateErrors, rulesOf, sentText, takesCover, textLength, titleFor, useOf } from './platforms/index.ts';
+import {
+  lateErrors,
+  rulesOf,
+  sentText,
+  takesCover,
+  textLength,
+  titleFor,
+  unusedOverrides,
+  useOf,
+} from './platforms/index.ts';
 import { needsOfTarget } from './post-media.ts';
 import { reauthRequired } from './publish-failures.ts';
 import { planRenditions } from './renditions/index.ts';
@@ -55,6 +65,9 @@ export const warning = (
   message: string,
   more: Partial<Pick<PreviewWarning, 'willFail' | 'mediaId' | 'postId'>> = {},
 ): PreviewWarning => ({ code, path, message, willFail: false, mediaId: null, postId: null, ...more });
+
+/** A member that is known and changes nothing here. */
+export const idle = (path: string, message: string): PreviewWarning => warning('member_without_effect', path, message);
 
 const ready = { ready: 'ready', wanted: 'preparing', planned: 'preparing' } as const;
 
@@ -129,8 +142,22 @@ export const previewContent = (
     length: { used, limit },
     media: headOf(body, destination, files),
     errors,
-    warnings: [...unmade, ...late],
+    warnings: [...unmade, ...late, ...unused(body, platform, assets)],
   };
+};
+
+/** Settings that the network does not get for files that it shows so. */
+const unused = (body: PostBody, platform: Platform, assets: PostAssets): readonly PreviewWarning[] => {
+  const { segments, overrides } = contentFor(body, platform);
+  const kinds = segments[0].mediaIds.map((id) => assets.get(id)?.kind ?? null).filter((kind) => kind !== null);
+  if (kinds.length < segments[0].mediaIds.length) return [];
+  const use = kinds.length === 0 ? null : useOf(platform, overrides, kinds);
+  return unusedOverrides(platform, overrides, use).map((key) =>
+    idle(
+      pointer(body, platform, 0, `/overrides/${key}`),
+      use === null ? 'counts only with media' : `does not count for a post that is shown as ${use}`,
+    ),
+  );
 };
 
 /** A target fails with the first of these. */

@@ -305,7 +305,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   t('the same text is searched among few targets of each account, by index', async () => {
     const dueAt = '2026-02-01T14:00:00.000Z';
     const run = (accountId: string, text: string) => () =>
-      sameTexts(knex, { workspaceId: big }, [{ platform: 'x', text }], 24, [
+      sameTexts(knex, { workspaceId: big, postId: null }, [{ platform: 'x', text }], 24, [
         { accountId, platform: 'x', dueAt },
         { accountId: randomUUID(), platform: 'x', dueAt },
       ]);
@@ -349,7 +349,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     );
     const found = async (platform: keyof typeof accounts, text: string) => {
       const asked = { accountId: accounts[platform], platform, dueAt };
-      return (await sameTexts(knex, { workspaceId }, [{ platform, text }], 24, [asked])).map(
+      return (await sameTexts(knex, { workspaceId, postId: null }, [{ platform, text }], 24, [asked])).map(
         ({ postId }) => ids[postId],
       );
     };

@@ -46,8 +46,7 @@ export const answer =
         ctx.type = made.raw.type;
         return;
       }
-      const warnings = await warningsOf(tools, operation, state, made);
-      const meta = warnings.length === 0 ? { correlationId } : { correlationId, warnings };
+      const meta = { correlationId, ...(await warningsOf(tools, operation, state, made)) };
       if ('items' in made) {
         ctx.body = Readable.from(enveloped(made, meta));
         if (made.replayed === true) ctx.set('Idempotent-Replayed', 'true');

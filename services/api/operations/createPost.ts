@@ -7,7 +7,7 @@ import { postExample } from '../posts/examples.ts';
 import { claimRefOf } from '../posts/external-ref.ts';
 import { fanOutOrLeave } from '../posts/load.ts';
 import { reservePlan } from '../posts/quota.ts';
-import { postWarnings } from '../posts/warnings.ts';
+import { PostWarnings } from '../posts/warnings.ts';
 
 /**
  * The post's stream holds the whole plan in its first event, so its append is the acceptance. If we die before the
@@ -24,7 +24,7 @@ export const createPost = operation({
     '**What wins.** On one network, `contentOverride` and `mediaIdsOverride` of its variant win over `content` and `mediaIds`; an empty `contentOverride` is a real empty caption. On x and threads, the segments of `thread` win over all of these; other networks ignore the thread and publish the post as it is without one. A variant applies to every target of its network. `overrides.aiGenerated` of a variant wins over `aiDisclosure`.',
     '**Which accounts.** `targets.mode` is `group` for every account of the client that is not disconnected, narrowed by `platforms`; `selection` for listed accounts of the client; `accounts` for listed accounts of any client of the workspace, whose archive state and approval rule then apply too. An account counts once.',
     '**When.** `scheduledLocal` wins over `scheduledAt`. It is a wall-clock time, read in the zone of the account, else of its client, else in `timezone`; where the clocks skip it, it moves forward by the gap, and where it comes twice, the first one counts. `range` spreads the targets evenly from `from` to `to`. `spreadMinutes` delays each target by a time of its own, never before its time. A time up to one minute in the past means now; at most 18 months ahead.',
-    '**What is checked.** The call is refused as a whole if one target cannot go out: text over the limit of its network, media that it does not take, a known override of a wrong type or value; `errors` names each account. Unknown override keys are kept and ignored. A required override that is missing is not refused here: that target fails when it is published. With `saveDraft`, none of this is checked, and the post has no targets yet.',
+    '**What is checked.** The call is refused as a whole if one target cannot go out: text over the limit of its network, media that it does not take, a known override of a wrong type or value; `errors` names each account. Unknown override keys are kept and ignored, with a warning. A required override that is missing is not refused here: that target fails when it is published. With `saveDraft`, none of this is checked, and the post has no targets yet. `meta.warnings` has all that POST /posts/preview would warn of, and the members of the body that nothing reads.',
     '**What is retried.** The service tries a target again by itself where the network limited the rate or failed before it could have published. It never repeats a call whose outcome is unknown: the target becomes `outcome_unknown`, and the network is asked instead. A target that `failed` is tried again only by a retry.',
     '**After the publication.** A `firstComment` follows the post from the same account, on the networks that take one. It is best-effort: the service tries it again only after a refusal that may pass, three times in all, and never repeats a call whose outcome is unknown. If it fails, the target stays published, and its `firstCommentIssue` says why.',
     '**Approval.** A post needs approval where its author is a creator, or where a client of its targets has `approvalRequired`, whether or not `requestApproval` is sent. Its targets are then held (`awaiting_approval`), and `approvalId` names the request that a person decides about: exactly this content goes out, or nothing. A target whose time passes meanwhile goes out once it is approved.',
@@ -53,9 +53,10 @@ export const createPost = operation({
   ],
   example: postExample,
   handle: async (call) => {
-    const { context } = call;
+    const { context, notes } = call;
+    const warned = new PostWarnings(call);
     const { id, state, events, replayed } = await call.stream(post).create({
-      command: (id) => composed(call, call.body, { id, commandId: context.commandId }),
+      command: (id) => composed(call, call.body, { id, commandId: context.commandId }, warned),
       reserve: async (postId, command) => {
         await claimRefOf(call, { clientId: call.body.clientId, postId, body: call.body });
         await reservePlan(call, postId, command, -1);
@@ -64,6 +65,7 @@ export const createPost = operation({
     const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
     if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);
     const data = answerPost(id, state, events);
-    return { data, revision: data.revision, replayed, warnings: postWarnings(id, state) };
+    const warnings = await warned.of({ id, state, sent: call.body, notes, replayed });
+    return { data, revision: data.revision, replayed, warnings };
   },
 });

@@ -5,7 +5,7 @@ import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { postExample } from '../posts/examples.ts';
 import { publishDraft } from '../posts/publish.ts';
-import { postWarnings } from '../posts/warnings.ts';
+import { PostWarnings } from '../posts/warnings.ts';
 
 export const publishPost = operation({
   id: 'publishPost',
@@ -41,9 +41,10 @@ export const publishPost = operation({
   ],
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {
-    const { state, events, revision, replayed } = await publishDraft(call);
+    const warned = new PostWarnings(call);
+    const { state, events, revision, replayed } = await publishDraft(call, warned);
     const { id } = call.params;
     const data = await withLiveCampaign(call, answerPost(id, state, events));
-    return { data, revision, replayed, warnings: postWarnings(id, state) };
+    return { data, revision, replayed, warnings: await warned.of({ id, state, notes: call.notes, replayed }) };
   },
 });

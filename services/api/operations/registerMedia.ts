@@ -3,6 +3,9 @@ import { acceptedMedia } from '../media/answers.ts';
 import { registerExample } from '../media/examples.ts';
 import { registerUpload } from '../media/register.ts';
 import { operation } from '../operation.ts';
+import { keptWarnings } from '../warnings.ts';
+
+const described = Object.keys(MediaRegister.properties).filter((name) => name !== 'assetId');
 
 export const registerMedia = operation({
   id: 'registerMedia',
@@ -11,7 +14,7 @@ export const registerMedia = operation({
   tag: 'media',
   summary: 'Register an uploaded file',
   description:
-    'The service then examines the file and makes its renditions: wait for the event `media.ready`, or GET the asset until `publishable` is true. An asset that is registered already is answered unchanged.',
+    'The service then examines the file and makes its renditions: wait for the event `media.ready`, or GET the asset until `publishable` is true. An asset that is registered already is answered unchanged, and `meta.warnings` names the members that change nothing.',
   scope: 'media.manage',
   idempotent: 'required',
   cost: 1,
@@ -22,6 +25,9 @@ export const registerMedia = operation({
   example: registerExample,
   handle: async (call) => {
     const { events, revision, replayed } = await registerUpload(call);
-    return { data: await acceptedMedia(call, events), revision, replayed };
+    const data = await acceptedMedia(call, events);
+    const registered = events.find(({ type }) => type === 'MediaRegistered')?.metadata;
+    const warnings = registered?.keyHmac === call.context.keyHmac ? [] : keptWarnings(call, described, data);
+    return { data, revision, replayed, warnings };
   },
 });

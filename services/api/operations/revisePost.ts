@@ -1,10 +1,13 @@
+import { post } from '#domain/post.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { PostRevise, RevisedPost } from '#schemas/http/post-revise.ts';
 import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerWithTargets } from '../posts/answers.ts';
 import { postDataExample } from '../posts/examples.ts';
-import { revisePost as revise } from '../posts/revise.ts';
+import { changesTimes, revisePost as revise } from '../posts/revise.ts';
+import { PostWarnings } from '../posts/warnings.ts';
 import { invalid } from '../refusal.ts';
 
 export const revisePost = operation({
@@ -51,8 +54,14 @@ export const revisePost = operation({
   },
   handle: async (call) => {
     if (Object.keys(call.body).length === 0) throw invalid('', 'required', 'at least one member must be sent');
-    const { events, targetEvents, revision, replayed, changed, skipped } = await revise(call);
+    const { id } = call.params;
+    const warned = new PostWarnings(call);
+    const { events, targetEvents, revision, replayed, changed, skipped } = await revise(call, warned);
     const shown = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
-    return { data: { ...shown, revise: { changed, skipped } }, revision, replayed };
+    const state = foldEvents(post, events);
+    const isTimed = state.status !== 'none' && changesTimes(call.body, state.body);
+    const targets = shown.targets.filter((one) => changed.includes(one.id));
+    const about = { id, state, targets, sent: call.body, notes: call.notes, isTimed, replayed };
+    return { data: { ...shown, revise: { changed, skipped } }, revision, replayed, warnings: await warned.of(about) };
   },
 });

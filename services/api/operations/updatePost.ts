@@ -8,7 +8,8 @@ import { checkDraft } from '../posts/checks.ts';
 import { draftExample } from '../posts/examples.ts';
 import { refOfDraft } from '../posts/external-ref.ts';
 import { asDraft } from '../posts/load.ts';
-import { postWarnings } from '../posts/warnings.ts';
+import { Reads } from '../posts/reads.ts';
+import { PostWarnings } from '../posts/warnings.ts';
 
 export const updatePost = operation({
   id: 'updatePost',
@@ -35,16 +36,22 @@ export const updatePost = operation({
   ],
   example: draftExample,
   handle: async (call) => {
+    const { id } = call.params;
     const body = bodyOf(call.body);
+    const [reads, warned] = [new Reads(call), new PostWarnings(call)];
     const refs = refOfDraft(call, body);
     const { state, events, revision } = await call.stream(post).act({
-      accept: async ({ state }) => checkDraft(call, asDraft(state).clientId, body),
+      accept: async ({ state }) => {
+        const { clientId } = asDraft(state);
+        await checkDraft(call, clientId, body, reads);
+        warned.beginDraft(id, clientId, body, reads);
+      },
       command: () => ({ type: 'ReplaceDraft', body }),
       rule: refs.claim,
       optional: true,
     });
     await refs.release();
-    const { id } = call.params;
-    return { data: answerPost(id, state, events), revision, warnings: postWarnings(id, state) };
+    const warnings = await warned.of({ id, state, sent: call.body, notes: call.notes });
+    return { data: answerPost(id, state, events), revision, warnings };
   },
 });

@@ -4,6 +4,8 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, foldEvents, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { createIdempotently, fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { BodyNotes } from '#schemas/http/clean.ts';
+import type { Warning } from '#schemas/http/common.ts';
 import type { PostBulkItem } from '#schemas/http/post-bulk.ts';
 import type { Entry } from '../entries.ts';
 import { inParallel } from '../in-parallel.ts';
@@ -16,7 +18,7 @@ import { claimRefOf } from './external-ref.ts';
 import { fanOutOrLeave } from './load.ts';
 import { reservePlan } from './quota.ts';
 import { Reads } from './reads.ts';
-import { postWarnings } from './warnings.ts';
+import { PostWarnings } from './warnings.ts';
 
 /**
  * Many posts in one call. Each is created under a key of its own, which follows from the call's key and its place, so
@@ -43,6 +45,8 @@ interface Finished {
 interface Item {
   readonly index: number;
   readonly sent: Omit<PostBulkItem, 'idempotencyKey'>;
+  readonly notes: BodyNotes;
+  readonly warned: PostWarnings;
   readonly operation: string;
   readonly key: string;
   readonly postId: string;
@@ -57,7 +61,8 @@ const itemsOf = (call: Call): readonly (Item | null)[] => {
     const named = idempotencyKey === undefined;
     const operation = named ? 'bulkCreatePosts' : 'createPost';
     const key = named ? `${shared}\n${index}` : idempotencyKey;
-    return { index, sent, operation, key, postId: keyedIdOf(call.workspaceId, operation, key) };
+    const about = { notes: entry.notes, warned: new PostWarnings(call) };
+    return { index, sent, ...about, operation, key, postId: keyedIdOf(call.workspaceId, operation, key) };
   });
 };
 
@@ -73,8 +78,33 @@ export const createPosts = async (call: Call): Promise<Pieces> => {
     },
   );
   const births = await birthsOf(call, result, created);
-  const warnings = [...births].flatMap(([id, events]) => postWarnings(id, foldEvents(post, events)));
-  return { ...rendered(call, result, births), replayed, warnings };
+  return { ...rendered(call, result, births), replayed, ...(await warningsOf(items, result, births, replayed)) };
+};
+
+/** Of each entry: what the answer to POST /posts would warn of, with pointers into the body of this call. */
+const warningsOf = async (
+  items: readonly (Item | null)[],
+  { outcomes }: Finished,
+  births: ReadonlyMap<string, readonly DecodedEvent[]>,
+  replayed: boolean,
+): Promise<Required<Pick<Pieces, 'warnings' | 'more'>>> => {
+  const warnings: Warning[] = [];
+  let more = 0;
+  for (const item of items) {
+    if (item === null) continue;
+    const { index, sent, notes, warned } = item;
+    const outcome = outcomes[index];
+    more += notes.more;
+    if (outcome === undefined || 'problem' in outcome) {
+      warnings.push(...notes.found);
+      continue;
+    }
+    const id = outcome.postId;
+    const state = foldEvents(post, births.get(id) ?? []);
+    const about = { id, state, sent, notes, replayed };
+    warnings.push(...(await warned.of(about, `/posts/${index}`)), ...notes.found.map((one) => ({ ...one, id })));
+  }
+  return { warnings, more };
 };
 
 /**
@@ -107,7 +137,7 @@ const createAll = async (
 
 const create = async (
   call: Call,
-  { sent, operation, key }: Item,
+  { sent, operation, key, warned }: Item,
   shared: CommandContext,
   reads: Reads,
   created: Map<string, readonly DecodedEvent[]>,
@@ -127,7 +157,7 @@ const create = async (
       key,
       context,
       positions,
-      command: (postId) => composed(call, sent, { id: postId, commandId: context.commandId }, reads),
+      command: (postId) => composed(call, sent, { id: postId, commandId: context.commandId }, warned, reads),
       reserve: async (postId, command) => {
         await claimRefOf(call, { clientId: sent.clientId, postId, body: sent });
         await reservePlan(call, postId, command, -1);

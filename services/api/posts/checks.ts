@@ -1,3 +1,4 @@
+import type { Rejection } from '#domain/decider.ts';
 import type { PostBody } from '#schemas/post.ts';
 import {
   type ComposedPost,
@@ -28,6 +29,16 @@ export const checkDraft = async (
   reads: Reads = new Reads(call),
 ): Promise<void> => {
   for await (const refusal of checksOfDraft(reads, clientId, body)) throw refusal;
+};
+
+/** Every reason for which the checks refuse, and what they found out. */
+export const allOf = async <Found>(checks: AsyncGenerator<Rejection, Found>) => {
+  const refusals: Rejection[] = [];
+  for (;;) {
+    const { done, value } = await checks.next();
+    if (done === true) return { refusals, found: value };
+    refusals.push(value);
+  }
 };
 
 /** Plans a post for the accounts that its body selects, unless others are chosen. @throws Rejection */

@@ -1,53 +1,26 @@
-import { setImmediate } from 'node:timers/promises';
-import { ruleIssues } from '#domain/compose.ts';
-import { contentFor } from '#domain/content.ts';
+import { type ComposedWarning, composedWarnings, unusedAltTexts } from '#domain/composed-warnings.ts';
 import type { Rejection } from '#domain/decider.ts';
-import { grantsOf } from '#domain/platforms/index.ts';
-import {
-  accountWarnings,
-  errorsOf,
-  type PreviewedContent,
-  type PreviewWarning,
-  previewContent,
-  retryWarnings,
-  warning,
-} from '#domain/preview.ts';
-import type { Destination } from '#domain/scheduling.ts';
+import { errorsOf, type PreviewWarning } from '#domain/preview.ts';
 import { postingRulesOf } from '#projections/posting-rules.ts';
-import { type SameText, sameTexts } from '#projections/same-texts.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostCreate } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
-import { type Checked, checksOf, checksOfDraft, slowToCount } from '#services/workflows/posts/compose.ts';
+import { type Checked, checksOf, checksOfDraft } from '#services/workflows/posts/compose.ts';
 import { showCadence } from '../cadence/show.ts';
-import { withinLimit } from '../client-limits.ts';
 import type { Call } from '../operation.ts';
 import { previewQuota } from '../quota/show.ts';
 import { bodyOf } from './body.ts';
-import { composingOf } from './checks.ts';
+import { allOf, composingOf } from './checks.ts';
 import { select } from './destinations.ts';
 import { takenRefOf } from './external-ref.ts';
+import { foresee, writable } from './foresee.ts';
 import { Reads } from './reads.ts';
 
 /** What publishing a body would do now. Nothing is written. */
 
 type Previewing = Call<unknown, unknown, PostCreate>;
-
-/** Hours around a target in which the same text on its account is worth a warning. */
-const sameTextHours = 24;
-
-/** Every reason for which the checks refuse, and what they found out. */
-const all = async <Found>(checks: AsyncGenerator<Rejection, Found>) => {
-  const refusals: Rejection[] = [];
-  for (;;) {
-    const { done, value } = await checks.next();
-    if (done === true) return { refusals, found: value };
-    refusals.push(value);
-  }
-};
 
 const problem = (at: 'create' | 'publish', { code, message, errors }: Rejection) => ({
   at,
@@ -63,16 +36,17 @@ export const previewOf = async (call: Previewing) => {
   const { clientId, saveDraft, ...input } = call.body;
   const body = bodyOf(input);
   const reads = new Reads(call);
-  const { refusals, found } = await all(
+  const { refusals, found } = await allOf(
     checksOf(composingOf(call), reads, { id: uuidv7(), clientId, body, planNumber: 1, choose: select }),
   );
   // That nothing is selected follows from what was refused before.
   const told = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
-  const ofDraft = saveDraft ? (await all(checksOfDraft(reads, clientId, body))).refusals : null;
+  const ofDraft = saveDraft ? (await allOf(checksOfDraft(reads, clientId, body))).refusals : null;
   const later = ofDraft === null ? [] : told.filter((one) => !ofDraft.some((other) => isSame(one, other)));
   const taken = await takenRefOf(call, { clientId, body });
   const quota = await previewQuota(call, found?.plan.targets ?? []);
   const full = quota.refusal === null ? [] : [quota.refusal];
+  const composed = found === null ? null : composedOf(call, body, found);
   const now = [...(ofDraft ?? told), ...(taken === null ? [] : [taken]), ...(saveDraft ? [] : full)];
   return {
     object: 'post_preview' as const,
@@ -82,8 +56,8 @@ export const previewOf = async (call: Previewing) => {
       ...[...later, ...(saveDraft ? full : [])].map((one) => problem('publish', one)),
     ],
     approvalRequired: found?.isHeld ?? false,
-    warnings: found === null ? [] : bodyWarnings(call, found),
-    verdicts: found === null ? [] : await verdictsOf(call, body, found, told),
+    warnings: composed?.ofBody ?? [],
+    verdicts: found === null || composed === null ? [] : await verdictsOf(call, body, found, told, composed.ofTarget),
     quota: quota.shown,
     cadence: found === null ? null : await cadencesOf(call, found),
   };
@@ -97,121 +71,52 @@ const cadencesOf = async (call: Previewing, { accounts }: Checked) => {
   return limited.length === 0 ? null : limited;
 };
 
-const bodyWarnings = ({ body }: Previewing, { isHeld }: Checked): readonly PreviewWarning[] => [
-  ...(body.targets.mode === 'group' || body.targets.platforms === undefined
-    ? []
-    : [warning('platforms_ignored', '/targets/platforms', 'narrows a group only, and is ignored here')]),
-  ...(body.requestApproval && !isHeld
-    ? [warning('approval_not_required', '/requestApproval', 'no approval is required, so it changes nothing')]
-    : []),
-];
-
-/**
- * The content of each destination, computed once for accounts of one network that allow the same. For large bodies, one
- * network in each turn of the event loop. The checks have found no fault with accounts that `gated` does not name.
- */
-const contentsOf = async (
-  body: PostBody,
-  destinations: readonly Destination[],
-  { assets, gated, bytes }: Checked,
-): Promise<(destination: Destination) => PreviewedContent> => {
-  const faulty = new Set(gated.map(({ accountId }) => accountId));
-  const known = new Map<string, PreviewedContent>();
-  const shown = new Map<Destination, PreviewedContent>();
-  for (const destination of destinations) {
-    const { platform, scopes, accountId } = destination;
-    const key = `${platform} ${grantsOf(platform, scopes)}`;
-    let content = known.get(key);
-    if (content === undefined) {
-      const isChecked = accountId !== '' && !faulty.has(accountId);
-      const errors = isChecked ? [] : [...ruleIssues(body, destination, assets)];
-      content = previewContent(body, destination, assets, errors);
-      known.set(key, content);
-      if (bytes >= slowToCount) await setImmediate();
-    }
-    shown.set(destination, content);
-  }
-  return (destination) => {
-    const content = shown.get(destination);
-    if (content === undefined) throw new BrokenInvariant('every destination of a preview has content');
-    return content;
+/** The warnings of a body by what they are about: those about a network without a verdict are about the whole body. */
+const composedOf = (call: Previewing, body: PostBody, { plan, isHeld }: Checked) => {
+  const zone = call.notes.given.has('timezone') ? 'sent' : 'stored';
+  const all = [
+    ...composedWarnings(body, { targets: plan.targets, isHeld, zone }),
+    ...unusedAltTexts(call.body.mediaAltTexts, body),
+  ];
+  const networks = new Set(plan.targets.map(({ platform }) => platform));
+  const isOfBody = ({ platform }: ComposedWarning): boolean => platform === null || !networks.has(platform);
+  const shown = ({ platform: _platform, accountId: _accountId, ...one }: ComposedWarning): PreviewWarning => one;
+  return {
+    ofBody: all.filter(isOfBody).slice(0, maxIssues).map(shown),
+    ofTarget: ({ platform, accountId }: PlannedTarget): readonly PreviewWarning[] =>
+      all
+        .filter((one) => one.platform === platform && (one.accountId === null || one.accountId === accountId))
+        .map(shown),
   };
 };
 
-const verdictsOf = async (call: Previewing, body: PostBody, found: Checked, refused: readonly Rejection[]) => {
-  const { plan, accounts, clients } = found;
-  const byAccount = new Map(found.destinations.map((one) => [one.accountId, one]));
-  const planned = plan.targets.flatMap((target) => {
-    const destination = byAccount.get(target.accountId);
-    return destination === undefined ? [] : [{ target, destination }];
-  });
-  const unconnected = unconnectedOf(body, clients[0]?.id ?? '', found.destinations);
-  const contents = await contentsOf(body, [...planned.map((one) => one.destination), ...unconnected], found);
-  const same = await sameTextsOf(call, body, planned);
+const verdictsOf = async (
+  call: Previewing,
+  body: PostBody,
+  found: Checked,
+  refused: readonly Rejection[],
+  ofTarget: (target: PlannedTarget) => readonly PreviewWarning[],
+) => {
   const issues = refused.flatMap(({ errors }) => errors);
-  const retrying = new Set(clients.filter((one) => one.retriesWhenAbsent).map(({ id }) => id));
-  const statuses = new Map(accounts.map(({ id, status }) => [id, status]));
-  const shown = (destination: Destination, accountId: string | null, more: readonly PreviewWarning[]) => {
-    const { errors: own, warnings, ...content } = contents(destination);
+  const foreseen = await foresee(call, body, found, { postId: null, waits: true });
+  return foreseen.map(({ destination, target, content: { errors: own, warnings: _, ...content }, warnings }) => {
     const { platform } = destination;
+    const accountId = target?.accountId ?? null;
     const errors = errorsOf(body, destination, issues, own).slice(0, maxIssues);
-    const all = [...more.filter((one) => one.willFail), ...warnings, ...more.filter((one) => !one.willFail)];
     return {
       platform,
       accountId,
       ok: errors.length === 0,
       errors: accountId === null ? errors : errors.map((one) => ({ ...one, accountId, platform })),
-      warnings: all.slice(0, maxIssues),
+      warnings: [...warnings, ...(target === null ? [] : ofTarget(target))].slice(0, maxIssues),
       ...content,
+      ...(target === null ? timeless(body) : timesOf(target, body)),
     };
-  };
-  return [
-    ...planned.map(({ target, destination }) => {
-      const again = same.get(target.accountId);
-      const about = [
-        ...found.warned
-          .filter(({ accountId }) => accountId === target.accountId)
-          .map(({ code, path, message }) => warning(code, path, message)),
-        ...accountWarnings(statuses.get(target.accountId) ?? ''),
-        ...(again === undefined ? [] : [duplicate(again)]),
-        ...(retrying.has(target.clientId) ? retryWarnings(target) : []),
-      ];
-      return { ...shown(destination, target.accountId, about), ...timesOf(target, body) };
-    }),
-    ...unconnected.map((destination) => ({ ...shown(destination, null, [noAccount(destination)]), ...timeless(body) })),
-  ];
-};
-
-/** Networks that narrow a group and on which its client has no account. */
-const unconnectedOf = (
-  { targetSelection: { mode, platforms } }: PostBody,
-  clientId: string,
-  known: readonly Destination[],
-): readonly Destination[] =>
-  (mode === 'group' ? (platforms ?? []) : [])
-    .filter((platform) => !known.some((one) => one.platform === platform))
-    .map((platform) => ({
-      accountId: '',
-      clientId,
-      platform,
-      accountTimezone: null,
-      clientTimezone: null,
-      scopes: [],
-    }));
-
-const noAccount = ({ platform }: Destination): PreviewWarning =>
-  warning('no_account', '/targets/platforms', `no account of the client is on ${platform}`);
-
-const duplicate = ({ postId, dueAt }: SameText): PreviewWarning =>
-  warning('duplicate_text', '/content', `another post with the same text is due on this account at ${dueAt}`, {
-    postId,
   });
+};
 
 const later = (instant: string, seconds: number): string =>
   seconds === 0 ? instant : new Date(Date.parse(instant) + seconds * 1_000).toISOString();
-
-/** Null after the year 9999, for which neither the contract nor Postgres has a form: a delay may pass its end. */
-const writable = (instant: string): string | null => (/^\d{4}-/.test(instant) ? instant : null);
 
 /** The id of the post decides the jitter, so only its bounds are known. */
 const timesOf = ({ dueAt, jitterSeconds, scheduleMode, scheduleModeReason }: PlannedTarget, body: PostBody) => {
@@ -230,29 +135,3 @@ const timeless = ({ scheduleMode }: PostBody) => ({
   scheduleMode,
   scheduleModeReason: null,
 });
-
-interface Planned {
-  readonly target: PlannedTarget;
-  readonly destination: Destination;
-}
-
-/** By account. */
-const sameTextsOf = async (
-  call: Previewing,
-  body: PostBody,
-  planned: readonly Planned[],
-): Promise<ReadonlyMap<string, SameText>> => {
-  const { deps, workspaceId, principal } = call;
-  const asked = planned
-    .filter(({ target }) => writable(target.dueAt) !== null)
-    .map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
-  const texts = [...new Set(asked.map(({ platform }) => platform))].flatMap((platform) => {
-    const text = contentFor(body, platform).segments[0].content;
-    return text === '' ? [] : [{ platform, text }];
-  });
-  if (texts.length === 0) return new Map();
-  await call.behind(['posts']);
-  const among = { workspaceId, ...withinLimit(principal) };
-  const found = await sameTexts(deps.knex, among, texts, sameTextHours, asked);
-  return new Map(found.map((one) => [one.accountId, one]));
-};

@@ -7,7 +7,7 @@ import type { Cleaned } from '#schemas/http/common.ts';
 import type { PostPublish } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
-import type { PlannedPost } from '#services/workflows/posts/compose.ts';
+import type { Checked, PlannedPost } from '#services/workflows/posts/compose.ts';
 import type { Acted } from '../actions.ts';
 import { streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
@@ -15,6 +15,7 @@ import { scheduleOf } from './body.ts';
 import { planForCaller } from './checks.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 import { reservePlan } from './quota.ts';
+import type { PostWarnings } from './warnings.ts';
 
 type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
 
@@ -29,7 +30,7 @@ interface Accepted extends PlannedPost {
  * acceptance and the post's append, nothing was published and the repeat publishes it. If we die after the append, the
  * sweeper carries the plan out.
  */
-export const publishDraft = async (call: Publishing): Promise<Acted<PostState>> => {
+export const publishDraft = async (call: Publishing, warned: PostWarnings): Promise<Acted<PostState>> => {
   const { id } = call.params;
   let seen: LoadedPost | undefined;
   let written: Loaded<PostState> | undefined;
@@ -38,7 +39,7 @@ export const publishDraft = async (call: Publishing): Promise<Acted<PostState>> 
       const loaded = await loadPost(call, id);
       call.guard(loaded);
       const draft = await settled(call, loaded);
-      const accepted = await accept(call, draft);
+      const accepted = await accept(call, draft, warned);
       seen = draft;
       return accepted;
     },
@@ -67,7 +68,7 @@ const settled = async (call: Publishing, draft: LoadedPost): Promise<LoadedPost>
 };
 
 /** Plans the draft by the schedule of the call, else by its own. */
-const accept = async (call: Publishing, { state, revision }: LoadedPost): Promise<Accepted> => {
+const accept = async (call: Publishing, { state, revision }: LoadedPost, warned: PostWarnings): Promise<Accepted> => {
   const { clientId, body, plans } = asDraft(state);
   const sent = call.body.schedule;
   const schedule = sent === undefined ? body.schedule : scheduleOf(sent);
@@ -75,6 +76,7 @@ const accept = async (call: Publishing, { state, revision }: LoadedPost): Promis
   const planned = await planForCaller(call, {
     ...{ id, clientId, planNumber: plans + 1 },
     body: { ...body, schedule, campaignId: null },
+    onChecked: (found: Checked) => warned.begin(id, body, found),
   });
   return { revision, schedule, ...planned };
 };

@@ -16,6 +16,7 @@ import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget, TargetTime } from '#schemas/target.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
 import { selectAccounts } from '#services/workflows/posts/accounts.ts';
+import type { Checked } from '#services/workflows/posts/compose.ts';
 import type { Placed } from '#services/workflows/quota/reserve.ts';
 import { isOf } from '../commands.ts';
 import type { Call } from '../operation.ts';
@@ -24,6 +25,7 @@ import { planForCaller } from './checks.ts';
 import { loadPost, tendOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveBehind } from './quota.ts';
 import { Reads } from './reads.ts';
+import type { PostWarnings } from './warnings.ts';
 
 /** Revises a scheduled post for the targets that are not out yet. */
 
@@ -79,23 +81,23 @@ const maxRounds = 10;
  * the acceptance, nothing was revised, and the repeat goes on where the post is unchanged. If we die after the append,
  * the sweeper, or the repeat, carries the revise out on each target.
  */
-export const revisePost = async (call: Revising): Promise<RevisedPost> => {
+export const revisePost = async (call: Revising, warned: PostWarnings): Promise<RevisedPost> => {
   for (let round = 1; ; round += 1) {
     try {
-      return await attempt(call);
+      return await attempt(call, warned);
     } catch (error) {
       if (!(error instanceof Overtaken) || round >= maxRounds) throw error;
     }
   }
 };
 
-const attempt = async (call: Revising): Promise<RevisedPost> => {
+const attempt = async (call: Revising, warned: PostWarnings): Promise<RevisedPost> => {
   const { id } = call.params;
   const { store } = call.deps;
   let own: Revised | undefined;
   let fanned: FannedOut | undefined;
   const { result, replayed } = await call.once(
-    () => accept(call),
+    () => accept(call, warned),
     async (accepted, context) => {
       const written = await append(call, accepted, context);
       faultPoint('revise:after-append');
@@ -115,7 +117,7 @@ const attempt = async (call: Revising): Promise<RevisedPost> => {
 };
 
 /** Every earlier plan and intent is carried out first: the targets are then as the post wants them. */
-const accept = async (call: Revising): Promise<Accepted> => {
+const accept = async (call: Revising, warned: PostWarnings): Promise<Accepted> => {
   const { id } = call.params;
   const before = await loadPost(call, id);
   call.guard(before);
@@ -131,8 +133,7 @@ const accept = async (call: Revising): Promise<Accepted> => {
     throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
   }
   const body = revisedBody(state.body, call.body);
-  const { schedule, timezone } = call.body;
-  const isTimed = schedule !== undefined || (timezone !== undefined && body.schedule.scheduledLocal !== null);
+  const isTimed = changesTimes(call.body, body);
   const composed = {
     id,
     clientId: state.clientId,
@@ -142,12 +143,26 @@ const accept = async (call: Revising): Promise<Accepted> => {
     choose,
     revised: state,
     keepsTimes: !isTimed,
+    onChecked: (found: Checked) => warned.begin(id, body, isTimed ? found : withTimes(found, fanned)),
   };
   const { plan, ...submitted } = await planForCaller(call, composed, reads);
   const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;
   const places = await placesOf(call, fanned, targetIds, times);
   const accepted = { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped };
   return { ...accepted, ...submitted, ...(places.length === 0 ? {} : { places }) };
+};
+
+/** Whether the revise gives its targets new times. */
+export const changesTimes = ({ schedule, timezone }: PostRevise, body: PostBody): boolean =>
+  schedule !== undefined || (timezone !== undefined && body.schedule.scheduledLocal !== null);
+
+/** With the times that the targets keep. */
+const withTimes = (found: Checked, { targets }: FannedOut): Checked => {
+  const kept = found.plan.targets.map((one) => {
+    const state = targets.get(one.targetId)?.state;
+    return state === undefined || state.status === 'none' ? one : { ...one, dueAt: state.common.dueAt };
+  });
+  return { ...found, plan: { ...found.plan, targets: kept } };
 };
 
 /** A failed target needs a place again, and so does one that moves into another month. */

@@ -75,7 +75,7 @@ export const carryOut = async (
   state: CallState,
   origin: CallOrigin,
 ): Promise<Answer> => {
-  const { correlationId, params, query, body, entries, unseen, key, positions } = state;
+  const { correlationId, params, query, body, entries, notes, unseen, key, positions } = state;
   const principal = state.principal ?? nobody;
   const { workspaceId } = principal;
   const now = new Date(deps.clock()).toISOString();
@@ -99,6 +99,7 @@ export const carryOut = async (
     query,
     body,
     entries,
+    notes,
     asSent: (id) => unseen.get(id) ?? id,
     key,
     fingerprint,
@@ -133,17 +134,42 @@ export const rememberWrites = (
   { principal, positions }: Pick<CallState, 'principal' | 'positions'>,
 ): string | null => (positions.size === 0 ? null : ownWrites.remember((principal ?? nobody).id, positions));
 
-/** What the caller should know of the data of an answer. */
+/** Warnings of one answer, and of the answer to a call whose body has entries. */
+const maxWarnings = 20;
+const maxWarningsOfEntries = 100;
+
+export interface Warned {
+  readonly warnings?: readonly Warning[];
+  /** Absent: all are shown. */
+  readonly moreWarnings?: number;
+}
+
+/** What the caller should know of the data of an answer, and of the body that it sent: members of `meta`. */
 export const warningsOf = async (
   { warnings }: Pick<CarryOutTools, 'warnings'>,
   operation: Operation,
-  { principal }: Pick<CallState, 'principal'>,
+  { principal, notes }: Pick<CallState, 'principal' | 'notes'>,
   made: Exclude<Answer, Raw>,
-): Promise<readonly Warning[]> => {
-  if ('items' in made) return made.warnings ?? [];
+): Promise<Warned> => {
   if (operation.method === 'GET') {
+    if ('items' in made) return {};
     const data = (): unknown => ('json' in made ? JSON.parse(made.json) : made.data);
-    return warnings.of((principal ?? nobody).workspaceId, data);
+    const found = await warnings.of((principal ?? nobody).workspaceId, data);
+    return found.length === 0 ? {} : { warnings: found };
   }
-  return 'page' in made || 'json' in made ? [] : (made.warnings ?? []);
+  const own = 'page' in made || 'json' in made ? [] : (made.warnings ?? []);
+  const id = 'data' in made ? idOf(made.data) : {};
+  const all = [...own, ...notes.found.map((one): Warning => ({ ...one, ...id }))];
+  const sorted = [...all.filter((one) => one.willFail === true), ...all.filter((one) => one.willFail !== true)];
+  const shown = sorted.slice(0, operation.entries === undefined ? maxWarnings : maxWarningsOfEntries);
+  const left = sorted.length - shown.length + notes.more + ('page' in made || 'json' in made ? 0 : (made.more ?? 0));
+  return {
+    ...(shown.length === 0 ? {} : { warnings: shown }),
+    ...(left === 0 ? {} : { moreWarnings: left }),
+  };
+};
+
+const idOf = (data: unknown): Pick<Warning, 'id'> => {
+  const { id } = (data ?? {}) as { readonly id?: unknown };
+  return typeof id === 'string' ? { id } : {};
 };

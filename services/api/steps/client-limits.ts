@@ -282,7 +282,7 @@ const limitEntries = async (
       continue;
     }
     const body = mapIds(entry.body, hide);
-    entries.push({ body });
+    entries.push({ ...entry, body });
     digests[index] = digestOfEntry(body);
     await setImmediate();
   }

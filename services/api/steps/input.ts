@@ -1,5 +1,5 @@
 import type { TObject } from 'typebox';
-import { clean } from '#schemas/http/clean.ts';
+import { type BodyNotes, clean } from '#schemas/http/clean.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { issueAt, issuesOf } from '#schemas/validator.ts';
 import type { BodyBudget, HeldBytes } from '../body-budget.ts';
@@ -99,11 +99,17 @@ const metered = async (
 };
 
 /** @throws Refusal 400, 422 */
-const valid = async (operation: Operation, schema: TObject, text: Buffer | null, piece: Piece): Promise<unknown> => {
+const valid = async (
+  { merge }: Operation,
+  schema: TObject,
+  text: Buffer | null,
+  notes: BodyNotes,
+  piece: Piece,
+): Promise<unknown> => {
   const sent = text === null ? {} : await piece(() => parseJson(text));
   const issues = await piece(() => issuesOf(schema, sent));
   if (issues.length > 0) throw new Refusal('validation_failed', 'The input is not valid.', { errors: issues });
-  return piece(() => clean(schema, sent, operation.merge === true));
+  return piece(() => clean(schema, sent, { merge: merge === true, notes }));
 };
 
 export interface BodySource {
@@ -139,9 +145,9 @@ export const withBody = async <T>(
     const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
     const text = sent?.text ?? null;
     if (member === undefined || text === null) {
-      state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, text, piece));
+      state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, text, state.notes, piece));
     } else {
-      const read = await heavyBodies.run(owner, weight, (piece) => readEntries(body, member, text, piece));
+      const read = await heavyBodies.run(owner, weight, (piece) => readEntries(body, member, text, state.notes, piece));
       state.body = { [member]: read.digests };
       state.entries = read.entries;
     }

@@ -17,6 +17,7 @@ export {
   type OverrideValue,
   overrideRules,
   replyOverrides,
+  unusedOverrides,
 } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';

@@ -190,6 +190,12 @@ export const replyOverrides = (platform: Platform, overrides: Overrides): Overri
 export const isSentAs = ({ uses }: OverrideRule, use: MediaUse | null): boolean =>
   uses === undefined || (use !== null && uses.includes(use));
 
+/** Keys that are set and that the network does not get for files that it shows so; null: there are none. */
+export const unusedOverrides = (platform: Platform, overrides: Overrides, use: MediaUse | null): readonly string[] =>
+  Object.entries(overrideRules(platform)).flatMap(([key, rule]) =>
+    isSet(overrides, key) && !isSentAs(rule, use) ? [key] : [],
+  );
+
 /**
  * What an adapter publishes with: known keys of the right shape that apply to the files and nothing else, the network's
  * defaults, and the post's AI disclosure, from which a variant's own `aiGenerated` is the exception. A comment has a call

@@ -114,6 +114,8 @@ export interface ComposedPost<Reads> {
   readonly choose: Choose<Reads>;
   /** By account, instead of the times that the schedule gives. */
   readonly times?: ReadonlyMap<string, WishedTime>;
+  /** Learns what the checks found out, once all of them have passed. */
+  readonly onChecked?: (found: Checked) => void;
 }
 
 /** Checks only the form of a draft: no jitter, no quota, no rules of networks. */
@@ -240,6 +242,7 @@ export const planPost = async <Reads extends PostReads>(
   const { done, value } = await checksOf(composing, reads, post).next();
   if (done !== true) throw value;
   if (value === null) throw new BrokenInvariant('a post that no check refuses has a plan');
+  post.onChecked?.(value);
   const { plan, assets, isHeld } = value;
   const { revised } = post;
   if (!isHeld && (revised?.approval ?? null) === null) return { plan };

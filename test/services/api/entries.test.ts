@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Type } from 'typebox';
 import { Rejection } from '#domain/decider.ts';
+import { BodyNotes } from '#schemas/http/clean.ts';
 import { Maybe } from '#schemas/http/common.ts';
 import { readEntries } from '#services/api/entries.ts';
 import type { Piece } from '#services/api/heavy-bodies.ts';
@@ -13,7 +14,7 @@ const Body = Type.Object({ list: Type.Array(Item, { minItems: 1, maxItems: 50 })
 
 suite('entries of a body, each checked alone', (t) => {
   const atOnce: Piece = async (work) => work();
-  const read = (text: string, piece = atOnce) => readEntries(Body, 'list', Buffer.from(text), piece);
+  const read = (text: string, piece = atOnce) => readEntries(Body, 'list', Buffer.from(text), new BodyNotes(), piece);
   const refusal = async (text: string): Promise<string> => {
     try {
       await read(text);

@@ -106,7 +106,7 @@ suite('posts over HTTP', (t) => {
     'a repeat under the key answers the post as created; another body under it is refused; 20 callers make one',
     async () => {
       const key = randomUUID();
-      const body = all.body();
+      const body = all.body({ content: `Word ${key}` });
       const answers = await Promise.all(Array.from({ length: 20 }, () => tester.post('/posts', body, { key })));
       assert.deepEqual([...new Set(answers.map((one) => one.text.replace(/"correlationId":"[^"]+"/, '')))].length, 1);
       assert.equal(answers.filter((one) => one.headers.get('idempotent-replayed') === null).length, 1);
@@ -243,34 +243,40 @@ suite('posts over HTTP', (t) => {
       );
     for (const mode of ['selection', 'accounts']) {
       const key = randomUUID();
-      const body = all.body({ targets: beside(mode) });
+      const body = all.body({ content: `Word ${key}`, targets: beside(mode) });
       const made = await tester.post('/posts', body, { key });
       assert.deepEqual(
         targetsOf(made).map(({ platform }) => platform),
         ['x'],
         made.text,
       );
-      assert.deepEqual(codesOf(made), [['platforms_ignored', made.data.id]]);
+      assert.deepEqual(codesOf(made), [['member_without_effect', made.data.id]]);
       assert.deepEqual(made.data.targetSelection, { ...beside(mode), clientId: null, platforms: ['bluesky'] });
       const again = await tester.post('/posts', body, { key });
       assert.deepEqual(codesOf(again), codesOf(made));
-      const many = { posts: [body, all.body(), { ...body, idempotencyKey: key }] };
+      const other = { ...body, content: `Other ${key}` };
+      const plain = all.body({ content: `Plain ${key}` });
+      const many = { posts: [other, plain, { ...body, idempotencyKey: key }] };
       const bulk = await tester.post('/posts/bulk', many, { key: `${key}-bulk` });
       const [first] = bulk.data.results as readonly { readonly post: { readonly id: string } }[];
-      const told = [first?.post.id, made.data.id].map((id) => ['platforms_ignored', id]);
+      const told = [first?.post.id, made.data.id].map((id) => ['member_without_effect', id]);
       assert.deepEqual(codesOf(bulk)?.toSorted(), told.toSorted());
       const repeat = await tester.post('/posts/bulk', many, { key: `${key}-bulk` });
       assert.deepEqual(codesOf(repeat)?.toSorted(), told.toSorted());
     }
-    const draft = await create({ targets: beside('selection'), saveDraft: true });
-    const warned = [['platforms_ignored', draft.data.id]];
+    const content = `Word ${randomUUID()}`;
+    const draft = await create({ content, targets: beside('selection'), saveDraft: true });
+    const warned = [['member_without_effect', draft.data.id]];
     assert.deepEqual(codesOf(draft), warned);
-    const { clientId: _, ...replaced } = all.body({ targets: beside('accounts') });
+    const { clientId: _, ...replaced } = all.body({ content, targets: beside('accounts') });
     assert.deepEqual(codesOf(await tester.patch(`/posts/${draft.data.id}`, replaced)), warned);
     assert.deepEqual(codesOf(await tester.post(`/posts/${draft.data.id}/publish`, {})), warned);
-    assert.equal(codesOf(await create({ targets: { mode: 'selection', accountIds: [x] } })), undefined);
+    assert.equal(
+      codesOf(await create({ content: `One ${content}`, targets: { mode: 'selection', accountIds: [x] } })),
+      undefined,
+    );
     const group = { mode: 'group', clientId: all.clientId, platforms: ['x'] };
-    assert.equal(codesOf(await create({ targets: group })), undefined);
+    assert.equal(codesOf(await create({ content: `Two ${content}`, targets: group })), undefined);
   });
 
   t('members of another schedule type are ignored, whatever they hold', async () => {

@@ -295,7 +295,7 @@ suite('the preview of a post', (t) => {
     const named = { mode: 'selection', accountIds: [all.accounts.x], platforms: ['x'] };
     const preview = await previewed(all.body({ targets: named, requestApproval: true }));
     assert.deepEqual(codes(preview.warnings), [
-      'platforms_ignored /targets/platforms',
+      'member_without_effect /targets/platforms',
       'approval_not_required /requestApproval',
     ]);
     const ignored = await previewed(all.body({ targets: { ...named, platforms: ['threads'] } }));

@@ -1,0 +1,169 @@
+import { setImmediate } from 'node:timers/promises';
+import { ruleIssues } from '#domain/compose.ts';
+import { contentFor } from '#domain/content.ts';
+import { grantsOf } from '#domain/platforms/index.ts';
+import {
+  accountWarnings,
+  type PreviewedContent,
+  type PreviewWarning,
+  previewContent,
+  retryWarnings,
+  warning,
+} from '#domain/preview.ts';
+import type { Destination } from '#domain/scheduling.ts';
+import { type SameText, sameTexts } from '#projections/same-texts.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import type { PostBody } from '#schemas/post.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
+import { type Checked, slowToCount } from '#services/workflows/posts/compose.ts';
+import { withinLimit } from '../client-limits.ts';
+import type { Call } from '../operation.ts';
+
+/** What a checked post would be on each account, and what its author should know of it at this moment. */
+
+type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'behind'>;
+
+/** Hours around a target in which the same text on its account is worth a warning. */
+const sameTextHours = 24;
+
+export interface Foreseen {
+  readonly destination: Destination;
+  /** Null: a network on which the client has no account. */
+  readonly target: PlannedTarget | null;
+  readonly content: PreviewedContent;
+  /** Those with `willFail` first. */
+  readonly warnings: readonly PreviewWarning[];
+}
+
+export interface Foreseeing {
+  /** The post whose own targets are no duplicates; null: it does not exist yet. */
+  readonly postId: string | null;
+  /** Whether posts are looked for that the caller stored a moment ago: it may wait for the read models. */
+  readonly waits: boolean;
+}
+
+export const foresee = async (
+  call: Asking,
+  body: PostBody,
+  found: Checked,
+  looking: Foreseeing,
+): Promise<readonly Foreseen[]> => {
+  const { plan, accounts, clients } = found;
+  const byAccount = new Map(found.destinations.map((one) => [one.accountId, one]));
+  const planned = plan.targets.flatMap((target) => {
+    const destination = byAccount.get(target.accountId);
+    return destination === undefined ? [] : [{ target, destination }];
+  });
+  const unconnected = unconnectedOf(body, clients[0]?.id ?? '', found.destinations);
+  const contents = await contentsOf(body, [...planned.map((one) => one.destination), ...unconnected], found);
+  const same = await sameTextsOf(call, body, planned, looking);
+  const retrying = new Set(clients.filter((one) => one.retriesWhenAbsent).map(({ id }) => id));
+  const statuses = new Map(accounts.map(({ id, status }) => [id, status]));
+  const foreseen = (destination: Destination, target: PlannedTarget | null, more: readonly PreviewWarning[]) => {
+    const content = contents(destination);
+    const first = more.filter((one) => one.willFail);
+    const last = more.filter((one) => !one.willFail);
+    return { destination, target, content, warnings: [...first, ...content.warnings, ...last] };
+  };
+  return [
+    ...planned.map(({ target, destination }) => {
+      const again = same.get(target.accountId);
+      return foreseen(destination, target, [
+        ...found.warned
+          .filter(({ accountId }) => accountId === target.accountId)
+          .map(({ code, path, message }) => warning(code, path, message)),
+        ...accountWarnings(statuses.get(target.accountId) ?? ''),
+        ...(again === undefined ? [] : [duplicate(again)]),
+        ...(retrying.has(target.clientId) ? retryWarnings(target) : []),
+      ]);
+    }),
+    ...unconnected.map((destination) => foreseen(destination, null, [noAccount(destination)])),
+  ];
+};
+
+/**
+ * The content of each destination, computed once for accounts of one network that allow the same. For large bodies, one
+ * network in each turn of the event loop. The checks have found no fault with accounts that `gated` does not name.
+ */
+const contentsOf = async (
+  body: PostBody,
+  destinations: readonly Destination[],
+  { assets, gated, bytes }: Checked,
+): Promise<(destination: Destination) => PreviewedContent> => {
+  const faulty = new Set(gated.map(({ accountId }) => accountId));
+  const known = new Map<string, PreviewedContent>();
+  const shown = new Map<Destination, PreviewedContent>();
+  for (const destination of destinations) {
+    const { platform, scopes, accountId } = destination;
+    const key = `${platform} ${grantsOf(platform, scopes)}`;
+    let content = known.get(key);
+    if (content === undefined) {
+      const isChecked = accountId !== '' && !faulty.has(accountId);
+      const errors = isChecked ? [] : [...ruleIssues(body, destination, assets)];
+      content = previewContent(body, destination, assets, errors);
+      known.set(key, content);
+      if (bytes >= slowToCount) await setImmediate();
+    }
+    shown.set(destination, content);
+  }
+  return (destination) => {
+    const content = shown.get(destination);
+    if (content === undefined) throw new BrokenInvariant('every destination of a preview has content');
+    return content;
+  };
+};
+
+/** Networks that narrow a group and on which its client has no account. */
+const unconnectedOf = (
+  { targetSelection: { mode, platforms } }: PostBody,
+  clientId: string,
+  known: readonly Destination[],
+): readonly Destination[] =>
+  (mode === 'group' ? (platforms ?? []) : [])
+    .filter((platform) => !known.some((one) => one.platform === platform))
+    .map((platform) => ({
+      accountId: '',
+      clientId,
+      platform,
+      accountTimezone: null,
+      clientTimezone: null,
+      scopes: [],
+    }));
+
+const noAccount = ({ platform }: Destination): PreviewWarning =>
+  warning('no_account', '/targets/platforms', `no account of the client is on ${platform}`);
+
+const duplicate = ({ postId, dueAt }: SameText): PreviewWarning =>
+  warning('duplicate_text', '/content', `another post with the same text is due on this account at ${dueAt}`, {
+    postId,
+  });
+
+/** Null after the year 9999, for which neither the contract nor Postgres has a form: a delay may pass its end. */
+export const writable = (instant: string): string | null => (/^\d{4}-/.test(instant) ? instant : null);
+
+interface Planned {
+  readonly target: PlannedTarget;
+  readonly destination: Destination;
+}
+
+/** By account. */
+const sameTextsOf = async (
+  call: Asking,
+  body: PostBody,
+  planned: readonly Planned[],
+  { postId, waits }: Foreseeing,
+): Promise<ReadonlyMap<string, SameText>> => {
+  const { deps, workspaceId, principal } = call;
+  const asked = planned
+    .filter(({ target }) => writable(target.dueAt) !== null)
+    .map(({ target: { accountId, platform, dueAt } }) => ({ accountId, platform, dueAt }));
+  const texts = [...new Set(asked.map(({ platform }) => platform))].flatMap((platform) => {
+    const text = contentFor(body, platform).segments[0].content;
+    return text === '' ? [] : [{ platform, text }];
+  });
+  if (texts.length === 0) return new Map();
+  if (waits) await call.behind(['posts']);
+  const among = { workspaceId, postId, ...withinLimit(principal) };
+  const found = await sameTexts(deps.knex, among, texts, sameTextHours, asked);
+  return new Map(found.map((one) => [one.accountId, one]));
+};
