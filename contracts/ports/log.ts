@@ -118,6 +118,11 @@ export interface Log {
   laneOf(topic: string, partition: number): Lane;
   /** Present end of each lane of these topics: the next offset to be written (embedded: head position). */
   ends(topics: readonly string[]): Promise<readonly LanePosition[]>;
+  /**
+   * Deletes all topics with their records; the next process that opens the log makes them again, empty. Null: the log is
+   * the store itself, so it holds what the store holds. @returns the names of the deleted topics
+   */
+  readonly reset: (() => Promise<readonly string[]>) | null;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -129,6 +134,11 @@ export interface LogWriter {
    * @throws LogError `unavailable` after its own retries; the same batch may be sent again
    */
   send(records: readonly LogRecord[]): Promise<void>;
+  /**
+   * Commit position of the newest record that the log has; null: it has none. Takes seconds.
+   * @throws LogError `unavailable`
+   */
+  newest(): Promise<bigint | null>;
   close(): Promise<void>;
 }
 

@@ -31,6 +31,14 @@ class KafkaLog implements Log {
     return [...bounds].map(([lane, { end }]) => ({ lane, nextOffset: end, position: null }));
   }
 
+  readonly reset = async (): Promise<readonly string[]> => {
+    const { topics, topicName } = this.#connection;
+    const there = new Set(await this.#connection.admin((admin) => admin.listTopics()));
+    const names = topics.map(topicName).filter((name) => there.has(name));
+    if (names.length > 0) await this.#connection.admin((admin) => admin.deleteTopics({ topics: names }));
+    return names;
+  };
+
   async ping(): Promise<void> {
     await this.#connection.admin((admin) => admin.describeCluster());
   }

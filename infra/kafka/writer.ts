@@ -2,6 +2,7 @@ import type { Message, Producer, TopicMessages } from 'kafkajs';
 import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
 import { type Connection, connect, disconnect, type KafkaOptions } from './client.ts';
 import { toMessage } from './cloudevents.ts';
+import { newestRecord } from './newest.ts';
 
 const defaultPatienceMs = 30_000;
 const firstPauseMs = 100;
@@ -76,6 +77,10 @@ class KafkaLogWriter implements LogWriter {
     } finally {
       this.#sending = false;
     }
+  }
+
+  newest(): Promise<bigint | null> {
+    return newestRecord(this.#connection);
   }
 
   async #untilAcknowledged(topicMessages: TopicMessages[]): Promise<void> {

@@ -26,6 +26,7 @@ export interface PostgresLogOptions {
 
 class PostgresLog implements Log {
   readonly partitions: number;
+  readonly reset = null;
   readonly #url: string;
   readonly #schema: string;
   readonly #pool: pg.Pool;

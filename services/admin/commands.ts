@@ -1,7 +1,7 @@
 import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import { type DataFiles, listData, removeData } from './data.ts';
-import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
+import { eraseClient, rebuildProjection, resetLog, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
 import { checkNetwork } from './network-check.ts';
@@ -183,6 +183,12 @@ export const commands: readonly Command[] = [
     usage: 'parked skip <group> <event>',
     about: 'leaves out the first parked event of a stream for good, and has the group try the later ones again',
     run: skipParked,
+  },
+  {
+    usage: 'log reset [--yes]',
+    about:
+      'deletes the topics of Kafka, after the event store was restored to an earlier day; all processes must be stopped. Asks first, unless --yes is there',
+    run: resetLog,
   },
   {
     usage: 'rebuild <projection>',

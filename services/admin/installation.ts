@@ -156,3 +156,26 @@ export const rebuildProjection = async (admin: Admin, { at }: Given): Promise<Co
     formerTables: former(dropped),
   };
 };
+
+/**
+ * Deletes the topics, after a restore of the store to an earlier day: Kafka is a copy of the store, and the relay and
+ * consumers refuse a copy that has more. A relay that runs would fill them again at once.
+ */
+export const resetLog = async ({ log, pool, confirm }: Admin, { has }: Given): Promise<CommandOutput> => {
+  if (log.reset === null)
+    throw new UsageError('There are no topics: without KAFKA_BROKERS the event table is the log.');
+  const { rows } = await pool.query<{ holder: string }>(
+    'select holder from ops.relay_checkpoints where until > clock_timestamp() limit 1',
+  );
+  const [active] = rows;
+  if (active !== undefined) throw new UsageError(`${active.holder} runs: stop the relay and all workers first.`);
+  const asked = 'Delete all topics of the log? Consumers read on from the store.';
+  if (!has('yes') && (await confirm?.(asked)) !== true) {
+    throw new UsageError('Nothing was deleted. Say --yes where nobody can be asked.');
+  }
+  const deleted = await log.reset();
+  return {
+    deleted: deleted.join(', ') || 'none was there',
+    next: 'start the relay and the workers: the first process makes the topics again, each consumer reads what it lacks from the store',
+  };
+};

@@ -5,10 +5,10 @@
  */
 
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
-import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
+import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
 import { pause } from '#contracts/ports/pause.ts';
 import { restAfter } from '#runtime/consuming/rests.ts';
-import { type LastEvent, requireSameHistory } from '#runtime/consuming/same-history.ts';
+import { type LastEvent, requireHeadAt, requireSameHistory } from '#runtime/consuming/same-history.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
@@ -19,7 +19,7 @@ import { toRecord } from '#services/relay/record.ts';
 
 export interface RelayOptions {
   readonly store: Pick<EventStore, 'subscribe' | 'readAll' | 'head'>;
-  readonly writer: Pick<LogWriter, 'send'>;
+  readonly writer: Pick<LogWriter, 'send' | 'newest'>;
   readonly checkpoint: RelayCheckpoint;
   /** Name of this instance; no other instance has or had it. */
   readonly holder: string;
@@ -33,6 +33,8 @@ export interface RelayOptions {
   readonly maxBatch?: number;
   /** Most milliseconds that a record waits for others. Default 10. */
   readonly lingerMs?: number;
+  /** Milliseconds between two comparisons with the store's head. Default 60,000. */
+  readonly headLookMs?: number;
   /** How long the relay rests after its first stop, its second, and each later one. Default: a minute, 5 and 15. */
   readonly restsMs?: readonly number[];
 }
@@ -107,6 +109,21 @@ export const startRelay = (options: RelayOptions): Relay => {
     }
   };
 
+  /** A log that was left by a restore has records of lost events: what follows them in it would never be in order. */
+  const requireOwnLog = async (): Promise<void> => {
+    const newest = await options.writer.newest();
+    troubles.delete('log');
+    if (newest !== null) await requireHeadAt(options.store, 'the log', newest);
+  };
+
+  /** A store that is replaced under a running relay by an older one has no new events to read. */
+  const watchHead = async (stop: AbortSignal): Promise<void> => {
+    while (!stop.aborted) {
+      await pause(options.headLookMs ?? 60_000, stop);
+      if (position !== null && !stop.aborted) await requireHeadAt(options.store, 'the log', position);
+    }
+  };
+
   const read = async (into: RelayQueue, last: LastEvent | null, stop: AbortSignal): Promise<void> => {
     const take = (event: RecordedEvent): void => {
       const record = toRecord(event, options.partitions);
@@ -160,6 +177,7 @@ export const startRelay = (options: RelayOptions): Relay => {
         logger?.warn({ err: error }, 'the relay could not save its position');
       }
     };
+    await requireOwnLog();
     for (let batch = await from.take(); batch !== null; batch = await from.take()) {
       if (!(await acknowledged(batch.records, stop))) break;
       faultPoint('relay:after-send');
@@ -193,6 +211,7 @@ export const startRelay = (options: RelayOptions): Relay => {
       until(read(mine, last, stop)),
       until(send(mine, epoch, stop, lose)),
       until(keepLease(epoch, takenAt, stop, lose)),
+      until(watchHead(stop)),
     ];
     try {
       const ends = await Promise.allSettled(works);
@@ -227,7 +246,8 @@ export const startRelay = (options: RelayOptions): Relay => {
       } catch (error) {
         if (position !== before) failures = 0;
         if (!leading || !stopsLane(error)) {
-          troubles.set(leading ? 'store' : 'checkpoint', wordsOf(error));
+          const of = error instanceof LogError ? 'log' : leading ? 'store' : 'checkpoint';
+          troubles.set(of, wordsOf(error));
           logger?.warn({ err: error }, 'the relay begins again');
           await pause(pauseMs(failures++), signal);
           continue;

@@ -19,13 +19,17 @@ await runProcess({
     await checkpoint.prepare();
     await pool.query(`create table if not exists relayed.records
       (place bigint generated always as identity, key text not null, position bigint not null)`);
-    const writer: Pick<LogWriter, 'send'> = {
+    const writer: Pick<LogWriter, 'send' | 'newest'> = {
       send: async (records) => {
         await pool.query(
           `insert into relayed.records (key, position)
            select key, position from unnest($1::text[], $2::int8[]) with ordinality as r (key, position, place) order by place`,
           [records.map((one) => one.key), records.map((one) => one.position)],
         );
+      },
+      newest: async () => {
+        const { rows } = await pool.query('select max(position)::text as newest from relayed.records');
+        return rows[0].newest === null ? null : BigInt(rows[0].newest);
       },
     };
     const relay = startRelay({

@@ -4,6 +4,9 @@ import type { Lane, LanePosition, Log, SubscribeOptions } from '#contracts/ports
 /** A log under the test's control: it delivers lanes and batches when the test calls it. */
 export class HandLog implements Log {
   readonly partitions = 4;
+  readonly reset = async () => [];
+  /** By lane: where the log ends. */
+  readonly endOf = new Map<Lane, bigint>();
   #subscribed: SubscribeOptions | undefined;
   /** Lanes that the consumer wants to read again. */
   readonly #again: Lane[] = [];
@@ -23,7 +26,7 @@ export class HandLog implements Log {
     return `${topic}-${partition}`;
   }
   async ends(): Promise<readonly LanePosition[]> {
-    return [];
+    return [...this.endOf].map(([lane, nextOffset]) => ({ lane, nextOffset, position: null }));
   }
   async ping(): Promise<void> {}
   async close(): Promise<void> {}

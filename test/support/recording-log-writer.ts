@@ -38,5 +38,12 @@ export class RecordingLogWriter implements LogWriter {
     }
   }
 
+  async newest(): Promise<bigint | null> {
+    return this.log.records.reduce<bigint | null>(
+      (max, { position }) => (max === null || position > max ? position : max),
+      null,
+    );
+  }
+
   async close(): Promise<void> {}
 }

@@ -1,4 +1,4 @@
-import type { EventStore } from '#contracts/ports/event-store.ts';
+import { type EventStore, EventStoreError } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LanePosition, LogSubscription, Overrun } from '#contracts/ports/log.ts';
 import type { DecodedEvent, StoredBytes } from '#runtime/eventing/codec.ts';
 import { Attempts } from './attempts.ts';
@@ -11,7 +11,7 @@ import type { ConsumeOptions, Shaped } from './options.ts';
 import { ParkedRetries } from './parked-retries.ts';
 import { parkedStreams } from './parking.ts';
 import { asPosition, Fenced, takeLanes } from './positions.ts';
-import { idsOf, otherHistory } from './same-history.ts';
+import { idsOf, otherHistory, requireHeadAt } from './same-history.ts';
 
 /**
  * A consumer of the log. Its law: the position moves in the transaction of the effect, fenced by an epoch that every
@@ -36,6 +36,8 @@ const onward = (records: readonly StoredBytes[], from: bigint | null): readonly 
   });
 };
 
+const headLookEveryMs = 60_000;
+
 class Member<E extends Shaped> implements Consumer {
   readonly group: string;
   readonly done: Promise<void>;
@@ -46,6 +48,9 @@ class Member<E extends Shaped> implements Consumer {
   readonly #parked: ParkedRetries<E>;
   readonly #effects: Effects<E>;
   readonly #attempts: Attempts<E>;
+  /** The newest head of the store that this member knows, and when it asked; monotonic milliseconds. */
+  #head = -1n;
+  #headAskedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConsumeOptions<E>) {
     this.#options = options;
@@ -97,8 +102,10 @@ class Member<E extends Shaped> implements Consumer {
       const { store } = this.#options;
       return store === undefined ? null : otherHistory(store, `group ${this.group}`, rows);
     });
+    const { log, topics } = this.#options;
+    const ends = log.reset === null ? [] : await this.#lanes.taking(lanes, () => log.ends(topics));
     const kept = new Set([...lanes, ...this.#subscription.lanes()]);
-    this.#lanes.hold(rows, kept);
+    this.#lanes.hold(rows, kept, new Map(ends.map(({ lane, nextOffset }) => [lane, nextOffset])));
     if (refusal !== null) this.#lanes.refuse(lanes, refusal);
     return rows.map(asPosition);
   }
@@ -130,6 +137,7 @@ class Member<E extends Shaped> implements Consumer {
     ready: ReadonlyMap<string, E> = new Map(),
   ): Promise<void> {
     if (isStopped(laneState) || !(await this.#lanes.prepared(lane, laneState))) return;
+    if (!(await this.#isWithinStore(lane, laneState, all))) return;
     const { replay, relaxed } = this.#options;
     laneState.ids = idsOf(all);
     const wanted = all.filter((one) => this.#decoding.wants(one, all));
@@ -145,6 +153,28 @@ class Member<E extends Shaped> implements Consumer {
       { nextOffset, position: newest(laneState.position, position) },
       ready,
     );
+  }
+
+  /**
+   * Compares the records with the store's head: each batch of what the log held when this member took the lane, and one
+   * batch a minute later on. False: the log has records that the store lacks, and the lane stopped.
+   */
+  async #isWithinStore(lane: Lane, laneState: LaneState<E>, records: readonly StoredBytes[]): Promise<boolean> {
+    const { log, store, headLookMs = headLookEveryMs } = this.#options;
+    const newest = records.at(-1)?.position;
+    if (log.reset === null || store === undefined || newest === undefined || newest <= this.#head) return true;
+    const { endAtStart, nextOffset } = laneState;
+    const isOld = endAtStart !== null && (nextOffset ?? 0n) < endAtStart;
+    if (!isOld && performance.now() - this.#headAskedAt < headLookMs) return true;
+    try {
+      this.#head = await this.#lanes.untilDone(laneState, () => requireHeadAt(store, `the log's ${lane}`, newest));
+      this.#headAskedAt = performance.now();
+      return true;
+    } catch (error) {
+      if (!(error instanceof EventStoreError) || error.code !== 'invalid_position') throw error;
+      this.#lanes.refuse([lane], error.message);
+      return false;
+    }
   }
 
   async #outOfRange(

@@ -22,6 +22,8 @@ export interface LaneState<E> extends Owned {
   /** The pending store of a position behind records that the consumer does not want. Null: the position is stored. */
   passing: { readonly timer: NodeJS.Timeout; next: LanePosition; stored: Promise<void> | null } | null;
   nextOffset: bigint | null;
+  /** Where the log ended when this member took the lane: up to there a log that was left by a restore has old records. */
+  endAtStart: bigint | null;
   position: bigint | null;
   /** Resolves when the running work on the lane has ended. */
   turn: Promise<void>;

@@ -57,8 +57,11 @@ export class Lanes<E extends Shaped> {
     ]);
   }
 
-  /** Holds the taken lanes, and drops held lanes that are not among `kept`. */
-  hold(rows: readonly TakenLane[], kept: ReadonlySet<Lane>): void {
+  /**
+   * Holds the taken lanes, and drops held lanes that are not among `kept`.
+   * @param ends where the log ends now
+   */
+  hold(rows: readonly TakenLane[], kept: ReadonlySet<Lane>, ends: ReadonlyMap<Lane, bigint | null>): void {
     for (const [lane, { rest }] of this.#states) {
       if (kept.has(lane)) continue;
       clearTimeout(rest?.timer);
@@ -76,6 +79,7 @@ export class Lanes<E extends Shaped> {
         decodedAhead: new Map(),
         passing: null,
         nextOffset,
+        endAtStart: ends.get(row.lane) ?? null,
         position,
         ids: [],
         turn: before?.turn ?? Promise.resolve(),

@@ -91,6 +91,8 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly restsMs?: readonly number[];
   /** Milliseconds after which events parked only for time-outs are retried. Default: a minute. */
   readonly doubtMs?: number;
+  /** Milliseconds after which a running lane compares its records with the store's head again. Default 60,000. */
+  readonly headLookMs?: number;
   /** Milliseconds between two searches for due parked events while events are parked. Default 1,000. */
   readonly requestLookMs?: number;
   /** Least time between two batches that are not full, if the log gathers them; see `SubscribeOptions`. */

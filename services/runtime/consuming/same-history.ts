@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 
@@ -16,6 +17,10 @@ export interface LastEvent {
 const restored =
   'It is another store, or one that was restored to an earlier day. Name the store that this database was read from, or ' +
   "restore the database from a backup that is no newer than the store's and delete the topics of the log; then start again";
+
+const logIsLeft =
+  'The topics were left from before a restore of the store: they hold events that it no longer has. Stop all processes, ' +
+  'delete the topics with npm run admin -- log reset, and start again; consumers then read from the store';
 
 /** The first event from that position on. `nothing`: no event begins there. */
 const firstFrom = async (
@@ -58,6 +63,37 @@ export const requireSameHistory = async (
   else if (found === 'nothing') there = 'no event of the store begins there';
   else if (found?.position === position) there = `the store has event ${found.id} there`;
   throw new EventStoreError('invalid_position', `${who} has read to ${kept}, and ${there}. ${restored}.`);
+};
+
+/** Questions about the head before a reader believes that the store lacks what the log has. */
+const headQuestions = 5;
+const headPauseMs = 200;
+
+/**
+ * The log is written from the store, so its newest record is never newer than the store's head. Where it is, the store
+ * was restored to an earlier day and the log was left: its records are of events that no longer are. A follower of a
+ * cluster may answer late, so the reader asks several times.
+ * @param newest commit position of a record
+ * @returns the head
+ * @throws EventStoreError `invalid_position` if the log is ahead. The message is for an operator.
+ */
+export const requireHeadAt = async (
+  store: Pick<EventStore, 'head'>,
+  who: string,
+  newest: bigint,
+  pauseMs = headPauseMs,
+): Promise<bigint> => {
+  let head: bigint | null = null;
+  for (let asked = 0; asked < headQuestions; asked += 1) {
+    if (asked > 0) await delay(pauseMs);
+    head = await store.head();
+    if (head !== null && head >= newest) return head;
+  }
+  const ends = head === null ? 'the store is empty' : `the store ends at position ${head}`;
+  throw new EventStoreError(
+    'invalid_position',
+    `${who} has a record of position ${newest}, and ${ends}. ${logIsLeft}.`,
+  );
 };
 
 /** The positions and ids of a batch's records, which a lane keeps until the next batch. */

@@ -73,6 +73,33 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     await Promise.all([log.close(), writer.close()]);
   });
 
+  t('names its newest record, and after a reset there is none', async () => {
+    const options = own();
+    const [log, writer] = await Promise.all([openKafkaLog(options), openKafkaLogWriter(options)]);
+    assert.equal(await writer.newest(), null);
+    const value = Buffer.from('{}');
+    const at = (revision: bigint, partition: number) => ({ ...record({ revision, value }), partition });
+    await writer.send([at(3n, 1), at(70n, 2), at(71n, 2), at(9n, 11)]);
+    assert.equal(await writer.newest(), 71n);
+    assert.deepEqual(await log.reset?.(), [`${options.prefix}posts`]);
+    await Promise.all([log.close(), writer.close()]);
+    await until('the topic is gone', async () => {
+      const again = await openKafkaLogWriter(options);
+      try {
+        return (await again.newest()) === null;
+      } finally {
+        await again.close();
+      }
+    });
+    const groups = await connect(options);
+    const { groups: left } = await groups.admin((admin) => admin.listGroups());
+    await groups.close();
+    assert.deepEqual(
+      left.filter(({ groupId }) => groupId.startsWith(options.prefix)),
+      [],
+    );
+  });
+
   t('creates topics with up to three replicas, two of them in sync, or as configured', async () => {
     for (const [count, options, factor, minInSync] of [
       [1, {}, 1, 1],

@@ -128,6 +128,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       ['key', /key rotate <key>/],
       ['key create', /Missing: --mode/],
       ['key create --mode staging', /test or live/],
+      ['log reset --yes', /the event table is the log/],
       ['key create --mode test --scope x', /--scope/],
       ['key create --mode test --scopes posts.write', /No scope: posts.write/],
       ['key create --mode test --clients acme', /client/],

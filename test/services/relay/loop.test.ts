@@ -40,6 +40,44 @@ const isSent = (store: MemoryEventStore, checkpoint: MemoryRelayCheckpoint) =>
   until('all events are sent', () => isAtEnd(store, checkpoint));
 
 suite('relay', (t) => {
+  t('a log that has more than the store stops the relay before it sends, and the reason names what to do', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 3, 2);
+    const before = relayOver({ store, writer, checkpoint });
+    await isSent(store, checkpoint);
+    await before.stop();
+    const newest = await writer.newest();
+    const sent = writer.log.records.length;
+    // The store and the checkpoint of an earlier day; the topics were left.
+    const restored = new MemoryEventStore();
+    await fill(restored, 1, 1);
+    const relay = relayOver({ store: restored, writer, checkpoint: new MemoryRelayCheckpoint() });
+    await until('the relay stops', () => relay.status().role === 'stopped');
+    const { reason } = relay.status();
+    const head = await restored.head();
+    for (const said of [`position ${newest}`, `ends at position ${head}`, 'npm run admin -- log reset'])
+      assert.ok(reason?.includes(said), `${reason} says ${said}`);
+    assert.equal(writer.log.records.length, sent);
+    await relay.stop();
+  });
+
+  t('a store that ends before what was sent stops a running relay at its next look', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 1, 1);
+    let head: bigint | null | undefined;
+    const shortened = {
+      subscribe: store.subscribe.bind(store),
+      readAll: store.readAll.bind(store),
+      head: async () => (head === undefined ? store.head() : head),
+    };
+    const relay = relayOver({ store: shortened, writer, checkpoint, headLookMs: 20 });
+    await isSent(store, checkpoint);
+    head = null;
+    await until('the relay stops', () => relay.status().role === 'stopped');
+    assert.match(relay.status().reason ?? '', /the store is empty/);
+    await relay.stop();
+  });
+
   t('sends events with a topic as they were stored, and moves its checkpoint over all others', async () => {
     const { store, writer, checkpoint } = parts();
     const post = randomUUID();
@@ -381,6 +419,7 @@ suite('relay', (t) => {
         if (killed.signal.aborted) await new Promise(() => {});
       };
       const writer = {
+        newest: async () => null,
         send: async (records: readonly LogRecord[]) => {
           await step();
           // Dies with nothing, a part or all of the batch in the log.

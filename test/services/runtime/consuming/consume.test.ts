@@ -207,6 +207,48 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
+  t(
+    'a lane stops before a record that the store lacks: topics that a restore left hold events that are no more',
+    async () => {
+      const list = await records(client(4));
+      const newest = list.at(-1)?.position ?? 0n;
+      const head = list[1]?.position ?? 0n;
+      const heads: number[] = [];
+      const restored: EventStore = Object.assign(otherStore({}), {
+        head: async () => {
+          heads.push(performance.now());
+          return head;
+        },
+      });
+      const one = start({ store: restored, restsMs: [600_000] });
+      one.log.endOf.set('w-0', BigInt(list.length));
+      await one.assigned();
+      await one.give(list.slice(0, 2));
+      assert.deepEqual(await seen(one.group), [0, 1]);
+      await one.give(list.slice(2));
+      assert.deepEqual(await seen(one.group), [0, 1], 'nothing of the lost events is applied');
+      const [lane] = [...one.consumer.status().values()];
+      assert.equal(lane?.state, 'stopped');
+      for (const said of ["the log's w-0", `position ${newest}`, `ends at position ${head}`, 'log reset'])
+        assert.ok(lane?.reason?.includes(said), `${lane?.reason} says ${said}`);
+      assert.equal((await stored(one.group))?.position, String(head));
+      // Of what the log held at the start each batch is compared; later ones once a minute.
+      const two = start({ store: restored, restsMs: [600_000] });
+      two.log.endOf.set('w-0', 1n);
+      await two.assigned();
+      await two.give(list.slice(0, 1));
+      const asked = heads.length;
+      await two.give(list.slice(1, 3));
+      await two.give(list.slice(3));
+      assert.equal(heads.length, asked);
+      assert.deepEqual(await seen(two.group), [0, 1, 2, 3, 4]);
+      const three = start({ store: restored, restsMs: [600_000], headLookMs: 0 });
+      await three.assigned();
+      await three.give(list);
+      assert.deepEqual(await seen(three.group), [], 'the look of the minute stops the lane as well');
+    },
+  );
+
   t('readiness names the lanes whose assignment waits for an unavailable event store, and the reason', async () => {
     const list = await records(client(1));
     const one = start({ store: world.store });

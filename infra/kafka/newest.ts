@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { type Lane, LogError } from '#contracts/ports/log.ts';
+import { withDeadline } from '#infra/with-deadline.ts';
+import { type Connection, disconnect, laneOf } from './client.ts';
+import { toRecord } from './cloudevents.ts';
+
+/** A join of the group, then one fetch of each broker. */
+const deadlineMs = 30_000;
+
+/**
+ * Commit position of the newest record that the broker has; null: it has none. kafkajs reads only as a member of a
+ * group, so a group of its own reads the last record of each lane once, and is deleted.
+ * @throws LogError `unavailable`; `fatal` for a message that this log did not write
+ */
+export const newestRecord = async (connection: Connection): Promise<bigint | null> => {
+  const bounds = await connection.bounds(connection.topics);
+  const last = new Map<Lane, bigint>(
+    [...bounds].flatMap(([lane, { first, end }]) => (end > first ? [[lane, end]] : [])),
+  );
+  if (last.size === 0) return null;
+  const groupId = connection.topicName(`newest-${randomUUID()}`);
+  const consumer = connection.kafka.consumer({
+    groupId,
+    allowAutoTopicCreation: false,
+    maxWaitTimeInMs: 100,
+    retry: { retries: 5, restartOnFailure: async () => false },
+  });
+  let newest: bigint | null = null;
+  const { promise: all, resolve, reject } = Promise.withResolvers<void>();
+  all.catch(() => undefined);
+  consumer.on('consumer.crash', ({ payload }) => reject(payload.error));
+  const read = async (): Promise<void> => {
+    await consumer.connect();
+    await consumer.subscribe({ topics: connection.topics.map(connection.topicName), fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: async ({ batch }) => {
+        const topic = connection.topicOf(batch.topic);
+        const message = batch.messages.at(-1);
+        if (message === undefined) return;
+        const { position } = toRecord(topic, batch.partition, message);
+        if (newest === null || position > newest) newest = position;
+        const lane = laneOf(topic, batch.partition);
+        if (BigInt(message.offset) + 1n >= (last.get(lane) ?? 0n)) last.delete(lane);
+        if (last.size === 0) resolve();
+      },
+    });
+    for (const [lane, end] of last) {
+      const dash = lane.lastIndexOf('-');
+      const at = { topic: connection.topicName(lane.slice(0, dash)), partition: Number(lane.slice(dash + 1)) };
+      consumer.seek({ ...at, offset: String(end - 1n) });
+    }
+    await all;
+  };
+  try {
+    await withDeadline(deadlineMs, read());
+    return newest;
+  } catch (cause) {
+    if (cause instanceof LogError) throw cause;
+    throw new LogError('unavailable', 'the log does not give its newest records', { cause });
+  } finally {
+    await disconnect(consumer);
+    await connection.admin((admin) => admin.deleteGroups([groupId])).catch(() => undefined);
+  }
+};
