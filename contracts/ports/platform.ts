@@ -101,7 +101,7 @@ export type PublishOutcome =
       readonly publishedAt: string;
     }
   | { readonly kind: 'failed'; readonly failure: Failure }
-  /** `retryAt`: the instant that the network named, ISO 8601. */
+  /** `retryAt`: the instant that the network named, ISO 8601, as it named it: the publisher judges one past or far. */
   | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure }
   /** Transient, and provably before the boundary. */
   | { readonly kind: 'deferred'; readonly failure: Failure }
@@ -148,7 +148,7 @@ export type CommentOutcome =
   | { readonly kind: 'posted'; readonly externalId: string }
   /** The network refused the comment for good; a missing permission is such a refusal. */
   | { readonly kind: 'failed'; readonly failure: Failure }
-  /** `retryAt`: the instant that the network named, ISO 8601. */
+  /** `retryAt`: the instant that the network named, ISO 8601, as it named it: the publisher judges one past or far. */
   | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure }
   /** Transient, and provably without a comment. */
   | { readonly kind: 'deferred'; readonly failure: Failure }

@@ -7,6 +7,7 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
+import type { BackOff } from '#runtime/work/back-off.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Files } from './files.ts';
 import type { NetworkCalls } from './network-calls.ts';
@@ -68,6 +69,8 @@ export interface PublisherDeps {
   readonly calls?: NetworkCalls;
   /** Looks at a network after which the rules of a client let a target be tried again. Default 3, a minute apart. */
   readonly absencePolicy?: AbsencePolicy;
+  /** Shortest waits after rate limits in a row. Default: from 1 s to 15 min. */
+  readonly rateLimitBackOff?: BackOff;
 }
 
 export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes' | 'calls'>> {

@@ -13,7 +13,7 @@ import { cleanFailure } from './clean.ts';
 import { adapterOf, type WorkContext } from './context.ts';
 import { accountFault } from './faults.ts';
 import { ClaimLost } from './leased-target.ts';
-import { namedRetry } from './named-retry.ts';
+import { namedRetry, shortestWait } from './named-retry.ts';
 import { reportLapse } from './outcome.ts';
 import type { Conditions, Content } from './related-streams.ts';
 import { accountOf } from './request.ts';
@@ -116,6 +116,8 @@ const commandOf = (context: WorkContext, targetId: string, tried: number, outcom
   const { tools, leased } = context;
   const command = { type: 'EndFirstComment', try: tried } as const;
   const now = Date.parse(leased.now());
+  const delay = tools.config.deferDelaysMs[tried - 1];
+  const delayMs = delay === undefined ? null : delay * (1 + tools.random() / 10);
   const refused = (failure: Failure, retryAt: number | null): TargetCommand => ({
     ...command,
     outcome: {
@@ -133,13 +135,13 @@ const commandOf = (context: WorkContext, targetId: string, tried: number, outcom
     case 'failed':
       return refused(outcome.failure, null);
     case 'rate_limited': {
-      const { retryAt, failure } = namedRetry(context, targetId, outcome);
+      // A comment has few tries: each waits at least as long as one that failed.
+      const shortestMs = delayMs ?? shortestWait(tools, tried - 1);
+      const { retryAt, failure } = namedRetry(context, targetId, outcome, shortestMs);
       return refused(failure, Date.parse(retryAt));
     }
-    case 'deferred': {
-      const delay = tools.config.deferDelaysMs[tried - 1];
-      return refused(outcome.failure, delay === undefined ? null : now + delay * (1 + tools.random() / 10));
-    }
+    case 'deferred':
+      return refused(outcome.failure, delayMs === null ? null : now + delayMs);
     case 'unknown':
       return { ...command, outcome: { kind: 'unknown' } };
   }

@@ -9,7 +9,7 @@ import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
-import { namedRetry } from './named-retry.ts';
+import { namedRetry, shortestWait } from './named-retry.ts';
 import type { Content } from './related-streams.ts';
 import { takeBackUnwanted, whyUnwanted } from './unwanted.ts';
 
@@ -106,7 +106,8 @@ const commandOf = (
     case 'failed':
       return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
     case 'rate_limited': {
-      const { retryAt, failure } = namedRetry(context, target.common.targetId, outcome);
+      const { targetId, rateLimits } = target.common;
+      const { retryAt, failure } = namedRetry(context, targetId, outcome, shortestWait(context.tools, rateLimits));
       return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(failure), policy };
     }
     case 'deferred':

@@ -84,6 +84,7 @@ class Publisher {
       preparationIdleMs: 60_000,
       mediaLimitMs: 30 * 60_000,
       absencePolicy,
+      rateLimitBackOff: { firstMs: 1_000, maxMs: 15 * 60_000 },
       ...deps,
       calls: deps.calls ?? null,
       now: clock.now,

@@ -29,6 +29,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Clock, wallClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
+import type { BackOff } from '#runtime/work/back-off.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import type { Actor, Platform } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
@@ -56,6 +57,8 @@ export const quick: PublisherConfig = {
 };
 /** Looks of a client's rules, close to each other. */
 export const quickLooks: AbsencePolicy = { looks: 3, gapMs: 400 };
+/** Shortest waits after rate limits. */
+export const quickBackOff: BackOff = { firstMs: 50, maxMs: 400 };
 export const quickNetwork = { boundaryDeadlineMs: 600, settleWindowMs: 800, pollMs: 20 };
 
 /** A clock that a test moves ahead. */
@@ -197,6 +200,7 @@ export class PublishingWorld {
       logger,
       pollMs: 25,
       absencePolicy: quickLooks,
+      rateLimitBackOff: quickBackOff,
       ...deps,
     };
     return this.run((signal) => runPublisher(given, signal));

@@ -1,6 +1,6 @@
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import type { Failed } from '../shared/outcomes.ts';
+import { type Failed, namedInstant } from '../shared/outcomes.ts';
 import type { Refused, XrpcResult } from './xrpc.ts';
 
 /** What each error of a server means for a post. Facts: lexicons, `@atproto/pds`, `@atproto/xrpc-server`. */
@@ -91,8 +91,7 @@ export const unknown = (said: string): Failure => failure(unknownOutcome, null, 
 export const notReached = (said: string): Failure => failure(down, null, said);
 export const reauth = (said: string): Failure => failure(lapsed, null, said);
 
-/** The network gives a missing time no more than this. */
-const maxWaitMs = 86_400_000;
+/** Where the server names no wait. */
 const defaultWaitMs = 60_000;
 
 /** The later of both headers; servers send seconds from now and seconds since the epoch. */
@@ -101,7 +100,7 @@ const retryAtOf = ({ headers }: Refused, now: number): string => {
   const reset = Number(headers['ratelimit-reset'] ?? Number.NaN) * 1_000 - now;
   const waits = [after, reset].filter((one) => Number.isFinite(one) && one >= 0);
   const wait = waits.length === 0 ? defaultWaitMs : Math.max(...waits);
-  return new Date(now + Math.min(wait, maxWaitMs)).toISOString();
+  return namedInstant(now + wait);
 };
 
 /**

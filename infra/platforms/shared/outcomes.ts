@@ -9,3 +9,12 @@ export type Failed = Exclude<NotPublished, { readonly kind: 'nothing_sent' }>;
 /** What would only wait before the boundary has left nothing behind it. */
 export const behindBoundary = (failed: Failed): NotPublished =>
   failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
+
+/** The last instant that ISO 8601 writes with four digits of the year. */
+const lastInstant = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/**
+ * The instant that a network names for the next try, as it names it: the publisher alone judges one that is past or far.
+ * @param at milliseconds since the epoch
+ */
+export const namedInstant = (at: number): string => new Date(Math.min(Math.max(at, 0), lastInstant)).toISOString();

@@ -1,6 +1,6 @@
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { behindBoundary, type Failed, type NotPublished } from '../shared/outcomes.ts';
+import { behindBoundary, type Failed, type NotPublished, namedInstant } from '../shared/outcomes.ts';
 import type { ApiResult, Refused } from './api.ts';
 
 /** What each error of the Bot API means for a post. Its texts may change, so a fragment decides, in any case. */
@@ -102,14 +102,11 @@ export const notReached = (said: string): Failure => failure(down, null, said);
 export const reauth = (said: string): Failure => failure(lapsed, null, said);
 export const oursToMend = (said: string): Failure => failure(ours, null, said);
 
-/** A longer wait is no wait that the network means. */
-const maxWaitMs = 86_400_000;
+/** Where the network names no wait. */
 const defaultWaitMs = 60_000;
 
-export const retryAtOf = ({ retryAfter }: Refused, now: number): string => {
-  const wait = retryAfter === null ? defaultWaitMs : Math.min(retryAfter * 1_000, maxWaitMs);
-  return new Date(now + wait).toISOString();
-};
+export const retryAtOf = ({ retryAfter }: Refused, now: number): string =>
+  namedInstant(now + (retryAfter === null ? defaultWaitMs : retryAfter * 1_000));
 
 type Unsuccessful = Exclude<ApiResult, { readonly kind: 'ok' }>;
 /** What a read means that did not succeed: it changed nothing. */

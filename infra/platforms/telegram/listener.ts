@@ -32,7 +32,8 @@ type Pauses = Readonly<Record<'hearing' | 'unavailable' | 'conflict', number>>;
 const perCall = 100;
 /** The network answers within seconds of its wait, or not at all. */
 const patienceMs = 15_000;
-/** Longest wait that the network may ask for. Milliseconds. */
+/** Shortest and longest wait that the network may ask for. Milliseconds. */
+const minPauseMs = 1_000;
 const maxPauseMs = 600_000;
 const usualPauses: Pauses = { hearing: 5_000, unavailable: 5_000, conflict: 10_000 };
 /** An update that cannot be judged is left out after this many tries, or it would keep all others from us. */
@@ -73,7 +74,8 @@ export class TelegramListener implements NetworkListener {
         // Another process may have been given another token.
         if (state.kind === 'refused') return;
         const named = result.kind === 'refused' && result.retryAfter !== null ? result.retryAfter * 1_000 : null;
-        await pause(Math.min(named ?? pauses[state.kind], maxPauseMs), signal);
+        const wait = named === null ? pauses[state.kind] : Math.max(named, minPauseMs);
+        await pause(Math.min(wait, maxPauseMs), signal);
         continue;
       }
       hearer.state({ kind: 'hearing' });

@@ -52,8 +52,10 @@ export const windowsOf = (headers: Headers): readonly ObservedWindow[] =>
     }));
 
 export interface Exhausted {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, now or later and within a day. */
   readonly until: number;
+  /** The same as X names it. */
+  readonly named: number;
   readonly isOfApp: boolean;
 }
 
@@ -66,6 +68,8 @@ export const exhausted = (headers: Headers, now: number, orElse: number): Exhaus
   const empty = seen.filter(({ remaining }) => remaining === 0).sort((a, b) => b.reset - a.reset);
   const last = empty[0] ?? seen.find(({ prefix }) => prefix === 'x-rate-limit');
   const after = wholeOf(headers, 'retry-after');
-  const named = last?.reset ?? (after === null ? orElse : now + after * 1_000);
-  return { until: Math.min(Math.max(named, now), now + maxRestMs), isOfApp: empty[0]?.isOfApp === true };
+  // A wait of no seconds names none.
+  const named = last?.reset ?? (after === null || after === 0 ? orElse : now + after * 1_000);
+  const until = Math.min(Math.max(named, now), now + maxRestMs);
+  return { until, named, isOfApp: empty[0]?.isOfApp === true };
 };

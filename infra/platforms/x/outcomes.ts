@@ -1,4 +1,4 @@
-import { behindBoundary, type Failed, type NotPublished } from '../shared/outcomes.ts';
+import { behindBoundary, type Failed, type NotPublished, namedInstant } from '../shared/outcomes.ts';
 import type { XResult } from './api.ts';
 import { failureOf, meaningOf, notReached, reauth, unknown } from './errors.ts';
 import { exhausted } from './limits.ts';
@@ -13,7 +13,7 @@ const tokenMs = 30_000;
 
 const limitedUntil = (until: number, failure: Failed['failure']): Failed => ({
   kind: 'rate_limited',
-  retryAt: new Date(until).toISOString(),
+  retryAt: namedInstant(until),
   failure,
 });
 
@@ -34,7 +34,7 @@ export const beforeCreate = (result: NotOk, now: number): Failed => {
       // The operator must pay; the account and its post are all right, so the post waits.
       if (scope === 'app' && category === 'permission') return limitedUntil(now + unpaidMs, failure);
       if (category === 'rate_limited') {
-        return limitedUntil(exhausted(result.headers, now, now + quarterMs * (scope === 'app' ? 4 : 1)).until, failure);
+        return limitedUntil(exhausted(result.headers, now, now + quarterMs * (scope === 'app' ? 4 : 1)).named, failure);
       }
       return category === 'platform_down' ? { kind: 'deferred', failure } : { kind: 'failed', failure };
     }

@@ -250,7 +250,7 @@ export const targetPublic = {
     { ...exampleTarget, attempts: 1, failure: refused, settledBy: null },
   ),
   'target.rate_limited': publicEvent(
-    'The network accepts no more posts for now; the service tries again at `retryAt`.',
+    'The network accepts no more posts for now; the service tries again at `retryAt`, within a day. Where the network names a later time, the message of `failure` says which.',
     Type.Object({ ...targetIds, ...attempted, scheduledAt: ScheduledAt, retryAt: RetryAt }),
     { ...exampleTarget, attempts: 1, failure: tooMany, scheduledAt: instants.due, retryAt: instants.later },
   ),

@@ -128,6 +128,33 @@ suite('publisher and adapters that misbehave', (t) => {
     },
   );
 
+  t('whatever instant a network names, the waits after its refusals grow', async () => {
+    const now = () => new Date().toISOString();
+    const past = () => new Date(Date.now() - 2_000).toISOString();
+    for (const named of [now, past, () => '1970-01-01T00:00:00Z', () => 'tomorrow', () => '-0']) {
+      const limiting = world.publisher(
+        { maxRateLimits: 4 },
+        {
+          adapterOf: () => adapter(async () => ({ kind: 'rate_limited', retryAt: named(), failure })),
+          random: () => 1,
+        },
+      );
+      const id = await schedule();
+      await world.all([id], 'failed');
+      const limits = (await world.store.readStream(`target-${id}`)).filter(({ type }) => type === 'TargetRateLimited');
+      const waits = limits.map(
+        ({ data, metadata }) => Date.parse(String(data.retryAt)) - Date.parse(metadata.occurredAt),
+      );
+      assert.equal(waits.length, 4);
+      // A tenth of each is its jitter, and the event is stored a moment after its instant was counted.
+      for (const [at, ms] of [55, 220, 440, 440].entries()) {
+        const wait = waits[at] ?? 0;
+        assert.ok(wait > ms - 50 && wait <= ms, `${named()}: ${waits.join(', ')} ms`);
+      }
+      await limiting.stop();
+    }
+  });
+
   t('the publisher corrects an answer that contradicts the boundary', async () => {
     const unknownWithout = start(adapter(async () => ({ kind: 'unknown', failure })));
     const first = await schedule();

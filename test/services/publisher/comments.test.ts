@@ -7,7 +7,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
-import { type Account, PublishingWorld } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld, quick } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -323,6 +323,14 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual([cut.code, String(cut.message).length, String(cut.platformCode).length], ['unknown', 2_000, 200]);
     const retried = await answered(says({ kind: 'rate_limited', retryAt: 'tomorrow', failure }), failed);
     assert.equal(retried.code, failure.code);
+    const past = says({ kind: 'rate_limited', retryAt: '1970-01-01T00:00:00Z', failure });
+    const limiting = world.publisher({}, { adapterOf: () => over(past), random: () => 0 });
+    const refused = await schedule(x, 'hi');
+    await ended(refused, failed);
+    const tries = (await world.store.readStream(`target-${refused}`)).filter(({ data }) => data.refusal);
+    const waits = tries.map(({ data, metadata }) => Date.parse(String(data.dueAt)) - Date.parse(metadata.occurredAt));
+    assert.ok(waits.length === 2 && waits.every((ms, at) => ms > (quick.deferDelaysMs[at] ?? 0) - 50), waits.join());
+    await limiting.stop();
     const far = world.publisher(
       {},
       {

@@ -300,4 +300,20 @@ suite("the operator's bot is listened to", (t) => {
     const kept = await heard.of(String(channel.id), [5, 6, 8]);
     assert.deepEqual([...kept.keys()], [5], 'a message has a dozen kinds of reactions, not a book of them');
   });
+
+  t('a network that names no wait is asked again after a second, not at once', async () => {
+    const bot = it.network.bot();
+    const limited = {
+      kind: 'refuse',
+      code: 429,
+      description: 'Too Many Requests',
+      parameters: { retry_after: 0 },
+    } as const;
+    it.network.arm('getUpdates', limited);
+    const at: number[] = [];
+    const state = () => void at.push(performance.now());
+    await listen(bot, 'it hears again', () => at.length > 1, { state, waitSeconds: 0 });
+    const [refused = 0, heardAgain = 0] = at;
+    assert.ok(heardAgain - refused >= 990, `${heardAgain - refused} ms`);
+  });
 });

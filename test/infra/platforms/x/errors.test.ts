@@ -104,7 +104,6 @@ suite('errors of x', (t) => {
         0.25,
         false,
       ],
-      [{ 'retry-after': '999999999999' }, 24, false],
       [
         {
           ...{ 'x-app-limit-24hour-limit': '100', 'x-app-limit-24hour-remaining': '0' },
