@@ -1,4 +1,6 @@
 import type { Scope } from '#schemas/apikey.ts';
+import type { Role } from '#schemas/common.ts';
+import type { Warning } from '#schemas/http/common.ts';
 import type { Invocation, Invoked } from '#services/api/invoke.ts';
 import type { Principal } from '#services/api/operation.ts';
 import type { PartTools } from '#services/api/parts.ts';
@@ -24,6 +26,8 @@ export class ToolCall {
   readonly #request: ToolRequest;
   readonly #parts: KeyParts;
   readonly now: () => number;
+  /** What the operations of the call warned of. */
+  readonly warnings: Warning[] = [];
   /** The request itself was paid for when it came in. */
   #paid = 1;
 
@@ -37,6 +41,11 @@ export class ToolCall {
   /** Where it takes effect: nothing that is done in the sandbox reaches a network. */
   get mode(): 'sandbox' | 'live' {
     return this.#request.principal.mode === 'test' ? 'sandbox' : 'live';
+  }
+
+  /** Of the person behind the credential. */
+  get role(): Role {
+    return this.#request.principal.role;
   }
 
   /** Whether the credential has the scope. The role may still refuse what it is for. */
@@ -60,6 +69,8 @@ export class ToolCall {
     signal.throwIfAborted();
     const paid = this.#paid;
     this.#paid = 0;
-    return this.#invoke<Data>({ operation, ...request, ...asked, paid });
+    const answer = await this.#invoke<Data>({ operation, ...request, ...asked, paid });
+    this.warnings.push(...answer.warnings);
+    return answer;
   }
 }

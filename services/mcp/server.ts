@@ -12,7 +12,8 @@ import type { PartTools } from '#services/api/parts.ts';
 import { ToolCall, type ToolRequest } from './call.ts';
 import { wordsOf } from './errors.ts';
 import { instructions } from './instructions.ts';
-import type { AnyTool } from './tool.ts';
+import { maxNotices, noticeLines, noticeOf } from './notices.ts';
+import type { AnyTool, ToolAnswer } from './tool.ts';
 import { tools } from './tools/index.ts';
 
 /** The protocol, by the SDK: both eras, without sessions. A new server answers each request, as the SDK demands. */
@@ -37,6 +38,22 @@ const challengeOf = ({ scopes }: Compiled, principal: Principal) => {
   };
 };
 
+interface Answered {
+  readonly text: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** Adds what the operations of the call warned of, unless the tool has told its warnings itself. */
+const withWarnings = ({ text, data }: ToolAnswer, { warnings }: ToolCall): Answered => {
+  const shown = data as Record<string, unknown>;
+  if (warnings.length === 0 || shown.warnings !== undefined) return { text, data: shown };
+  const notices = warnings.map(noticeOf);
+  return {
+    text: [text, ...noticeLines('Warnings:', notices, 'warnings')].join('\n'),
+    data: { ...shown, warnings: notices.slice(0, maxNotices) },
+  };
+};
+
 const run = async (
   part: PartTools,
   one: Compiled,
@@ -54,9 +71,10 @@ const run = async (
   const parts = { credentialId: principal.id, tool: one.name, requestId: ctx.mcpReq.id, args };
   const signal = AbortSignal.any([request.signal, ctx.mcpReq.signal]);
   try {
-    const { text, data } = await one.run(new ToolCall(part, { ...request, signal }, parts), args as never);
+    const call = new ToolCall(part, { ...request, signal }, parts);
+    const answer = withWarnings(await one.run(call, args as never), call);
     log('ok');
-    return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> };
+    return { content: [{ type: 'text', text: answer.text }], structuredContent: answer.data };
   } catch (error) {
     if (signal.aborted) {
       log('left');

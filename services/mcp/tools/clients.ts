@@ -67,8 +67,8 @@ export const findClients = tool({
         ? 'No client fits. Try a shorter part of the name, or ask the person.'
         : 'Use the clientId with find_accounts, compose_post or analytics_summary.';
     const lines = clients.map(
-      ({ clientId, name, accountCount, approvalRequired }) =>
-        `- ${quoted(name)} (clientId ${clientId}): ${many(accountCount, 'account')}${approvalRequired ? ', posts need approval' : ''}`,
+      ({ clientId, name, accountCount, approvalRequired, timezone }) =>
+        `- ${quoted(name)} (clientId ${clientId}): ${many(accountCount, 'account')}, ${timezone ?? 'zone of the workspace'}${approvalRequired ? ', posts need approval' : ''}`,
     );
     const text = joined(
       `${many(clients.length, 'client')} in the ${call.mode} workspace.`,
@@ -138,8 +138,8 @@ export const findAccounts = tool({
         ? 'No account is connected here. A person connects accounts in the console.'
         : 'Use the accountIds, or the networks as platforms, with compose_post.';
     const lines = accounts.map(
-      ({ accountId, platform, username, status }) =>
-        `- ${platform} ${quoted(username ?? 'erased')} (accountId ${accountId}): ${stateWords[status] ?? status}`,
+      ({ accountId, platform, username, status, timezone }) =>
+        `- ${platform} ${quoted(username ?? 'erased')} (accountId ${accountId}): ${stateWords[status] ?? status}, ${timezone ?? 'zone of its client'}`,
     );
     const text = joined(
       `${many(accounts.length, 'account')}, ${ready} of them ready (${call.mode}).`,

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { PostPreview as PreviewSchema } from '#schemas/http/preview.ts';
 import { maxContent } from '#schemas/post.ts';
 import type { ToolCall } from '../call.ts';
+import { maxNotices, Notice, noticeLines, noticeOf } from '../notices.ts';
 import { publishes, reads, tool } from '../tool.ts';
 import {
   Args,
@@ -28,6 +29,7 @@ import {
   timezoneOf,
   when,
   where,
+  zoneWords,
 } from './composing.ts';
 import {
   accountNames,
@@ -71,44 +73,17 @@ const bodyOf = (args: Composed, saveDraft: boolean) => {
   };
 };
 
-const Notice = Type.Object({
-  code: Type.String(),
-  message: Type.String(),
-  platform: Nullable(Type.String(), 'Null: it is about the whole post.'),
-  accountId: Nullable(Type.String(), 'Null: it is about no single account.'),
-});
-type Notice = Static<typeof Notice>;
-
-const maxNotices = 20;
-
 const warningsOf = ({ warnings, verdicts }: Preview): Notice[] => [
-  ...warnings.map(({ code, message }) => ({ code, message, platform: null, accountId: null })),
+  ...warnings.map(noticeOf),
   ...verdicts.flatMap(({ platform, accountId, warnings: own }) =>
-    own.map(({ code, message, willFail }) => ({
-      code,
-      message: willFail ? `It would fail: ${message}` : message,
-      ...{ platform, accountId },
-    })),
+    own.map((one) => noticeOf({ ...one, platform, accountId })),
   ),
 ];
 
 const problemsOf = ({ problems }: Preview): Notice[] =>
   problems.flatMap(({ code, detail, errors }): Notice[] =>
-    errors.length === 0
-      ? [{ code, message: detail, platform: null, accountId: null }]
-      : errors.map((one) => ({
-          code: one.code,
-          message: `${one.path} ${one.message}`,
-          platform: one.platform ?? null,
-          accountId: one.accountId ?? null,
-        })),
+    errors.length === 0 ? [noticeOf({ code, message: detail })] : errors.map(noticeOf),
   );
-
-const noticeLine = ({ code, message, platform }: Notice): string =>
-  `- ${platform === null ? '' : `${platform}: `}${message} (${code})`;
-
-const noticeLines = (title: string, notices: readonly Notice[], of: string): readonly string[] =>
-  notices.length === 0 ? [] : [title, ...firstOf(notices.map(noticeLine), 8, of)];
 
 const Would = Type.Object({
   platform: Type.String(),
@@ -165,6 +140,7 @@ export const previewPost = tool({
       : 'Correct the problems, then preview again.';
     const text = joined(
       `${valid ? 'The post could go out' : 'The post would be refused'} (${call.mode}): ${many(verdicts.length, 'target')}${approvalRequired ? ', held until a person approves' : ''}.`,
+      zoneWords(args),
       ...firstOf(targets.map(wouldLine), maxTargetsTold, 'targets'),
       verdicts.length > targets.length ? `… and ${verdicts.length - targets.length} more targets` : null,
       ...noticeLines('Problems:', problems, 'problems'),
@@ -238,13 +214,16 @@ export const composePost = tool({
     const names = await accountNames(call, args.clientId);
     const targets = shownTargets(post.targets, names);
     const wouldGoTo = isDraft ? wouldGo(preview, names) : [];
-    const [problems, warnings] = [isDraft ? problemsOf(preview) : [], warningsOf(preview)];
+    // After a repeat the post itself would be its own duplicate.
+    const warnings = replayed ? call.warnings.map(noticeOf) : warningsOf(preview);
+    const problems = isDraft ? problemsOf(preview) : [];
     const nextStep = nextStepOf(post);
     const inAll = isDraft ? preview.verdicts.length : post.targets.length;
     const told = isDraft ? wouldGoTo.map(wouldLine) : targets.map(targetLine);
     const text = joined(
       `${doneWords(action, post.status, call.mode)} postId ${post.id}, ${many(inAll, 'target')}.`,
       replayedWords(replayed),
+      zoneWords(args),
       isDraft && told.length > 0 ? 'It would go to:' : null,
       ...told,
       inAll > told.length ? `… and ${inAll - told.length} more targets` : null,

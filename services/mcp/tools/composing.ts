@@ -1,4 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox';
+import { instantOf, isLocalDateTime, isTimezone } from '#domain/zones.ts';
 import { maxContent } from '#schemas/post.ts';
 import { invalid } from '#services/api/refusal.ts';
 import { Args, Id, Instant, Maybe, PlatformName, Platforms, Text } from '../words.ts';
@@ -56,7 +57,7 @@ export const when = {
     Type.String({
       pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$',
       description:
-        'When it goes out, as wall-clock time `2026-01-31T09:00` in the zone of each account, else of its client. Use this where the person says a time of day.',
+        'When it goes out, as wall-clock time `2026-01-31T09:00`: in `timezone`, else in the zone of each account, else of its client. Use this where the person says a time of day.',
     }),
   ),
   spreadMinutes: Maybe(
@@ -67,7 +68,7 @@ export const when = {
     }),
   ),
   timezone: Maybe(
-    Text(100, 'IANA zone for scheduledLocal, where neither the account nor its client has one: Europe/Berlin.'),
+    Text(100, 'IANA zone of scheduledLocal, as Europe/Berlin: send it where the person names a place or a zone.'),
   ),
 };
 
@@ -104,16 +105,38 @@ export const targetsOf = (clientId: string, { accountIds, platforms }: WhereArgs
 export const hasTime = ({ scheduledAt, scheduledLocal }: WhenArgs): boolean =>
   scheduledAt !== undefined || scheduledLocal !== undefined;
 
+/**
+ * The instant of a wall-clock time in the zone that the person named: the operations would read it in the zone of each
+ * account. Undefined: no zone was named. @throws Refusal 422
+ */
+export const instantIn = ({ scheduledLocal, timezone }: Pick<WhenArgs, 'scheduledLocal' | 'timezone'>) => {
+  if (scheduledLocal === undefined || timezone === undefined) return undefined;
+  if (!isTimezone(timezone)) throw invalid('/timezone', 'unknown_timezone', 'must be a zone such as Europe/Berlin');
+  if (!isLocalDateTime(scheduledLocal)) {
+    throw invalid('/scheduledLocal', 'no_such_time', 'is not a time of the calendar');
+  }
+  return instantOf(scheduledLocal, timezone);
+};
+
+/** Null where the person named no zone. */
+export const zoneWords = (args: Pick<WhenArgs, 'scheduledLocal' | 'timezone'>): string | null => {
+  const instant = instantIn(args);
+  return instant === undefined ? null : `${args.scheduledLocal} in ${args.timezone} is ${instant}.`;
+};
+
 /** Without a time: now. */
-export const scheduleOf = ({ scheduledAt, scheduledLocal, spreadMinutes }: WhenArgs) => {
+export const scheduleOf = ({ scheduledAt, scheduledLocal, spreadMinutes, timezone }: WhenArgs) => {
   if (scheduledAt !== undefined && scheduledLocal !== undefined) {
     throw invalid('/scheduledLocal', 'exclusive', 'must be left out where scheduledAt is given: only one time counts');
   }
-  const time = defined({ scheduledAt, scheduledLocal });
+  const instant = instantIn({ ...defined({ scheduledLocal, timezone }) });
+  const time = instant === undefined ? defined({ scheduledAt, scheduledLocal }) : { scheduledAt: instant };
   return { type: hasTime({ ...time }) ? 'at' : 'now', ...time, ...defined({ spreadMinutes }) };
 };
 
-export const timezoneOf = ({ timezone }: WhenArgs) => defined({ timezone });
+/** A zone without a wall-clock time: the operation says that it changes nothing. */
+export const timezoneOf = ({ timezone, scheduledLocal }: WhenArgs) =>
+  scheduledLocal === undefined ? defined({ timezone }) : {};
 
 /** A time has to be meant: a call that says `schedule` without one would publish at once. */
 export const requireTime = (args: WhenArgs): void => {

@@ -12,8 +12,10 @@ import {
   scheduleOf,
   targetsOf,
   timezoneOf,
+  type WhenArgs,
   when,
   where,
+  zoneWords,
 } from './composing.ts';
 import { nextStepOf, type Post, shownTargets, TargetOut, targetLine } from './post-words.ts';
 
@@ -36,10 +38,21 @@ const kept = [
   ...(['campaignId', 'externalRef', 'thread', 'mediaAltTexts', 'coverMediaId', 'coverFrameMs'] as const),
 ] as const;
 
+/** A draft has the zone UTC where nobody named one, and none that counts without a wall-clock time. */
+const hasZone = ({ timezone, schedule }: Post): boolean => timezone !== 'UTC' && schedule.scheduledLocal !== null;
+
 const bodyOf = (post: Post): Record<string, unknown> => ({
-  ...Object.fromEntries(kept.flatMap((name) => (post[name] === null ? [] : [[name, post[name]]]))),
+  ...Object.fromEntries(
+    kept.flatMap((name) =>
+      post[name] === null || (name === 'timezone' && !hasZone(post)) ? [] : [[name, post[name]]],
+    ),
+  ),
   targets: post.targetSelection,
 });
+
+/** The wall-clock time of the draft, where the call names only its zone. */
+const timeOf = <A extends WhenArgs>(args: A, { schedule: { scheduledLocal } }: Post): A =>
+  hasTime(args) || args.timezone === undefined || scheduledLocal === null ? args : { ...args, scheduledLocal };
 
 const Changed = Type.Object({
   mode: Mode,
@@ -72,18 +85,23 @@ export const updateDraft = tool({
     const { data: draft, revision } = await call.invoke<Post>('getPost', { params: { id: postId } });
     if (draft.status !== 'draft') throw new Refusal('post_not_draft', `The post is ${draft.status}.`);
     const selects = args.accountIds !== undefined || args.platforms !== undefined;
-    const body = {
+    const time = timeOf(args, draft);
+    const body: Record<string, unknown> = {
       ...bodyOf(draft),
       ...contentOf(args),
       ...(selects ? { targets: targetsOf(draft.clientId, args) } : {}),
-      ...(hasTime(args) ? { schedule: scheduleOf(args) } : {}),
-      ...timezoneOf(args),
+      ...(hasTime(time) ? { schedule: scheduleOf(time) } : {}),
+      ...timezoneOf(time),
     };
+    if (hasTime(time)) delete body.timezone;
     // The members that were not sent are those of this revision, and of no other.
     const ifMatch = `"${revision ?? draft.revision}"`;
     const { data } = await call.invoke<Post>('updatePost', { params: { id: postId }, body, ifMatch });
     const answer = shown(call.mode, data);
-    return { text: joined(`The draft ${postId} is changed (${call.mode}).`, answer.nextStep), data: answer };
+    return {
+      text: joined(`The draft ${postId} is changed (${call.mode}).`, zoneWords(time), answer.nextStep),
+      data: answer,
+    };
   },
 });
 
@@ -133,6 +151,7 @@ export const publishDraft = tool({
     }),
     scheduledAt: when.scheduledAt,
     scheduledLocal: when.scheduledLocal,
+    timezone: when.timezone,
     spreadMinutes: when.spreadMinutes,
     idempotencyKey: IdempotencyKey,
   }),
@@ -148,6 +167,7 @@ export const publishDraft = tool({
     const text = joined(
       `The post ${postId} ${what}, ${where}: ${many(data.targets.length, 'target')}.`,
       replayedWords(replayed),
+      zoneWords(args),
       ...answer.targets.map(targetLine),
       answer.nextStep,
     );

@@ -9,10 +9,11 @@ import { importMedia, mediaStatus } from './media.ts';
 import { findPosts, postStatus } from './posts.ts';
 import { listReports } from './reports.ts';
 import { cancel, reschedule, retry } from './targets.ts';
+import { networkSettings, whoami } from './workspace.ts';
 
 /** All tools, in the order in which a model reads them: as a post comes to be. */
 export const tools: readonly AnyTool[] = [
-  ...[findClients, findAccounts, bestTimes],
+  ...[whoami, findClients, findAccounts, networkSettings, bestTimes],
   ...[importMedia, mediaStatus],
   ...[previewPost, composePost, updateDraft, revisePost, publishDraft],
   ...[findPosts, postStatus, reschedule, retry, cancel],

@@ -102,7 +102,7 @@ suite('mcp tools', (t) => {
       assert.equal((found.clients as { clientId: string }[])[0]?.clientId, composed.clientId, line);
       await client.close();
     }
-    assert.equal(names[0]?.length, 20);
+    assert.equal(names[0]?.length, 22);
     assert.deepEqual(names[1], names[0]);
     assert.deepEqual(names[2], names[0]);
   });
@@ -129,6 +129,11 @@ suite('mcp tools', (t) => {
     assert.deepEqual(ids.sort(), Object.values(composed.accounts).sort());
     const none = await mcp.call('find_clients', { search: 'nobody' });
     assert.match(none.text, /No client fits/);
+  });
+
+  t('whoami and network_settings answer without a post', async () => {
+    assert.equal((await use('whoami')).role, 'owner');
+    assert.ok(((await use('network_settings', { platform: 'instagram' })).settings as unknown[]).length > 5);
   });
 
   t('best_times says the zone, and which hours are estimates', async () => {

@@ -42,7 +42,7 @@ suite('mcp over HTTP', (t) => {
       inspect('--method', 'tools/list', '--strict'),
       inspect('--method', 'tools/call', '--tool-name', 'find_clients', '--tool-arg', 'search=acme'),
     ]);
-    assert.equal((JSON.parse(listed.stdout) as { tools: unknown[] }).tools.length, 20);
+    assert.equal((JSON.parse(listed.stdout) as { tools: unknown[] }).tools.length, 22);
     assert.ok(found.stdout.includes(composed.clientId), found.stdout);
   });
 

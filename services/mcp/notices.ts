@@ -1,0 +1,44 @@
+import { type Static, Type } from 'typebox';
+import type { Warning } from '#schemas/http/common.ts';
+import { firstOf, Nullable } from './words.ts';
+
+/** What a model is told beside what happened: problems and warnings. */
+
+export const Notice = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  platform: Nullable(Type.String(), 'Null: it is about the whole post.'),
+  accountId: Nullable(Type.String(), 'Null: it is about no single account.'),
+});
+export type Notice = Static<typeof Notice>;
+
+export const maxNotices = 20;
+
+/** The member of a body as the argument of a tool. */
+const argumentOf = (path: string): string =>
+  path.replace('/overrides/', '/settings/').replace('Override', '').replace('/mediaAltTexts', '/altTexts');
+
+export const noticeOf = ({
+  code,
+  path = '',
+  message,
+  willFail = false,
+  platform = null,
+  accountId = null,
+}: Pick<Warning, 'code' | 'message'> & {
+  readonly path?: string;
+  readonly willFail?: boolean;
+  readonly platform?: string | null;
+  readonly accountId?: string | null;
+}): Notice => ({
+  code,
+  message: `${willFail ? 'It would fail: ' : ''}${path === '' ? '' : `${argumentOf(path)} `}${message}`,
+  platform,
+  accountId,
+});
+
+const noticeLine = ({ code, message, platform }: Notice): string =>
+  `- ${platform === null ? '' : `${platform}: `}${message} (${code})`;
+
+export const noticeLines = (title: string, notices: readonly Notice[], of: string): readonly string[] =>
+  notices.length === 0 ? [] : [title, ...firstOf(notices.map(noticeLine), 8, of)];
