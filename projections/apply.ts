@@ -217,10 +217,10 @@ const fold = (
   for (const event of events) {
     const at = row?.revision ?? -1;
     if (event.revision <= at) continue;
-    if (row === null && model.preCreationEvents.includes(event.type)) continue;
+    if (row === null && model.fences.includes(event.type)) continue;
     // Where events may precede the creation, the row does not know their number: it accepts the creating event at any
     // revision.
-    const mayFollow = event.revision === at + 1 || (row === null && model.preCreationEvents.length > 0);
+    const mayFollow = event.revision === at + 1 || (row === null && model.fences.length > 0);
     if (!mayFollow && !isBridged(at, event.revision, skipped)) return { gap: { at, event } };
     const next = applyEvent(model, id, row, event);
     if (next === null) return park(event, `${event.stream} does not begin with the event that creates it`);

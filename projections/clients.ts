@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { batchesOf } from '#contracts/ports/batches.ts';
+import { client } from '#domain/client.ts';
 import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import { change, defineModel, type Row } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
@@ -47,7 +48,7 @@ export const clients = defineModel<Own, ClientEvent>({
     account_count: 'int4',
   },
   counted: { account_count: '0' },
-  preCreationEvents: ['ClientNameClaimLapsed'],
+  fences: client.fences ?? [],
   indexes: [{ on: '(workspace_id, created_at, id)' }],
   on: {
     ClientCreated: (_row, fields) => ({

@@ -65,7 +65,7 @@ export interface Model<Own extends object = object> {
   /** Columns counted from other rows: no fold sets them. Name → SQL default. */
   readonly counted: Readonly<Record<string, string>>;
   /** Events that may precede the creation of the stream (they fence a pending creation): they make no row. */
-  readonly preCreationEvents: readonly string[];
+  readonly fences: readonly string[];
   /** Further column definitions that derive from other columns, e.g. `generated always as …`. */
   readonly generated: readonly string[];
   readonly searched: Searched | null;
@@ -81,7 +81,8 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   readonly cold?: readonly (keyof Own & string)[];
   readonly warmedBy?: readonly Event['type'][];
   readonly counted?: { readonly [C in keyof Own]?: string };
-  readonly preCreationEvents?: readonly Event['type'][];
+  /** Those of the decider. */
+  readonly fences?: readonly Event['type'][];
   readonly generated?: readonly string[];
   readonly searched?: Searched & { readonly of: keyof Own & string };
   readonly indexes?: readonly (Index | typeof retired)[];
@@ -95,7 +96,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     cold = [],
     warmedBy = [],
     counted = {},
-    preCreationEvents = [],
+    fences = [],
     generated = [],
     indexes = [],
   } = definition;
@@ -110,7 +111,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     cold,
     warmedBy,
     counted: counted as Readonly<Record<string, string>>,
-    preCreationEvents,
+    fences,
     generated,
     searched,
     indexes,

@@ -198,7 +198,7 @@ export const posts = defineModel<Own, PostEvent>({
   },
   cold: ['body', 'earlier'],
   warmedBy: ['PostRevised', 'PostTargetsSkipped', 'PostCampaignChanged'],
-  preCreationEvents: ['PostExternalRefClaimLapsed', 'PostAbandoned'],
+  fences: post.fences ?? [],
   counted: {
     counts: `'{"total": 0}'`,
     publishing_count: '0',

@@ -101,6 +101,21 @@ suite('architecture', (t) => {
     assert.deepEqual(makers, ['services/runtime/egress/own-hosts.ts']);
   });
 
+  t('the first event of a stream is asked for its workspace alone: how a thing was created says birthOf', () => {
+    const taking = /\bevents\[0\](?!\?\.metadata\.workspaceId)|\bconst \[\w+\] = [^;\n]*\b(events;|readStream\()/;
+    const readers = production.filter((file) => taking.test(codeOf(file)));
+    // The first event of what the store answered and of a batch, whatever its stream.
+    assert.deepEqual(readers, ['infra/eventstoredb/event-store.ts', 'projections/webhooks/subjects.ts']);
+    for (const wrong of [
+      'events[0]?.data',
+      'const [a] = loaded.events;',
+      'const [a] = (await s.load(p, id)).events;',
+    ]) {
+      assert.match(wrong, taking);
+    }
+    assert.doesNotMatch('events[0]?.metadata.workspaceId', taking);
+  });
+
   t('imports point the way the architecture says', () => {
     assert.ok(edges.length > 100, `only ${edges.length} imports were found: the reader of imports is broken`);
     const wrong = edges.filter(({ from, to }) => !allowed(from, to)).map(({ from, to }) => `${from} → ${to}`);

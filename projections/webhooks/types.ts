@@ -26,7 +26,7 @@ export type Subject = object | null;
 
 interface Rule {
   readonly type: string;
-  readonly first?: true;
+  readonly birth?: (data: unknown) => boolean;
   readonly when?: (data: unknown) => boolean;
   readonly ofEvent?: (source: RenderSource<unknown>) => unknown;
   readonly ofStream?: (source: RenderSource<unknown>, subject: object) => unknown;
@@ -86,8 +86,9 @@ export const publicTypesOf = (
   kind: string,
 ): readonly string[] => {
   const types: string[] = [];
-  for (const { type, first, when } of rulesOf(kind, event.type)) {
-    if ((first === undefined || event.revision === 0) && (when === undefined || when(event.data))) types.push(type);
+  for (const { type, birth, when } of rulesOf(kind, event.type)) {
+    const isBirth = birth === undefined || event.revision === 0 || birth(event.data);
+    if (isBirth && (when === undefined || when(event.data))) types.push(type);
   }
   return types;
 };

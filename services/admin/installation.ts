@@ -1,6 +1,6 @@
 import { client } from '#domain/client.ts';
 import { contentFor, firstCommentOf } from '#domain/content.ts';
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
@@ -69,7 +69,7 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
   const id = idOf(at(0), 'target');
   const { operator, store } = admin;
   const { state, events } = await store.load(target, id);
-  const [first] = events;
+  const first = birthOf(target, events);
   if (state.status === 'none' || first === undefined) throw new Rejection('not_found', 'There is no such target.');
   const context = contextOf(operator, first.metadata.workspaceId);
   const permalink = flag('permalink') ?? null;
@@ -108,7 +108,7 @@ export const eraseClient = async (admin: Admin, { at }: Given): Promise<CommandO
   const id = idOf(at(0), 'client');
   const { operator, store, dataKeys, credentials, attempts } = admin;
   const { state, events } = await store.load(client, id);
-  const [first] = events;
+  const first = birthOf(client, events);
   if (state.status === 'none' || first === undefined) throw new Rejection('not_found', 'There is no such client.');
   await dataKeys.destroy(id);
   await credentials.destroyOfClient(id);

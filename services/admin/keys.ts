@@ -1,5 +1,5 @@
 import { apikey } from '#domain/apikey.ts';
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { listApiKeys } from '#projections/apikeys.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
@@ -75,7 +75,7 @@ export const listKeys = async (admin: Admin, { flag }: Given): Promise<CommandOu
 /** The workspace in the key's own stream: a key stays with the live workspace. */
 const workspaceOfKey = async ({ store }: Admin, keyId: string): Promise<string> => {
   const { events } = await store.load(apikey, keyId);
-  const [created] = events;
+  const created = birthOf(apikey, events);
   if (created === undefined) throw new Rejection('not_found', 'There is no such key: key list shows them.');
   return created.metadata.workspaceId;
 };

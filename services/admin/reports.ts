@@ -1,6 +1,6 @@
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { tenantIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { workspace } from '#domain/workspace.ts';
@@ -143,7 +143,7 @@ const whenOf = (schedule: ReportDefinition['schedule']): string => {
 /** The workspace of an existing report. */
 const ownerOf = async ({ store }: Admin, reportId: string): Promise<string> => {
   const { state, events } = await store.load(report, reportId);
-  const [first] = events;
+  const first = birthOf(report, events);
   if (state.status !== 'live' || first === undefined)
     throw new Rejection('not_found', 'There is no such report: report list shows them.');
   return first.metadata.workspaceId;
@@ -184,7 +184,7 @@ export const runReport = async (admin: Admin, { at, flag }: Given): Promise<Comm
 export const removeReport = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const reportId = idOf(at(0), 'report');
   const { state, events } = await admin.store.load(report, reportId);
-  const [first] = events;
+  const first = birthOf(report, events);
   if (state.status === 'none' || first === undefined)
     throw new Rejection('not_found', 'There is no such report: report list shows them.');
   await carryOut(admin, first.metadata.workspaceId, reportId, { type: 'Remove' });

@@ -1,3 +1,4 @@
+import { birthOf } from '#domain/decider.ts';
 import { projections } from '#projections/index.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
@@ -19,9 +20,7 @@ export const writtenRow = <Row>(row: Row | null): Row => {
   return row;
 };
 
-/** Events that a stream of this kind may have before the event that creates its row. */
-const preCreationEventsOf = (kind: string): readonly string[] =>
-  projections.flatMap(({ models }) => models).find((model) => model.kind === kind)?.preCreationEvents ?? [];
+const modelOf = (kind: string) => projections.flatMap(({ models }) => models).find((model) => model.kind === kind);
 
 /**
  * One row by the id in the path, not older than the caller's own writes.
@@ -41,7 +40,7 @@ export const readRow = async <Row, Planned = never>(
   if (row !== null && !behind) return row;
   const plan = row === null ? await planned(params.id) : null;
   const events = await deps.store.readStream(`${kind}-${params.id}`);
-  const creation = events.find(({ type }) => !preCreationEventsOf(kind).includes(type));
+  const creation = birthOf(modelOf(kind) ?? {}, events);
   // A stream with more than its creation is newer than the plan: its row may be missing because the stream is parked.
   if (plan !== null && events.at(-1) === creation) return plan;
   if (creation === undefined || creation.metadata.workspaceId !== workspaceId) throw notFound(kind);

@@ -79,6 +79,7 @@ const evolve = (state: ClientState, event: ClientEvent): ClientState => {
 export const client: Decider<ClientState, ClientCommand, ClientEvent> = {
   kind: 'client',
   initial: { status: 'none' },
+  fences: ['ClientNameClaimLapsed'],
   decide,
   evolve,
 };

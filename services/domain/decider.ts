@@ -17,7 +17,7 @@ export interface Decider<State, Command, Event extends { readonly type: string }
   /** The stream kind: stream name = `<kind>-<id>`. */
   readonly kind: string;
   readonly initial: State;
-  /** Events that end a pending creation: where a stream has only these, the thing is created under another id. */
+  /** Events that end a pending creation. They may stand before the event with which the thing is created: `birthOf`. */
   readonly fences?: readonly Event['type'][];
   /** Returns the events of the command: `[]` when the state is already as the command wants it. @throws Rejection */
   decide(command: Command, state: State): readonly Event[];
@@ -46,6 +46,15 @@ export class Rejection extends Error {
     this.extra = more.extra ?? {};
   }
 }
+
+/**
+ * The event with which the thing of a stream was created: the first one that is no fence. Undefined: there is none yet.
+ * Whoever takes the first event of a stream for its creation takes a fence for it.
+ */
+export const birthOf = <Recorded extends { readonly type: string }>(
+  { fences = [] }: { readonly fences?: readonly string[] },
+  events: readonly Recorded[],
+): Recorded | undefined => events.find(({ type }) => !fences.includes(type));
 
 export const fold = <State, Command, Event extends { readonly type: string }>(
   decider: Decider<State, Command, Event>,

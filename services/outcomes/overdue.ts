@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { isConflict } from '#contracts/ports/event-store.ts';
+import { birthOf } from '#domain/decider.ts';
 import { overdueAfterMs, target } from '#domain/target.ts';
 import {
   beforeAllTargets,
@@ -36,7 +37,7 @@ export interface OverdueDeps extends RoundDeps {
 const record = async (store: DomainStore, pool: Pool, id: string, now: number): Promise<boolean> => {
   const loaded = await store.load(target, id);
   const { state, events } = loaded;
-  const [first] = events;
+  const first = birthOf(target, events);
   const last = events.at(-1);
   if (state.status === 'none' || first === undefined || last === undefined) return false;
   if (state.status === 'publishing' && (await isWorkedOn(pool, id))) return false;

@@ -1,4 +1,5 @@
 import { account } from '#domain/account.ts';
+import { birthOf } from '#domain/decider.ts';
 import { afterReport } from '#domain/observed-limits.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -54,7 +55,7 @@ export class AccountLimits {
     const { store, logger } = this.#options;
     try {
       const loaded = await store.load(account, accountId);
-      const [first] = loaded.events;
+      const first = birthOf(account, loaded.events);
       if (loaded.state.status === 'none' || first === undefined) return;
       const windows = afterReport(loaded.state.observed, reported, now);
       if (windows === null) return;

@@ -1,6 +1,6 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { pause } from '#contracts/ports/pause.ts';
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -90,7 +90,7 @@ export class LeasedTarget {
 
   /** Metadata of events that follow from the target's own stream. */
   context(): CommandContext {
-    const first = this.#loaded.events[0];
+    const first = birthOf(target, this.#loaded.events);
     const last = this.#loaded.events.at(-1);
     if (first === undefined || last === undefined) throw new ClaimLost('the target does not exist');
     return serviceContext('publisher', { ...causedBy(first), causationId: last.id }, this.#now());

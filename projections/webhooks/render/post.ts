@@ -135,7 +135,8 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     PostScheduled: [
       {
         type: 'post.created',
-        first: true,
+        // Only a copy is stored behind fences: a post of a caller is then created under another id.
+        birth: ({ recycledFrom }) => recycledFrom !== undefined,
         ofEvent: ({ id, data: { clientId, createdBy, body, plan, held } }) => ({
           postId: id,
           clientId,

@@ -25,8 +25,11 @@ type Renderer<Data, Subject, Made> =
 export type Rule<P extends Public, Data, Subject> = {
   readonly [T in keyof P & string]: {
     readonly type: T;
-    /** Only for the first event of a stream. */
-    readonly first?: true;
+    /**
+     * Only for the event with which the thing was created: the first one of the stream, or one whose data say that it
+     * is, where fences may stand before it (`birthOf`).
+     */
+    readonly birth?: (data: Data) => boolean;
     /** Only for such data. */
     readonly when?: (data: Data) => boolean;
   } & Renderer<Data, Subject, Static<P[T]['data']>>;

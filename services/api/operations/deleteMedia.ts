@@ -1,3 +1,4 @@
+import { birthOf } from '#domain/decider.ts';
 import { isDeleted, media } from '#domain/media.ts';
 import { openPostsWith } from '#projections/post-media.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
@@ -42,7 +43,7 @@ export const deleteMedia = operation({
     });
     const deletion = events.find(({ type }) => type === 'MediaDeleted');
     const deletedAt = deletion?.metadata.occurredAt ?? call.now;
-    const createdAt = events[0]?.metadata.occurredAt ?? deletedAt;
+    const createdAt = birthOf(media, events)?.metadata.occurredAt ?? deletedAt;
     const revision = deletion?.revision ?? left.revision;
     return {
       data: { id, object: 'media_deletion', deletedAt, createdAt, updatedAt: deletedAt, revision },

@@ -1,3 +1,4 @@
+import { birthOf } from '#domain/decider.ts';
 import { type TeamInviteState, teaminvite } from '#domain/teaminvite.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -35,7 +36,7 @@ export const revokeTeamInvite = operation({
     const { state, events } = revoked;
     if (state.status === 'none' || state.status === 'accepted') throw notFound('team invite');
     const { memberId, email, role, expiresAt } = state;
-    const createdAt = events[0]?.metadata.occurredAt ?? context.now;
+    const createdAt = birthOf(teaminvite, events)?.metadata.occurredAt ?? context.now;
     return { data: { id: params.id, object: 'team_invite', memberId, email, role, createdAt, expiresAt } };
   },
 });

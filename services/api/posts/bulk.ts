@@ -1,3 +1,4 @@
+import { birthOf } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
@@ -182,9 +183,10 @@ const birthsOf = async (
   const missing = outcomes.flatMap((one) => ('postId' in one && !births.has(one.postId) ? [one.postId] : []));
   await inParallel([...new Set(missing)], width, async (id) => {
     const events = await deps.store.readStream(`post-${id}`);
+    const birth = birthOf(post, events);
     births.set(
       id,
-      events.filter(({ metadata }) => metadata.commandId === events[0]?.metadata.commandId),
+      events.filter(({ metadata }) => metadata.commandId === birth?.metadata.commandId),
     );
   });
   deps.store.note([...births.values()].flat(), positions);

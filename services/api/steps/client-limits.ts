@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { account } from '#domain/account.ts';
 import { approval } from '#domain/approval.ts';
 import { campaign } from '#domain/campaign.ts';
+import { birthOf } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { media } from '#domain/media.ts';
 import { type PostState, post } from '#domain/post.ts';
@@ -167,8 +168,8 @@ const clientOfAsset = async ({ store }: Looking['deps'], id: string): Promise<st
   const { state, events } = await store.load(media, id);
   if (state.status === 'none') return undefined;
   if ('details' in state) return state.details.clientId;
-  // An upload that was never registered, also one that is deleted: its first event names the client.
-  return (events[0]?.data.clientId ?? null) as string | null;
+  // An upload that was never registered, also one that is deleted: its creation names the client.
+  return (birthOf(media, events)?.data.clientId ?? null) as string | null;
 };
 
 const isPostSeen = async (looking: Looking, state: PostState): Promise<boolean> => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { type PersonState, person } from '#domain/person.ts';
 import { personemail } from '#domain/personemail.ts';
 import { type CommandContext, type Loaded, partitionKeyOf } from '#runtime/eventing/domain-store.ts';
@@ -95,7 +95,7 @@ const complete = async (
   { events }: Loaded<PersonState>,
   { cause, personId, email, passwordHash }: Readonly<Record<'cause' | 'personId' | 'email' | 'passwordHash', string>>,
 ): Promise<void> => {
-  const isOwn = events[0]?.metadata.commandId === cause;
+  const isOwn = birthOf(person, events)?.metadata.commandId === cause;
   if (!isOwn || (await people.byId(personId)) !== null) {
     throw new Rejection('already_exists', 'You have an account with this address already: sign in with it.');
   }

@@ -1,4 +1,4 @@
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { mayManage } from '#domain/roles.ts';
 import { isOpenInvite, type TeamInviteState, teaminvite } from '#domain/teaminvite.ts';
 import { type WorkspaceState, workspace } from '#domain/workspace.ts';
@@ -64,7 +64,7 @@ export const findTeamInvite = async (deps: PeopleDeps, token: string): Promise<O
   const [inviteId] = ids ?? [];
   if (ids === null || inviteId === undefined) return null;
   const { state, events } = await deps.store.load(teaminvite, inviteId);
-  const created = events[0];
+  const created = birthOf(teaminvite, events);
   const keyVersion = created?.data.keyVersion;
   if (created === undefined || typeof keyVersion !== 'string' || state.status === 'none') return null;
   if (!isGenuine(deps.secrets, 'team', token, ids, keyVersion)) return null;

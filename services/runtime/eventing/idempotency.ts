@@ -1,5 +1,5 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { type Decider, Rejection } from '#domain/decider.ts';
+import { birthOf, type Decider, Rejection } from '#domain/decider.ts';
 import { keyedIdOf, nextKeyedIdOf } from '#domain/ids.ts';
 import { type RequestState, request } from '#domain/request.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
@@ -110,7 +110,7 @@ const createAs = async <State, Command>(
 ): Promise<Created<State> | null> => {
   const { store, decider, context, positions } = options;
   const isFenced = (events: readonly DecodedEvent[]): boolean =>
-    events.length > 0 && events.every(({ type }) => decider.fences?.includes(type) === true);
+    events.length > 0 && birthOf(decider, events) === undefined;
   const stream = `${decider.kind}-${id}`;
   const partitionKey = partitionKeyOf(decider.kind, id);
   // Both at once, as nearly every call is a first one; a command has no effects of its own.
@@ -138,11 +138,11 @@ const replay = <State, Command>(
   id: string,
   events: readonly DecodedEvent[],
 ): Created<State> => {
-  const first = events[0]?.metadata;
-  if (first?.keyHmac !== context.keyHmac)
+  const birth = birthOf(decider, events)?.metadata;
+  if (birth?.keyHmac !== context.keyHmac)
     return { id, events, state: foldEvents(decider, events), replayed: false, other: true };
-  if (first?.fingerprint !== context.fingerprint) throw reused();
-  const created = events.filter((one) => one.metadata.commandId === first?.commandId);
+  if (birth?.fingerprint !== context.fingerprint) throw reused();
+  const created = events.filter((one) => one.metadata.commandId === birth?.commandId);
   store.note(created, positions);
   return { id, events: created, state: foldEvents(decider, created), replayed: true, other: false };
 };

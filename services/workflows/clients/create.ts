@@ -1,6 +1,6 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { bearsName, type ClientState, client } from '#domain/client.ts';
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
@@ -26,7 +26,7 @@ export interface CreatedClient {
 /** The events that this key created, or all events where another key was first. @throws Rejection for another request. */
 const existing = ({ events }: Loaded<ClientState>, { store, context, positions }: Claimant): CreatedClient => {
   store.note(events, positions);
-  const creation = events.find((event) => event.type === 'ClientCreated')?.metadata;
+  const creation = birthOf(client, events)?.metadata;
   if (creation === undefined || creation.keyHmac !== context.keyHmac) return { events, replayed: false };
   if (creation.fingerprint !== context.fingerprint) {
     throw new Rejection('idempotency_key_reused', 'This Idempotency-Key was used with another request.');

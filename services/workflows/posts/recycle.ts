@@ -1,4 +1,5 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
+import { birthOf } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
 import { isOut, type RecycleRun, type RecycleSettings } from '#domain/post-recycle.ts';
@@ -70,7 +71,7 @@ export const recordCopy = async (
   const { posted, enabled, settings, setAt } = state.recycle;
   const occurrence = posted + 1;
   const newPostId = recycledPostIdOf(id, occurrence);
-  const [birth] = (await store.load(post, newPostId)).events;
+  const birth = birthOf(post, (await store.load(post, newPostId)).events);
   if (birth === undefined) return loaded;
   const { plan, recycledFrom } = birth.data as unknown as Scheduled;
   const pattern = await recyclePatternOf(recycling, state);

@@ -7,12 +7,15 @@ import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, post, statusOf } from '#domain/post.ts';
 import { type RecycleCommand, recycleLeadMs } from '#domain/post-recycle.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
+import { publicTypesOf } from '#projections/webhooks/types.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import type { PostBody } from '#schemas/post.ts';
+import { sweepQuotas } from '#services/outcomes/quotas.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { recyclePosts } from '#services/outcomes/recycles.ts';
+import { abandonMs } from '#services/workflows/quota/give-back.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
@@ -25,6 +28,7 @@ const dayMs = 86_400_000;
 const setBy = { type: 'apikey', id: 'k1' } as const;
 /** The origins are out an hour ago; the clock of the children is so far ahead. */
 const childAheadMs = dayMs;
+const neverAborted = new AbortController().signal;
 
 type SetRecycle = Extract<RecycleCommand, { type: 'SetRecycle' }>;
 
@@ -91,7 +95,7 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
   /** One round, so long after now. @returns the copies that it made */
   const round = async (aheadMs: number, store: DomainStore = world.store): Promise<number> => {
     const deps = { store, pool: world.pool, logger, now: () => Date.now() + aheadMs };
-    return recyclePosts(deps, new AbortController().signal);
+    return recyclePosts(deps, neverAborted);
   };
   /** A round in which nothing of other tests is due any more. */
   const roundOf = async (id: string, aheadMs: number): Promise<number> => {
@@ -324,6 +328,36 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
       },
     );
   }
+
+  t('a copy whose places were given back before it was stored is made, told of as created, and counted', async () => {
+    await world.pool.query(
+      `insert into read.workspaces_v1 (id, workspace_id, revision, created_at, updated_at, name, timezone, mode, members,
+         posting_quota, posting_quota_revision)
+       values ($1, $1, 0, now(), now(), 'A', 'UTC', 'test', '{}', 100, 0)`,
+      [world.workspaceId],
+    );
+    const { id } = await origin();
+    await roundOf(id, 0);
+    await dies(id, 'quota:after-reserve');
+    const copyId = recycledPostIdOf(id, 1);
+    assert.deepEqual(await world.story(`post-${copyId}`), []);
+    const now = () => Date.now() + childAheadMs + abandonMs + 1_000;
+    await sweepQuotas({ store: world.store, pool: world.pool, now }, async (_, work) => work(), neverAborted);
+    assert.deepEqual(await world.story(`post-${copyId}`), ['PostAbandoned']);
+    for (const day of [1, 2]) {
+      assert.equal(await roundOf(id, day * dayMs + 2 * abandonMs), 1, `day ${day}`);
+      assert.equal((await recycleOf(id))?.posted, day);
+    }
+    const events = await world.store.readStream(`post-${copyId}`);
+    assert.deepEqual(
+      events.slice(0, 2).map((one) => [one.type, publicTypesOf(one, 'post')]),
+      [
+        ['PostAbandoned', []],
+        ['PostScheduled', ['post.created', 'post.scheduled']],
+      ],
+    );
+    await end(id);
+  });
 
   t('the outcomes process makes them', async () => {
     const { id } = await origin();
