@@ -33,10 +33,17 @@ const Comment = (description: string) =>
     description,
   });
 
+const SeenHash = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  expects: 'the `contentHash` of the request',
+  description:
+    'The `contentHash` of what the approver has seen. Where the request is about another content, the decision is refused. Absent: it is not compared.',
+});
+
 export const ApprovalApprove = Named(
   'ApprovalApprove',
   Type.Object(
-    { comment: Maybe(Comment('A word to the author.')) },
+    { comment: Maybe(Comment('A word to the author.')), contentHash: Maybe(SeenHash) },
     { description: 'An approval, with a comment or without.' },
   ),
 );
@@ -44,7 +51,7 @@ export const ApprovalApprove = Named(
 export const ApprovalRefuse = Named(
   'ApprovalRefuse',
   Type.Object(
-    { comment: Comment('What is wrong, for the author.') },
+    { comment: Comment('What is wrong, for the author.'), contentHash: Maybe(SeenHash) },
     { description: 'Why a post does not go out like this.' },
   ),
 );

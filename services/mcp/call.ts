@@ -4,6 +4,7 @@ import type { Warning } from '#schemas/http/common.ts';
 import type { Invocation, Invoked } from '#services/api/invoke.ts';
 import type { Principal } from '#services/api/operation.ts';
 import type { PartTools } from '#services/api/parts.ts';
+import { Cuts } from './cuts.ts';
 import { type KeyParts, keyOfCall } from './keys.ts';
 
 /** One call of a tool, on its way through the operations that it needs. */
@@ -28,6 +29,8 @@ export class ToolCall {
   readonly now: () => number;
   /** What the operations of the call warned of. */
   readonly warnings: Warning[] = [];
+  /** What its answer leaves out. */
+  readonly cuts = new Cuts();
   /** The request itself was paid for when it came in. */
   #paid = 1;
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { Warning } from '#schemas/http/common.ts';
-import { firstOf, Nullable } from './words.ts';
+import type { Cuts } from './cuts.ts';
+import { Nullable } from './words.ts';
 
 /** What a model is told beside what happened: problems and warnings. */
 
@@ -40,5 +41,5 @@ export const noticeOf = ({
 const noticeLine = ({ code, message, platform }: Notice): string =>
   `- ${platform === null ? '' : `${platform}: `}${message} (${code})`;
 
-export const noticeLines = (title: string, notices: readonly Notice[], of: string): readonly string[] =>
-  notices.length === 0 ? [] : [title, ...firstOf(notices.map(noticeLine), 8, of)];
+export const noticeLines = (cuts: Cuts, title: string, notices: readonly Notice[], of: string): readonly string[] =>
+  notices.length === 0 ? [] : [title, ...cuts.rows(of, notices, 8).map(noticeLine)];

@@ -23,7 +23,11 @@ type JsonSchema = Parameters<typeof fromJsonSchema>[0];
 // NOTE: here, and never for a request: the validator keeps every schema that it has compiled.
 const compiled = tools.map((one: AnyTool) => {
   const plain = (schema: unknown): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema;
-  return { ...one, inputSchema: fromJsonSchema(plain(one.input)), outputSchema: fromJsonSchema(plain(one.output)) };
+  return {
+    ...one,
+    inputSchema: fromJsonSchema(plain(one.input)),
+    outputSchema: fromJsonSchema(plain(one.output)),
+  };
 });
 
 type Compiled = (typeof compiled)[number];
@@ -44,14 +48,22 @@ interface Answered {
 }
 
 /** Adds what the operations of the call warned of, unless the tool has told its warnings itself. */
-const withWarnings = ({ text, data }: ToolAnswer, { warnings }: ToolCall): Answered => {
+const withWarnings = ({ text, data }: ToolAnswer, { warnings, cuts }: ToolCall): Answered => {
   const shown = data as Record<string, unknown>;
   if (warnings.length === 0 || shown.warnings !== undefined) return { text, data: shown };
   const notices = warnings.map(noticeOf);
   return {
-    text: [text, ...noticeLines('Warnings:', notices, 'warnings')].join('\n'),
-    data: { ...shown, warnings: notices.slice(0, maxNotices) },
+    text: [text, ...noticeLines(cuts, 'Warnings:', notices, 'warnings')].join('\n'),
+    data: { ...shown, warnings: cuts.rows('warnings', notices, maxNotices) },
   };
+};
+
+/** Says what the answer lacks: a model would take the rest for the whole. */
+const withCut = ({ text, data }: Answered, { cuts }: ToolCall): Answered => {
+  const cut = cuts.told;
+  return cut.length === 0
+    ? { text, data }
+    : { text: `${text}\nCut in this answer: ${cut.join('; ')}.`, data: { ...data, cut } };
 };
 
 const run = async (
@@ -72,7 +84,7 @@ const run = async (
   const signal = AbortSignal.any([request.signal, ctx.mcpReq.signal]);
   try {
     const call = new ToolCall(part, { ...request, signal }, parts);
-    const answer = withWarnings(await one.run(call, args as never), call);
+    const answer = withCut(withWarnings(await one.run(call, args as never), call), call);
     log('ok');
     return { content: [{ type: 'text', text: answer.text }], structuredContent: answer.data };
   } catch (error) {

@@ -3,20 +3,6 @@ import { anyCaseUuid, platforms } from '#schemas/common.ts';
 
 /** How tools write for a model, and the schemas that several of them have in common. */
 
-/** Cut to a length, in whole characters, with no line of its own: a text of a caller stays inside of its quotes. */
-export const shorten = (text: string, max: number): string => {
-  const line = text.slice(0, max * 2).replace(/\s/g, ' ');
-  const characters = [...line];
-  return characters.length <= max && text.length <= max * 2 ? line : `${characters.slice(0, max - 1).join('')}…`;
-};
-
-/** Text that somebody wrote, as a quotation: a model should not read it as a word of ours. */
-export const quoted = (text: string, max = 80): string => JSON.stringify(shorten(text, max));
-
-/** The first of many, with a word about the rest. */
-export const firstOf = (lines: readonly string[], max: number, rest: string): readonly string[] =>
-  lines.length <= max ? lines : [...lines.slice(0, max), `… and ${lines.length - max} more ${rest}`];
-
 export const joined = (...lines: readonly (string | null)[]): string =>
   lines.filter((line) => line !== null && line !== '').join('\n');
 

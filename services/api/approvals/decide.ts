@@ -8,13 +8,13 @@ import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import type { Call, One } from '../operation.ts';
-import { notFound } from '../refusal.ts';
+import { invalid, notFound } from '../refusal.ts';
 import { lastOf, writtenRow } from '../rows.ts';
 import { showApproval } from './show.ts';
 
 /** A person decides about a request for approval. */
 
-type Deciding = Call<{ readonly id: string }, unknown, { readonly comment?: string }>;
+type Deciding = Call<{ readonly id: string }, unknown, { readonly comment?: string; readonly contentHash?: string }>;
 
 const postOf = (state: ApprovalState): string => {
   if (state.status === 'none') throw notFound('approval');
@@ -41,6 +41,13 @@ export const requireInForce = async (
   throw superseded();
 };
 
+/** @throws Refusal for a hash that is not that of the request */
+const requireSeen = (state: ApprovalState, seen: string | undefined): void => {
+  if (seen === undefined || state.status === 'none' || state.about.contentHash === seen) return;
+  const message = 'is not that of this request: read GET /approvals/{id}, or show_approval over MCP, before deciding';
+  throw invalid('/contentHash', 'mismatch', message);
+};
+
 /**
  * The decision is appended to the request, then the post follows, then its targets. If we die before the append,
  * nothing was decided; after it, the caller's repeat, the outcomes consumer or the sweeper carries the decision out.
@@ -52,7 +59,10 @@ export const decideApproval = async (call: Deciding, decision: Decision): Promis
   const { comment = null } = call.body;
   const acted = await call.stream(approval).act({
     command: () => ({ type: 'Decide', decision, decidedBy: principal.actor, comment }),
-    rule: ({ state }) => requireInForce({ deps, positions }, params.id, state),
+    rule: async ({ state }) => {
+      requireSeen(state, call.body.contentHash);
+      await requireInForce({ deps, positions }, params.id, state);
+    },
     partitionKey: postOf,
   });
   faultPoint('approval:after-decision');

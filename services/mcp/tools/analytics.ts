@@ -184,10 +184,12 @@ export const postPerformance = tool({
         : null;
     const rows: readonly Row[] = one === null ? (list?.data ?? []) : [one.data];
     const posts = rows.map(performanceOf);
-    const targets = (one?.data.targets ?? []).slice(0, 25).map(({ targetId, platform, fetchedAt, metrics }) => ({
-      ...{ targetId, platform, fetchedAt },
-      figures: figuresOf(metrics, ofPost),
-    }));
+    const targets = call.cuts
+      .rows('targets', one?.data.targets ?? [], 25)
+      .map(({ targetId, platform, fetchedAt, metrics }) => ({
+        ...{ targetId, platform, fetchedAt },
+        figures: figuresOf(metrics, ofPost),
+      }));
     const [first] = rows;
     const seen = first === undefined ? null : { from: first.from, to: first.to, timezone, asOf: first.asOf };
     const nextCursor = list?.page?.nextCursor ?? null;

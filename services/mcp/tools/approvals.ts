@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { Approval as ApprovalSchema, ApprovalSummary as SummarySchema } from '#schemas/http/approval.ts';
+import type { ApprovalSummary as SummarySchema } from '#schemas/http/approval.ts';
+import { invalid } from '#services/api/refusal.ts';
+import type { ToolCall } from '../call.ts';
 import { publishes, reads, tool } from '../tool.ts';
 import {
   Args,
@@ -13,16 +15,15 @@ import {
   Next,
   NextCursor,
   Nullable,
-  quoted,
   Replayed,
   replayedWords,
   Text,
 } from '../words.ts';
+import { type Approval, pageOfApproval } from './approval-words.ts';
 
-/** What waits for a decision, and the decision. */
+/** What waits for a decision, all that it covers, and the decision. */
 
 type Summary = Static<typeof SummarySchema>;
-type Approval = Static<typeof ApprovalSchema>;
 
 const Waiting = Type.Object({
   approvalId: Type.String(),
@@ -31,33 +32,35 @@ const Waiting = Type.Object({
   status: Type.String(),
   requestedBy: Type.String({ description: 'Who asked: the kind of actor and its id.' }),
   scheduledAt: Type.String({ description: 'When the first target is due.' }),
-  content: Type.String({ description: 'The text to decide about, cut at 2,000 characters.' }),
-  differs: Type.Array(Type.String(), { description: 'Networks with a text or media of their own.' }),
+  content: Type.String({ description: 'The beginning of the text: too little to decide about.' }),
+  differs: Type.Array(Type.String(), { description: 'Networks with a text, media or settings of their own.' }),
   media: Type.Integer({ description: 'Files that go with it.' }),
   platforms: Type.Array(Type.String()),
 });
 
-const waitingOf = ({ id, post, requestedBy, ...approval }: Approval): Static<typeof Waiting> => ({
+const waitingOf = ({ cuts }: ToolCall, { id, post, requestedBy, ...approval }: Approval): Static<typeof Waiting> => ({
   approvalId: id,
   postId: approval.postId,
   clientId: approval.clientId,
   status: approval.status,
   requestedBy: `${requestedBy.type} ${requestedBy.id}`,
   scheduledAt: approval.scheduledAt,
-  content: [...post.content].slice(0, 2000).join(''),
+  content: cuts.text('content', post.content, maxExcerpt),
   differs: post.variants.map(({ platform }) => platform),
   media: post.mediaIds.length,
   platforms: [...new Set(post.targets.map(({ platform }) => platform))],
 });
 
+const maxExcerpt = 200;
+
 const line = ({ approvalId, postId, scheduledAt, content, media, platforms }: Static<typeof Waiting>): string =>
-  `- approvalId ${approvalId} (postId ${postId}): ${platforms.join(', ')}, due ${scheduledAt}, ${many(media, 'file')}: ${quoted(content, 300)}`;
+  `- approvalId ${approvalId} (postId ${postId}): ${platforms.join(', ')}, due ${scheduledAt}, ${many(media, 'file')}: ${JSON.stringify(content)}`;
 
 export const pendingApprovals = tool({
   name: 'pending_approvals',
   title: 'Posts that wait for approval',
   description:
-    'The posts that wait until a person approves them, with the text to decide about, newest first. Show the person exactly this text before decide_approval.',
+    'The posts that wait until a person approves them, newest first, with the beginning of the text. It is not enough to decide about: show_approval has everything that would go out.',
   scopes: ['approvals.read'],
   hints: reads,
   input: Args({
@@ -73,13 +76,13 @@ export const pendingApprovals = tool({
     const { data, page } = await call.invoke<Summary[]>('listApprovals', { query });
     const approvals: Static<typeof Waiting>[] = [];
     for (const { id } of data) {
-      approvals.push(waitingOf((await call.invoke<Approval>('getApproval', { params: { id } })).data));
+      approvals.push(waitingOf(call, (await call.invoke<Approval>('getApproval', { params: { id } })).data));
     }
     const nextCursor = page?.nextCursor ?? null;
     const nextStep =
       approvals.length === 0
         ? 'Nothing waits for approval.'
-        : 'decide_approval, once the person has seen the text and decided.';
+        : 'show_approval with an approvalId has all that would go out, for the person who decides.';
     const text = joined(
       `${many(approvals.length, 'post')} waiting (${call.mode}).`,
       ...approvals.map(line),
@@ -87,6 +90,57 @@ export const pendingApprovals = tool({
       nextStep,
     );
     return { text, data: { mode: call.mode, approvals, nextCursor, nextStep } };
+  },
+});
+
+export const showApproval = tool({
+  name: 'show_approval',
+  title: 'All that a decision covers',
+  description:
+    'Everything that goes out if the request is approved: accounts, each text, title, file with its hash, alt text, cover, first comment and setting of each network, and what is not sent. Show the person all of it before decide_approval. A long post comes in pages: the last page has the contentHash that decide_approval needs.',
+  scopes: ['approvals.read'],
+  hints: reads,
+  input: Args({
+    approvalId: Id('The request, from pending_approvals or post_status.'),
+    cursor: Maybe(Text(200, 'The `nextCursor` of the page before.')),
+  }),
+  output: Type.Object({
+    mode: Mode,
+    approvalId: Type.String(),
+    postId: Type.String(),
+    clientId: Type.String(),
+    status: Type.String(),
+    requestedBy: Type.String({ description: 'Who asked: the kind of actor and its id.' }),
+    comment: Nullable(Type.String(), 'What the approver wrote; null: nothing.'),
+    lines: Type.Array(Type.String(), { description: 'What it covers, in full: nothing in quotation marks is cut.' }),
+    page: Type.Integer(),
+    pages: Type.Integer(),
+    contentHash: Nullable(Type.String(), 'For decide_approval; null: there are more pages.'),
+    nextCursor: NextCursor,
+    nextStep: Next,
+  }),
+  run: async (call, { approvalId, cursor }) => {
+    const { data: approval } = await call.invoke<Approval>('getApproval', { params: { id: approvalId } });
+    const { lines, page, pages, nextCursor } = pageOfApproval(approval, cursor);
+    const { postId, clientId, status, requestedBy, comment } = approval;
+    const contentHash = nextCursor === null ? approval.contentHash : null;
+    const nextStep =
+      nextCursor !== null
+        ? `This is page ${page} of ${pages}: call show_approval again with cursor ${nextCursor} before anybody decides.`
+        : status === 'pending'
+          ? 'decide_approval with this contentHash, once the person has seen all of it and decided.'
+          : `Nobody can decide about it any more: it is ${status}.`;
+    const text = joined(
+      `The request ${approvalId} for the post ${postId} is ${status} (${call.mode}), page ${page} of ${pages}.`,
+      ...lines,
+      comment === null ? null : `The approver wrote: ${JSON.stringify(comment)}`,
+      contentHash === null ? null : `contentHash: ${contentHash}`,
+      nextStep,
+    );
+    const requester = `${requestedBy.type} ${requestedBy.id}`;
+    const about = { approvalId, postId, clientId, status, requestedBy: requester, comment };
+    const data = { mode: call.mode, ...about, lines: [...lines], page, pages, contentHash, nextCursor, nextStep };
+    return { text, data };
   },
 });
 
@@ -107,7 +161,7 @@ export const decideApproval = tool({
   name: 'decide_approval',
   title: 'Decide about a post',
   description:
-    'Approves a post that waits, rejects it, or asks its author for changes, in the name of the person behind this credential. Do it only when this person has seen the text and told you the decision: approving may publish it at once. Reject and request_changes need a comment for the author.',
+    'Approves a post that waits, rejects it, or asks its author for changes, in the name of the person behind this credential. Do it only when this person has seen all of show_approval and told you the decision: approving may publish it at once. Reject and request_changes need a comment for the author.',
   scopes: ['approvals.decide'],
   hints: publishes,
   input: Args({
@@ -115,6 +169,7 @@ export const decideApproval = tool({
     decision: Type.Enum(['approve', 'reject', 'request_changes'], {
       description: 'approve: goes out; reject: canceled; request_changes: back to the author.',
     }),
+    contentHash: Maybe(Text(64, 'From the last page of show_approval: what the person has seen. Needed.')),
     comment: Maybe(Text(2000, 'A word to the author. Needed to reject and to ask for changes.')),
     idempotencyKey: IdempotencyKey,
   }),
@@ -128,8 +183,11 @@ export const decideApproval = tool({
     replayed: Replayed,
     nextStep: Next,
   }),
-  run: async (call, { approvalId, decision, comment }) => {
-    const body = comment === undefined ? {} : { comment };
+  run: async (call, { approvalId, decision, contentHash, comment }) => {
+    if (contentHash === undefined) {
+      throw invalid('/contentHash', 'required', 'is missing: the last page of show_approval has it');
+    }
+    const body = { contentHash, ...(comment === undefined ? {} : { comment }) };
     const asked = { params: { id: approvalId }, body, key: call.key('change') };
     const { data, replayed } = await call.invoke<Approval>(operations[decision], asked);
     const nextStep = `${consequence[decision]} post_status has the post.`;

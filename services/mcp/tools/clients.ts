@@ -16,7 +16,6 @@ import {
   Platforms,
   pageOf,
   paging,
-  quoted,
   Text,
 } from '../words.ts';
 
@@ -68,7 +67,7 @@ export const findClients = tool({
         : 'Use the clientId with find_accounts, compose_post or analytics_summary.';
     const lines = clients.map(
       ({ clientId, name, accountCount, approvalRequired, timezone }) =>
-        `- ${quoted(name)} (clientId ${clientId}): ${many(accountCount, 'account')}, ${timezone ?? 'zone of the workspace'}${approvalRequired ? ', posts need approval' : ''}`,
+        `- ${call.cuts.quoted('name', name)} (clientId ${clientId}): ${many(accountCount, 'account')}, ${timezone ?? 'zone of the workspace'}${approvalRequired ? ', posts need approval' : ''}`,
     );
     const text = joined(
       `${many(clients.length, 'client')} in the ${call.mode} workspace.`,
@@ -139,7 +138,7 @@ export const findAccounts = tool({
         : 'Use the accountIds, or the networks as platforms, with compose_post.';
     const lines = accounts.map(
       ({ accountId, platform, username, status, timezone }) =>
-        `- ${platform} ${quoted(username ?? 'erased')} (accountId ${accountId}): ${stateWords[status] ?? status}, ${timezone ?? 'zone of its client'}`,
+        `- ${platform} ${call.cuts.quoted('username', username ?? 'erased')} (accountId ${accountId}): ${stateWords[status] ?? status}, ${timezone ?? 'zone of its client'}`,
     );
     const text = joined(
       `${many(accounts.length, 'account')}, ${ready} of them ready (${call.mode}).`,

@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox';
 import type { PostPreview as PreviewSchema } from '#schemas/http/preview.ts';
 import { maxContent } from '#schemas/post.ts';
 import type { ToolCall } from '../call.ts';
+import type { Cuts } from '../cuts.ts';
 import { maxNotices, Notice, noticeLines, noticeOf } from '../notices.ts';
 import { publishes, reads, tool } from '../tool.ts';
 import {
   Args,
-  firstOf,
   Id,
   IdempotencyKey,
   joined,
@@ -96,13 +96,15 @@ const Would = Type.Object({
   scheduledAt: Nullable(Type.String(), 'When it would be due; null without an account.'),
 });
 
-const wouldGo = ({ verdicts }: Preview, names: ReadonlyMap<string, string>): Static<typeof Would>[] =>
-  verdicts.slice(0, maxTargetsTold).map(({ platform, accountId, ok, text, length, media, scheduledAt }) => ({
-    ...{ platform, accountId, ok, scheduledAt, length },
-    account: accountId === null ? null : (names.get(accountId) ?? null),
-    text: [...text].slice(0, 500).join(''),
-    media: media.length,
-  }));
+const wouldGo = (cuts: Cuts, { verdicts }: Preview, names: ReadonlyMap<string, string>): Static<typeof Would>[] =>
+  cuts
+    .rows('targets', verdicts, maxTargetsTold)
+    .map(({ platform, accountId, ok, text, length, media, scheduledAt }) => ({
+      ...{ platform, accountId, ok, scheduledAt, length },
+      account: accountId === null ? null : (names.get(accountId) ?? null),
+      text: cuts.lines('text', text, 500),
+      media: media.length,
+    }));
 
 const wouldLine = ({ platform, account, ok, length, scheduledAt }: Static<typeof Would>): string =>
   `- ${platform}${account === null ? '' : ` ${JSON.stringify(account)}`}: ${ok ? 'fine' : 'refused'}, text ${length.used} of ${length.limit}${scheduledAt === null ? ', no account' : `, due ${scheduledAt}`}`;
@@ -132,7 +134,7 @@ export const previewPost = tool({
   run: async (call, args) => {
     const { data: preview } = await call.invoke<Preview>('previewPost', { body: bodyOf(args, false) });
     const names = await accountNames(call, args.clientId);
-    const targets = wouldGo(preview, names);
+    const targets = wouldGo(call.cuts, preview, names);
     const [problems, warnings] = [problemsOf(preview), warningsOf(preview)];
     const { valid, approvalRequired, verdicts, quota } = preview;
     const nextStep = valid
@@ -141,10 +143,10 @@ export const previewPost = tool({
     const text = joined(
       `${valid ? 'The post could go out' : 'The post would be refused'} (${call.mode}): ${many(verdicts.length, 'target')}${approvalRequired ? ', held until a person approves' : ''}.`,
       zoneWords(args),
-      ...firstOf(targets.map(wouldLine), maxTargetsTold, 'targets'),
+      ...targets.map(wouldLine),
       verdicts.length > targets.length ? `… and ${verdicts.length - targets.length} more targets` : null,
-      ...noticeLines('Problems:', problems, 'problems'),
-      ...noticeLines('Warnings:', warnings, 'warnings'),
+      ...noticeLines(call.cuts, 'Problems:', problems, 'problems'),
+      ...noticeLines(call.cuts, 'Warnings:', warnings, 'warnings'),
       nextStep,
     );
     return {
@@ -152,8 +154,8 @@ export const previewPost = tool({
       data: {
         mode: call.mode,
         ...{ valid, approvalRequired },
-        problems: problems.slice(0, maxNotices),
-        warnings: warnings.slice(0, maxNotices),
+        problems: [...call.cuts.rows('problems', problems, maxNotices)],
+        warnings: [...call.cuts.rows('warnings', warnings, maxNotices)],
         targets,
         targetsInAll: verdicts.length,
         quota: { needed: quota.needed, remaining: quota.remaining },
@@ -212,8 +214,8 @@ export const composePost = tool({
     const preview = await foresee(call, body);
     const { data: post, replayed } = await call.invoke<Post>('createPost', { body, key: call.key('create') });
     const names = await accountNames(call, args.clientId);
-    const targets = shownTargets(post.targets, names);
-    const wouldGoTo = isDraft ? wouldGo(preview, names) : [];
+    const targets = shownTargets(call.cuts, post.targets, names);
+    const wouldGoTo = isDraft ? wouldGo(call.cuts, preview, names) : [];
     // After a repeat the post itself would be its own duplicate.
     const warnings = replayed ? call.warnings.map(noticeOf) : warningsOf(preview);
     const problems = isDraft ? problemsOf(preview) : [];
@@ -227,8 +229,8 @@ export const composePost = tool({
       isDraft && told.length > 0 ? 'It would go to:' : null,
       ...told,
       inAll > told.length ? `… and ${inAll - told.length} more targets` : null,
-      ...noticeLines('It could not go out like this:', problems, 'problems'),
-      ...noticeLines('Warnings:', warnings, 'warnings'),
+      ...noticeLines(call.cuts, 'It could not go out like this:', problems, 'problems'),
+      ...noticeLines(call.cuts, 'Warnings:', warnings, 'warnings'),
       nextStep,
     );
     return {
@@ -242,8 +244,8 @@ export const composePost = tool({
         targets,
         targetsInAll: inAll,
         wouldGoTo,
-        problems: problems.slice(0, maxNotices),
-        warnings: warnings.slice(0, maxNotices),
+        problems: [...call.cuts.rows('problems', problems, maxNotices)],
+        warnings: [...call.cuts.rows('warnings', warnings, maxNotices)],
         nextStep,
       },
     };

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { maxContent } from '#schemas/post.ts';
 import { Refusal } from '#services/api/refusal.ts';
+import type { ToolCall } from '../call.ts';
 import { changes, publishes, tool } from '../tool.ts';
 import { Args, Id, IdempotencyKey, joined, Maybe, Mode, many, Next, Replayed, replayedWords, Text } from '../words.ts';
 import {
@@ -63,11 +64,11 @@ const Changed = Type.Object({
   nextStep: Next,
 });
 
-const shown = (mode: 'sandbox' | 'live', post: Post) => ({
+const shown = ({ mode, cuts }: ToolCall, post: Post) => ({
   mode,
   postId: post.id,
   status: post.status,
-  targets: shownTargets(post.targets),
+  targets: shownTargets(cuts, post.targets),
   targetsInAll: post.targets.length,
   nextStep: nextStepOf(post),
 });
@@ -97,7 +98,7 @@ export const updateDraft = tool({
     // The members that were not sent are those of this revision, and of no other.
     const ifMatch = `"${revision ?? draft.revision}"`;
     const { data } = await call.invoke<Post>('updatePost', { params: { id: postId }, body, ifMatch });
-    const answer = shown(call.mode, data);
+    const answer = shown(call, data);
     return {
       text: joined(`The draft ${postId} is changed (${call.mode}).`, zoneWords(time), answer.nextStep),
       data: answer,
@@ -126,14 +127,17 @@ export const revisePost = tool({
     const asked = { params: { id: postId }, body: contentOf(args), key: call.key('change') };
     const { data, replayed } = await call.invoke<Revised>('revisePost', asked);
     const { changed, skipped } = data.revise;
-    const answer = shown(call.mode, data);
+    const answer = shown(call, data);
     const text = joined(
       `${many(changed.length, 'target')} of ${postId} changed, ${skipped.length} stay as they are (${call.mode}).`,
       replayedWords(replayed),
       ...answer.targets.map(targetLine),
       answer.nextStep,
     );
-    return { text, data: { ...answer, replayed, changed: changed.length, skipped: skipped.slice(0, 25) } };
+    return {
+      text,
+      data: { ...answer, replayed, changed: changed.length, skipped: [...call.cuts.rows('skipped', skipped, 25)] },
+    };
   },
 });
 
@@ -161,7 +165,7 @@ export const publishDraft = tool({
     else forbidTime(args);
     const asked = { params: { id: postId }, body: { schedule: scheduleOf(args) }, key: call.key('change') };
     const { data, replayed } = await call.invoke<Post>('publishPost', asked);
-    const answer = shown(call.mode, data);
+    const answer = shown(call, data);
     const where = call.mode === 'sandbox' ? 'in the sandbox: no real network sees it' : 'live';
     const what = data.status === 'pending_approval' ? 'is held until a person approves it' : 'goes out';
     const text = joined(

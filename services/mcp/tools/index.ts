@@ -1,6 +1,6 @@
 import type { AnyTool } from '../tool.ts';
 import { analyticsSummary, postPerformance } from './analytics.ts';
-import { decideApproval, pendingApprovals } from './approvals.ts';
+import { decideApproval, pendingApprovals, showApproval } from './approvals.ts';
 import { bestTimes } from './best-times.ts';
 import { findAccounts, findClients } from './clients.ts';
 import { composePost, previewPost } from './compose.ts';
@@ -17,6 +17,6 @@ export const tools: readonly AnyTool[] = [
   ...[importMedia, mediaStatus],
   ...[previewPost, composePost, updateDraft, revisePost, publishDraft],
   ...[findPosts, postStatus, reschedule, retry, cancel],
-  ...[pendingApprovals, decideApproval],
+  ...[pendingApprovals, showApproval, decideApproval],
   ...[analyticsSummary, postPerformance, listReports],
 ];

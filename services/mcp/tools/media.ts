@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Media as MediaSchema } from '#schemas/http/media.ts';
+import type { Cuts } from '../cuts.ts';
 import { reads, tool } from '../tool.ts';
 import {
   Args,
@@ -16,7 +17,6 @@ import {
   Platforms,
   pageOf,
   paging,
-  quoted,
   Replayed,
   replayedWords,
   Text,
@@ -54,8 +54,8 @@ const assetOf = ({ id, failure, ...media }: Media): Static<typeof Asset> => ({
   failure: failure === null ? null : `${failure.message} (${failure.code})`,
 });
 
-const line = ({ mediaId, name, kind, status, publishable, failure }: Static<typeof Asset>): string =>
-  `- ${quoted(name)} (mediaId ${mediaId}): ${kind ?? 'file'}, ${publishable ? 'ready to use' : status}${failure === null ? '' : `: ${failure}`}`;
+const lineOf = (cuts: Cuts, { mediaId, name, kind, status, publishable, failure }: Static<typeof Asset>): string =>
+  `- ${cuts.quoted('name', name)} (mediaId ${mediaId}): ${kind ?? 'file'}, ${publishable ? 'ready to use' : status}${failure === null ? '' : `: ${failure}`}`;
 
 const nextOf = ({ publishable, failure, status }: Static<typeof Asset>): string => {
   if (publishable) return 'Use the mediaId in mediaIds of compose_post.';
@@ -85,7 +85,12 @@ export const importMedia = tool({
     const { data, replayed } = await call.invoke<Media>('importMedia', { body, key: call.key('create') });
     const asset = assetOf(data);
     const nextStep = nextOf(asset);
-    const text = joined(`The import has begun (${call.mode}).`, replayedWords(replayed), line(asset), nextStep);
+    const text = joined(
+      `The import has begun (${call.mode}).`,
+      replayedWords(replayed),
+      lineOf(call.cuts, asset),
+      nextStep,
+    );
     return { text, data: { mode: call.mode, asset, replayed, nextStep } };
   },
 });
@@ -116,7 +121,7 @@ export const mediaStatus = tool({
       found ?? (mediaId === undefined || first === undefined ? 'Use a mediaId in compose_post.' : nextOf(first));
     const text = joined(
       `${many(assets.length, 'file')} (${call.mode}).`,
-      ...assets.map(line),
+      ...assets.map((asset) => lineOf(call.cuts, asset)),
       moreOf(nextCursor),
       nextStep,
     );

@@ -5,7 +5,8 @@ import type { Post as PostSchema } from '#schemas/http/post.ts';
 import type { PostTarget as TargetSchema } from '#schemas/http/post-target.ts';
 import type { Failure as FailureSchema } from '#schemas/target.ts';
 import type { ToolCall } from '../call.ts';
-import { Nullable, shorten } from '../words.ts';
+import type { Cuts } from '../cuts.ts';
+import { Nullable } from '../words.ts';
 
 /** A post and its targets as a model is told of them. */
 
@@ -66,10 +67,13 @@ const remedyOf = ({ category, retryable }: Failure, status: string): string => {
   return remedies[category] ?? (retryable ? 'Call retry.' : 'Tell the person the message: it needs a change.');
 };
 
-const problemOf = ({ failure, status, retryAt }: PostTarget): TargetOut['problem'] => {
+const problemOf = (cuts: Cuts, { failure, status, retryAt }: PostTarget): TargetOut['problem'] => {
   if (failure === null) return null;
   const { code, message, platformMessage } = failure;
-  const words = platformMessage === null ? message : `${message} The network says: ${shorten(platformMessage, 300)}`;
+  const words =
+    platformMessage === null
+      ? message
+      : `${message} The network says: ${cuts.text('words of the network', platformMessage, 300)}`;
   return { code, message: words, whatToDo: remedyOf(failure, status), retryAt };
 };
 
@@ -78,12 +82,16 @@ const urgency = ['failed', 'outcome_unknown', 'rate_limited', 'awaiting_approval
 const rank = ({ status }: PostTarget): number => (urgency.indexOf(status) + urgency.length + 1) % (urgency.length + 1);
 
 export const shownTargets = (
+  cuts: Cuts,
   targets: readonly PostTarget[],
   names: ReadonlyMap<string, string> = new Map(),
 ): TargetOut[] =>
-  [...targets]
-    .sort((a, b) => rank(a) - rank(b))
-    .slice(0, maxTargetsTold)
+  cuts
+    .rows(
+      'targets',
+      [...targets].sort((a, b) => rank(a) - rank(b)),
+      maxTargetsTold,
+    )
     .map((target) => ({
       targetId: target.id,
       accountId: target.accountId,
@@ -94,7 +102,7 @@ export const shownTargets = (
       localTime: localTime(target.scheduledAt, target.timezone),
       publishedAt: target.publishedAt,
       permalink: target.permalink,
-      problem: problemOf(target),
+      problem: problemOf(cuts, target),
     }));
 
 export const targetLine = ({ platform, account, status, localTime: time, targetId, permalink, problem }: TargetOut) => {

@@ -17,8 +17,6 @@ import {
   Platforms,
   pageOf,
   paging,
-  quoted,
-  shorten,
   Text,
 } from '../words.ts';
 import {
@@ -90,7 +88,7 @@ export const findPosts = tool({
       postId: id,
       clientId: post.clientId,
       status: post.status,
-      content: shorten(content, 200),
+      content: call.cuts.text('content', content, 200),
       scheduledAt: post.scheduledAt,
       publishedAt: post.publishedAt,
       approvalId: post.approvalId,
@@ -102,7 +100,7 @@ export const findPosts = tool({
       posts.length === 0 ? 'No post fits. Widen the search.' : 'post_status with a postId tells of its targets.';
     const lines = posts.map(
       ({ postId, status, content, scheduledAt, counts }) =>
-        `- ${postId}: ${status}${scheduledAt === null ? '' : `, due ${scheduledAt}`}, ${many(counts.total ?? 0, 'target')}, ${quoted(content)}`,
+        `- ${postId}: ${status}${scheduledAt === null ? '' : `, due ${scheduledAt}`}, ${many(counts.total ?? 0, 'target')}, ${call.cuts.quoted('content', content)}`,
     );
     const text = joined(`${many(posts.length, 'post')} (${call.mode}).`, ...lines, moreOf(nextCursor), nextStep);
     return { text, data: { mode: call.mode, posts, nextCursor, nextStep } };
@@ -131,10 +129,10 @@ export const postStatus = tool({
   }),
   run: async (call, { postId }) => {
     const { data: post } = await call.invoke<Post>('getPost', { params: { id: postId } });
-    const targets = shownTargets(post.targets, await accountNames(call, post.clientId));
+    const targets = shownTargets(call.cuts, post.targets, await accountNames(call, post.clientId));
     const nextStep = nextStepOf(post);
     const text = joined(
-      `The post ${post.id} is ${post.status} (${call.mode}): ${many(post.targets.length, 'target')}. Its text: ${quoted(post.content, 200)}`,
+      `The post ${post.id} is ${post.status} (${call.mode}): ${many(post.targets.length, 'target')}. Its text: ${call.cuts.quoted('content', post.content, 200)}`,
       ...targets.map(targetLine),
       post.targets.length > maxTargetsTold ? `… and ${post.targets.length - maxTargetsTold} more targets` : null,
       nextStep,
@@ -146,7 +144,7 @@ export const postStatus = tool({
         postId: post.id,
         clientId: post.clientId,
         status: post.status,
-        content: shorten(post.content, 1000),
+        content: call.cuts.text('content', post.content, 1000),
         approvalId: post.approvalId,
         counts: post.counts as Record<string, number>,
         targets,

@@ -5,21 +5,7 @@ import type {
   ReportSummary as SummarySchema,
 } from '#schemas/http/report.ts';
 import { reads, tool } from '../tool.ts';
-import {
-  Args,
-  Id,
-  joined,
-  Maybe,
-  Mode,
-  many,
-  moreOf,
-  Next,
-  NextCursor,
-  Nullable,
-  pageOf,
-  paging,
-  quoted,
-} from '../words.ts';
+import { Args, Id, joined, Maybe, Mode, many, moreOf, Next, NextCursor, Nullable, pageOf, paging } from '../words.ts';
 
 type Summary = Static<typeof SummarySchema>;
 type Report = Static<typeof ReportSchema>;
@@ -76,10 +62,12 @@ export const listReports = tool({
       isScheduled: schedule !== null,
     }));
     const all = one?.data.runs ?? [];
-    const runs = all.slice(0, maxRunsTold).map(({ runId, status, from, to, asOf, completedAt, failure }) => ({
-      ...{ runId, status, from, to, asOf, completedAt },
-      failure: failure === null ? null : failure.message,
-    }));
+    const runs = call.cuts
+      .rows('runs', all, maxRunsTold)
+      .map(({ runId, status, from, to, asOf, completedAt, failure }) => ({
+        ...{ runId, status, from, to, asOf, completedAt },
+        failure: failure === null ? null : failure.message,
+      }));
     const newest = all.find(({ status, exports }) => status === 'completed' && exports.length > 0);
     const file =
       newest === undefined || reportId === undefined
@@ -98,7 +86,7 @@ export const listReports = tool({
       `${many(reports.length, 'report')} (${call.mode}).`,
       ...reports.map(
         ({ reportId: id, name, kind, window, isScheduled }) =>
-          `- ${quoted(name)} (reportId ${id}): ${kind}, ${window}${isScheduled ? ', runs by itself' : ''}`,
+          `- ${call.cuts.quoted('name', name)} (reportId ${id}): ${kind}, ${window}${isScheduled ? ', runs by itself' : ''}`,
       ),
       ...runs.map(
         ({ runId, status, from, to, failure }) =>

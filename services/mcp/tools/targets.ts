@@ -3,7 +3,7 @@ import type { PostTargetBulkResult as ResultSchema } from '#schemas/http/post-ta
 import { Refusal } from '#services/api/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { changes, publishes, tool } from '../tool.ts';
-import { Args, firstOf, Id, IdempotencyKey, Instant, joined, Maybe, Mode, many, Next } from '../words.ts';
+import { Args, Id, IdempotencyKey, Instant, joined, Maybe, Mode, many, Next } from '../words.ts';
 import { nextStepOf, type Post, type PostTarget, shownTargets, TargetOut, targetLine } from './post-words.ts';
 
 /** What can be done about targets that are not out: another time, another try, or none. */
@@ -11,6 +11,7 @@ import { nextStepOf, type Post, type PostTarget, shownTargets, TargetOut, target
 type Bulk = Static<typeof ResultSchema>;
 /** As many as one bulk call takes. */
 const maxAtOnce = 100;
+const maxRefusedTold = 25;
 
 const postId = Id('The post.');
 const targetIds = Maybe(
@@ -51,9 +52,16 @@ const act = async (call: ToolCall, id: string, wanted: readonly string[] | undef
   if (strange !== undefined) throw new Refusal('not_found', `The post has no target ${strange}.`);
   const all = wanted ?? post.targets.filter(({ status }) => among.has(status)).map((one) => one.id);
   if (all.length === 0) throw new Refusal(none, `No target of the post allows it: the post is ${post.status}.`);
-  const body = { action, targetIds: all.slice(0, maxAtOnce), ...(scheduledAt === undefined ? {} : { scheduledAt }) };
+  const body = {
+    action,
+    targetIds: call.cuts.rows('targets of this call', all, maxAtOnce),
+    ...(scheduledAt === undefined ? {} : { scheduledAt }),
+  };
   const { data } = await call.invoke<Bulk>('bulkPostTargets', { body, key: call.key('change') });
-  const done = shownTargets(data.results.flatMap(({ target }) => (target === undefined ? [] : [target])));
+  const done = shownTargets(
+    call.cuts,
+    data.results.flatMap(({ target }) => (target === undefined ? [] : [target])),
+  );
   const refused = data.results.flatMap(({ targetId, error }) =>
     error === undefined ? [] : [{ targetId, code: error.code, message: error.detail ?? error.title }],
   );
@@ -63,15 +71,23 @@ const act = async (call: ToolCall, id: string, wanted: readonly string[] | undef
     `${many(count, 'target')} ${words} (${call.mode}).`,
     ...done.map(targetLine),
     count > done.length ? `… and ${count - done.length} more targets` : null,
-    ...firstOf(
-      refused.map((one) => `- not ${one.targetId}: ${one.message} (${one.code})`),
-      10,
-      'refused targets',
-    ),
+    ...call.cuts
+      .rows('refused', refused, maxRefusedTold)
+      .map((one) => `- not ${one.targetId}: ${one.message} (${one.code})`),
     left > 0 ? `${many(left, 'target')} did not fit into this call: call again for them.` : null,
     nextStep,
   );
-  return { text, data: { mode: call.mode, postId: id, done, refused: refused.slice(0, 25), left, nextStep } };
+  return {
+    text,
+    data: {
+      mode: call.mode,
+      postId: id,
+      done,
+      refused: [...call.cuts.rows('refused', refused, maxRefusedTold)],
+      left,
+      nextStep,
+    },
+  };
 };
 
 export const reschedule = tool({
@@ -117,7 +133,7 @@ export const retry = tool({
 const cancelAll = async (call: ToolCall, id: string) => {
   const { data: post } = await call.invoke<Post>('deletePost', { params: { id } });
   const { mode } = call;
-  const done = shownTargets(post.targets);
+  const done = shownTargets(call.cuts, post.targets);
   if (post.status === 'discarded') {
     const nextStep = 'The draft is gone.';
     const text = joined(`The draft ${id} is discarded (${mode}).`, nextStep);

@@ -102,7 +102,7 @@ suite('mcp tools', (t) => {
       assert.equal((found.clients as { clientId: string }[])[0]?.clientId, composed.clientId, line);
       await client.close();
     }
-    assert.equal(names[0]?.length, 22);
+    assert.equal(names[0]?.length, tools.length);
     assert.deepEqual(names[1], names[0]);
     assert.deepEqual(names[2], names[0]);
   });
@@ -293,7 +293,7 @@ suite('mcp tools', (t) => {
     assert.equal(found.assets[0]?.mediaId, asset.mediaId);
   });
 
-  t('pending_approvals shows the text, and decide_approval decides', async () => {
+  t('pending_approvals lists, show_approval shows all, and decide_approval decides about that', async () => {
     const strict = await composer(world, ['x'], { name: 'Strict' });
     await world.tester.patch(`/clients/${strict.clientId}`, { approvalRequired: true });
     await world.settled();
@@ -314,8 +314,10 @@ suite('mcp tools', (t) => {
         approvals.map(({ approvalId, content }) => [approvalId, content]),
         [[made.approvalId, `For ${decision}`]],
       );
+      const shown = await use('show_approval', { approvalId: made.approvalId });
+      assert.ok((shown.lines as string[]).includes(`- text on x: "For ${decision}"`));
       const done = await use('decide_approval', {
-        approvalId: made.approvalId,
+        ...{ approvalId: made.approvalId, contentHash: shown.contentHash },
         decision,
         ...(comment ? { comment } : {}),
       });
