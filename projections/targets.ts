@@ -3,6 +3,7 @@ import { titleFor } from '#domain/platforms/index.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import { countedSql, slotAtSql, waitingSql } from './cadence-columns.ts';
 import { change, defineModel, type Row, retired, unchanged } from './model.ts';
 import { attemptAtSql, unfinished } from './overdue-targets.ts';
 import * as fold from './target-folds.ts';
@@ -115,6 +116,9 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: '(workspace_id, status, platform, due_at, id)' },
     { on: '(client_id, status, platform, due_at, id)' },
     { on: '(account_id, status, due_at, id)' },
+    // How often an account publishes; see cadence-slots.ts.
+    { on: `(account_id, ${slotAtSql}, id) where ${countedSql}` },
+    { on: `(account_id, retry_at, id) where ${waitingSql}` },
   ],
   on: {
     TargetScheduled: (_row, data, event) => ({

@@ -11,8 +11,6 @@ export interface Slot {
   readonly at: number;
   /** Calls that the network counts for it. */
   readonly calls: number;
-  /** It is published, or on its way. */
-  readonly isOut: boolean;
 }
 
 export interface CadenceWindow {
@@ -132,15 +130,74 @@ const isOver = (window: CadenceWindow, slots: readonly Slot[], wanted: Pick<Slot
   });
 };
 
+/** Index of the first of the sorted times that is not before `at`. */
+const firstFrom = (times: readonly number[], at: number): number => {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((times[middle] ?? 0) < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
+/** The earliest time from the given one on that a limit allows, as far as this limit alone is concerned. */
+type Passing = (at: number) => number;
+
+const passingGap =
+  (gap: number, times: readonly number[]): Passing =>
+  (at) => {
+    const near = times[firstFrom(times, at + gap) - 1] ?? Number.NEGATIVE_INFINITY;
+    return near > at - gap ? near + gap : at;
+  };
+
+/** Sums are made once, so that a thousand waiting targets of one account cost no square of work. */
+const passingWindow = (
+  window: CadenceWindow,
+  slots: readonly Slot[],
+  times: readonly number[],
+  own: number,
+): Passing => {
+  const length = window.seconds * 1_000;
+  const before = [0];
+  for (const slot of slots) before.push((before.at(-1) ?? 0) + countIn(window, slot));
+  const isFull = (begin: number): boolean =>
+    (before[firstFrom(times, begin + length)] ?? 0) - (before[firstFrom(times, begin)] ?? 0) + own > window.limit;
+  /** By index: the latest slot up to this one from which a window is full. */
+  const full: number[] = [];
+  for (const [index, begin] of times.entries()) full.push(isFull(begin) ? index : (full[index - 1] ?? -1));
+  return (at) => {
+    const { reported } = window;
+    if (reported !== null && at < reported.until && reported.used + own > window.limit) return reported.until;
+    const begun = times[full[firstFrom(times, at + 1) - 1] ?? -1] ?? Number.NEGATIVE_INFINITY;
+    if (begun > at - length) return begun + length;
+    // A window from here on is full, so the one from the next slot on is.
+    return isFull(at) ? (times[firstFrom(times, at)] ?? at) + length : at;
+  };
+};
+
 /** The earliest time from `from` on at which a target of so many calls breaks no limit; null: there is none ahead. */
 export const nextFreeAt = (cadence: PostingLimits, slots: readonly Slot[], from: number, calls = 1): number | null => {
-  const gap = (cadence.minIntervalMinutes ?? 0) * 60_000;
-  const enforced = cadence.windows.filter(({ isEnforced }) => isEnforced);
-  const ends = slots.flatMap(({ at }) => [at + gap, ...enforced.map(({ seconds }) => at + seconds * 1_000)]);
-  const resets = enforced.flatMap(({ reported }) => (reported === null ? [] : [reported.until]));
-  const candidates = [from, ...[...ends, ...resets].filter((at) => at > from).toSorted((a, b) => a - b)];
-  return candidates.find((at) => cadenceFault(cadence, slots, { at, calls }) === null) ?? null;
+  if (!fitsAlone(cadence, calls)) return null;
+  const sorted = slots.toSorted((a, b) => a.at - b.at);
+  const times = sorted.map(({ at }) => at);
+  const limits = [
+    passingGap((cadence.minIntervalMinutes ?? 0) * 60_000, times),
+    ...cadence.windows
+      .filter(({ isEnforced }) => isEnforced)
+      .map((window) => passingWindow(window, sorted, times, countIn(window, { calls }))),
+  ];
+  // Each step passes the end of a slot's reach or of a report, so the steps are bounded by their number.
+  for (let at = from; ; ) {
+    const next = limits.reduce((latest, passing) => Math.max(latest, passing(at)), at);
+    if (next === at) return at;
+    at = next;
+  }
 };
+
+/** Whether no window is too small for a target of so many calls. */
+export const fitsAlone = ({ windows }: PostingLimits, calls: number): boolean =>
+  windows.every((window) => !window.isEnforced || countIn(window, { calls }) <= window.limit);
 
 /** What was published within each window until now. */
 export const usedIn = (window: CadenceWindow, slots: readonly Slot[], now: number) => {

@@ -3,7 +3,7 @@ import { cadenceReached, mediaNotReady, threadInterrupted } from '#domain/publis
 import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { cadenceWait } from './cadence.ts';
+import { cadenceTurn } from './cadence.ts';
 import { mediaReadiness, type WorkContext } from './context.ts';
 import { accountFault, type Fault } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
@@ -13,7 +13,9 @@ export type ClaimResult =
   /** The target is canceled, failed or deferred; its stream says why. */
   | { readonly kind: 'refused' }
   /** The target stays unclaimed until its files are ready. */
-  | { readonly kind: 'waiting_for_files' };
+  | { readonly kind: 'waiting_for_files' }
+  /** The target stays unclaimed for so many milliseconds: others of its account come first. */
+  | { readonly kind: 'waiting_for_slot'; readonly ms: number };
 
 /** Claims a due target if its client, account and files allow publishing. */
 export const claim = async (context: WorkContext, target: TargetIn<'pending'>): Promise<ClaimResult> => {
@@ -34,12 +36,14 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
     return { kind: 'refused' };
   }
   if (readiness.kind !== 'ready') return { kind: 'waiting_for_files' };
-  const retryAt = await cadenceWait(context, target);
-  if (retryAt !== null) {
+  const turn = await cadenceTurn(context, target);
+  if (turn.kind === 'rest') return { kind: 'waiting_for_slot', ms: turn.ms };
+  faultPoint('publisher:before-claim');
+  if (turn.kind === 'wait') {
+    const retryAt = new Date(turn.until).toISOString();
     await leased.record({ type: 'DeferAtClaim', retryAt, failure: cadenceReached });
     return { kind: 'refused' };
   }
-  faultPoint('publisher:before-claim');
   await leased.record({ type: 'Start', now: leased.now() });
   faultPoint('publisher:after-claim');
   return { kind: 'claimed', files: readiness.files };

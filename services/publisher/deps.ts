@@ -9,9 +9,9 @@ import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { BackOff } from '#runtime/work/back-off.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { PublishingCadence } from './account-slots.ts';
 import type { Files } from './files.ts';
 import type { NetworkCalls } from './network-calls.ts';
-import type { PublishingCadence } from './recent-starts.ts';
 
 export type PublisherConfig = Pick<
   Config,

@@ -14,6 +14,7 @@ import { runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import type { Platform } from '#schemas/common.ts';
 import { AccountLimits } from './account-limits.ts';
+import { migrateAccountSlots } from './account-slots.ts';
 import { NetworkCalls } from './network-calls.ts';
 import { runPublisher } from './publisher.ts';
 
@@ -36,6 +37,7 @@ await runProcess({
     onClose(() => sandbox.close());
     await sandbox.migrate();
     await migrateLeases(adapters.pool);
+    await migrateAccountSlots(adapters.pool);
     // The publisher's searches need indexes that tables of an older release lack.
     await migrateReadModels(adapters.pool);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });

@@ -1,19 +1,19 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { pause } from '#contracts/ports/pause.ts';
 import { Rejection } from '#domain/decider.ts';
-import { cadenceSource } from '#projections/cadence-slots.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
+import { postingRulesOf } from '#projections/posting-rules.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
+import { CadenceSlots } from './account-slots.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import type { DueRow } from './due-row.ts';
 import { DueSearch } from './due-search.ts';
 import { Files } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
-import { RecentStarts } from './recent-starts.ts';
 import { absencePolicy } from './reconcile-schedule.ts';
 import type { SearchScope } from './search.ts';
 import { Shares, takeFairly } from './shares.ts';
@@ -90,7 +90,10 @@ class Publisher {
       now: clock.now,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
-      cadence: { source: (workspaceId) => cadenceSource(pool, workspaceId), starts: new RecentStarts() },
+      cadence: {
+        rules: async (workspaceId) => (await postingRulesOf(pool, workspaceId)).cadence,
+        slots: new CadenceSlots(pool),
+      },
       lateness: registry === undefined ? null : latenessIn(registry),
     };
     this.#supply = new Shares(config.publishConcurrency * 2);

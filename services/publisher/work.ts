@@ -59,6 +59,7 @@ export class Work {
         if (await this.#fellBack()) return 'go on';
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
+        if (claimed.kind === 'waiting_for_slot') return claimed.ms;
         if (claimed.kind === 'claimed') this.#keep({ kind: 'prepared', files: claimed.files });
         return 'go on';
       }

@@ -18,6 +18,7 @@ import { readConfig } from '#runtime/process/config.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { migrateMedia } from '#services/media/tables.ts';
+import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import type { Before } from '#test/support/before.ts';
 import { embeddedClickHouse } from '#test/support/clickhouse.ts';
@@ -337,6 +338,7 @@ export class FaultWorld {
     await migratePositions(adapters.pool);
     await migrateReadModels(adapters.pool);
     await migrateLeases(adapters.pool);
+    await migrateAccountSlots(adapters.pool);
     await migrateMedia(adapters.pool);
     const codec = new EventCodec(adapters.dataKeys);
     const operator: Operator = {

@@ -36,6 +36,7 @@ import type { PostBody, Variant } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { type Outcomes, startOutcomes } from '#services/outcomes/outcomes.ts';
+import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
@@ -143,6 +144,7 @@ export class PublishingWorld {
     await migratePositions(parts.pool);
     await migrateReadModels(parts.pool);
     await migrateLeases(parts.pool);
+    await migrateAccountSlots(parts.pool);
     return new PublishingWorld(url, parts, await openPostgresLog({ url, store: parts.eventStore }));
   }
 

@@ -30,7 +30,7 @@ export const showCadence = async (
   const at = Date.parse(now);
   const reach = reachOf(cadence);
   const slots =
-    reach === 0 ? [] : await slotsOf(deps.pool, { accountId: account.id, from: at - 2 * reach, to: at + aheadMs });
+    reach === 0 ? [] : await slotsOf(deps.pool, { accountId: account.id, from: at - reach, to: at + aheadMs });
   return {
     accountId: account.id,
     platform: account.platform,

@@ -3,7 +3,6 @@ import {
   cadenceFault,
   cadenceOf,
   isLimited,
-  nextFreeAt,
   type PostingLimits,
   reachOf,
   type Slot,
@@ -11,15 +10,15 @@ import {
 import type { CadenceRule } from '#schemas/cadence.ts';
 
 /**
- * Whether an account would publish too often. The api asks when a post is composed or moved, a shift when it moves a
- * target, and the publisher at the claim. An account that nothing limits costs no query.
+ * Whether an account would publish too often. The api asks when a post is composed or moved, and a shift when it moves a
+ * target; the publisher has its own question at the claim. An account that nothing limits costs no query.
  */
 
 /** What a process reads for it. */
 export interface CadenceSource {
   /** Null: no rule was ever set. */
   readonly rules: readonly CadenceRule[] | null;
-  /** The targets of an account that are due between two times, both excluded. Milliseconds since the epoch. */
+  /** The targets of an account that go out, or went out, between two times, both excluded. Milliseconds since the epoch. */
   readonly slots: (asked: {
     readonly accountId: string;
     readonly from: number;
@@ -35,9 +34,6 @@ export interface Timed {
   readonly calls: number;
 }
 
-/** A target that was deferred goes out after it was due. */
-const deferredMs = 86_400_000;
-
 const slotsAround = async (
   { slots }: CadenceSource,
   { accountId, at }: Timed,
@@ -45,7 +41,7 @@ const slotsAround = async (
   counts: (slot: Slot) => boolean,
 ): Promise<readonly Slot[]> => {
   const reach = reachOf(cadence);
-  return (await slots({ accountId, from: at - reach - deferredMs, to: at + reach })).filter(counts);
+  return (await slots({ accountId, from: at - reach, to: at + reach })).filter(counts);
 };
 
 /** The limit that a target at this time would break, in words; null: none. @param counts leaves targets out */
@@ -57,23 +53,4 @@ export const faultAt = async (
   const cadence = cadenceOf(timed.account, source.rules ?? []);
   if (!isLimited(cadence)) return null;
   return cadenceFault(cadence, await slotsAround(source, timed, cadence, counts), timed);
-};
-
-/** Milliseconds after which a target is looked at again whose account has no free time ahead. */
-const neverMs = 3_600_000;
-
-/** The time until which a target that is due now must wait; null: it may go out. */
-export const waitsUntil = async (
-  source: CadenceSource,
-  timed: Timed,
-  counts: (slot: Slot) => boolean,
-  more: readonly Slot[],
-): Promise<number | null> => {
-  const cadence = cadenceOf(timed.account, source.rules ?? []);
-  if (!isLimited(cadence)) return null;
-  const read = await slotsAround(source, timed, cadence, counts);
-  const unread = more.filter(({ targetId }) => !read.some((one) => one.targetId === targetId));
-  const free = nextFreeAt(cadence, [...read, ...unread], timed.at, timed.calls);
-  if (free === timed.at) return null;
-  return free ?? timed.at + neverMs;
 };

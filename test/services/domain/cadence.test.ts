@@ -23,7 +23,7 @@ const rule = (more: Partial<CadenceRule>): CadenceRule => ({
   ...{ platform: null, minIntervalMinutes: null, perDay: null },
   ...more,
 });
-const slot = (at: number, calls = 1): Slot => ({ targetId: `t${at}`, at, calls, isOut: true });
+const slot = (at: number, calls = 1): Slot => ({ targetId: `t${at}`, at, calls });
 
 suite('cadence', (t) => {
   t('the rule of a network replaces that of all networks; an empty one ends it', () => {
