@@ -52,16 +52,21 @@ export const due = (
   overdue: false,
 });
 
-/** A post that was taken back from the network's own scheduler. */
-export const undone = ({ status }: Pick<NativeRow, 'status'>): Partial<NativeRow> =>
-  status === 'handed_to_platform' ? { undo: 'done' } : {};
+/** A post that was taken back from the network's own scheduler, or that the network turned out not to have. */
+export const undone = ({ undo }: Pick<NativeRow, 'undo'>): Partial<NativeRow> =>
+  undo === 'pending' ? { undo: 'done' } : {};
 
-export const handedOver = <R extends NativeRow>(row: R, { dueAt }: DataOf<'TargetHandedToPlatform'>): R => ({
+/** One that was canceled while it was handed over is taken back at once. */
+export const handedOver = <R extends NativeRow>(
+  row: R,
+  { dueAt }: DataOf<'TargetHandedToPlatform'>,
+  event: DecodedEvent,
+): R => ({
   ...row,
   status: 'handed_to_platform',
   failure: null,
   retry_at: null,
-  next_action_at: dueAt,
+  next_action_at: row.undo === 'pending' ? event.metadata.occurredAt : dueAt,
 });
 
 export const undoRequested = <R extends NativeRow>(

@@ -21,7 +21,6 @@ import { initial, type TargetState } from './target/state.ts';
  */
 
 export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
-export type { Unwanted } from './target/native.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export { overdueAfterMs } from './target/overdue.ts';
 export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts';
@@ -29,8 +28,10 @@ export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
   type FirstComment,
+  isBeforeHandOver,
   isBeingCanceled,
   isCancelable,
+  isHandOverOpen,
   isOpen,
   type NetworkPost,
   openStatuses,
@@ -81,7 +82,10 @@ export type TargetCommand =
   | absence.ObserveAbsence
   | Settle;
 
-const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
+const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] =>
+  native.asCanceled(state, decided(command, state));
+
+const decided = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
   switch (command.type) {
     case 'Schedule':
       return schedule.schedule(command, state);

@@ -16,9 +16,14 @@ export class ClaimLost extends Error {
   }
 }
 
+const isHandingOver = (state: TargetState): boolean =>
+  state.status === 'publishing' && state.common.scheduleMode === 'native';
+
 /**
  * A target's stream as the worker that leases it writes to it. Each command is decided once, on the fold that the last
- * command left, and a conflict never re-decides it. So a worker that slept through its lease cannot write any more.
+ * command left, and a conflict does not re-decide it. So a worker that slept through its lease cannot write any more. One
+ * writer does not end the claim of a hand-over: a cancel that comes during its call. So what is recorded of a hand-over is
+ * decided again after a conflict, and the decider refuses it unless the claim that it names is still the newest.
  */
 export class LeasedTarget {
   readonly lease: Lease;
@@ -56,7 +61,7 @@ export class LeasedTarget {
     try {
       const executed = await execute(this.#store, target, state.common.targetId, command, this.context(), {
         partitionKey: state.common.postId,
-        redecide,
+        redecide: redecide || isHandingOver(state),
         loaded: this.#loaded,
       });
       // The acknowledgment of an append for which nobody waited any more must not turn the fold back.

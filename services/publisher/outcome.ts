@@ -1,5 +1,5 @@
 import { outcomeUnreadable } from '#domain/publish-failures.ts';
-import type { ScheduledTarget, TargetCommand, TargetIn, Unwanted } from '#domain/target.ts';
+import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
@@ -11,7 +11,6 @@ import type { WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
 import type { Content } from './related-streams.ts';
-import { takeBackUnwanted, whyUnwanted } from './unwanted.ts';
 
 /** Fails an attempt before its call. */
 export const failBeforeCall = async (
@@ -43,8 +42,7 @@ export const recordOutcome = async (
 ): Promise<void> => {
   const { leased, tools } = context;
   const { signal } = leased.lease;
-  const unwanted = outcome.kind === 'handed_over' ? await whyUnwanted(context, target) : null;
-  const commandFor = (said: CallOutcome) => commandOf(context, target, content, segment, said, unwanted);
+  const commandFor = (said: CallOutcome) => commandOf(context, target, content, segment, said);
   // If the store has the boundary although it did not acknowledge it in time, the outcome is decided behind it.
   const redecide = outcome.kind === 'nothing_sent';
   try {
@@ -62,7 +60,6 @@ export const recordOutcome = async (
     await leased.recordUntilStored(commandFor(unreadable), signal);
   }
   faultPoint('publisher:after-outcome');
-  await takeBackUnwanted(context, target);
   if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
 };
 
@@ -72,7 +69,6 @@ const commandOf = (
   content: Content,
   segment: Segment | null,
   outcome: CallOutcome,
-  unwanted: Unwanted | null = null,
 ): TargetCommand => {
   const claim = { attempt: target.common.attempts, takeover: target.takeover };
   const now = context.leased.now();
@@ -97,10 +93,7 @@ const commandOf = (
       if (!isId(outcome.nativeId)) {
         return commandOf(context, target, content, segment, { kind: 'unknown', failure: outcomeUnreadable });
       }
-      return {
-        ...{ ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId },
-        unwanted,
-      };
+      return { ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId };
     case 'outside_window':
       return { ...claim, type: 'RecordOutsideWindow', now, failure: cleanFailure(outcome.failure) };
     case 'failed':

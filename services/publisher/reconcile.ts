@@ -13,7 +13,6 @@ import { noFiles } from './media-readiness.ts';
 import { recordOutcome, reportLapse, reportLapsedAccount } from './outcome.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
-import { takeBackUnwanted, whyUnwanted } from './unwanted.ts';
 
 /** Milliseconds that an adapter has to answer; afterwards the answer counts as `undecided`. */
 const answerLimitMs = 30_000;
@@ -96,9 +95,7 @@ export const settleUnknown = async (
     await settle({ kind: 'failed', failure: cleanFailure(outcome.failure) });
     await reportLapsedAccount(context, target);
   } else if (outcome.kind === 'scheduled' && target.nativeId === null && isId(outcome.nativeId)) {
-    const unwanted = await whyUnwanted(context, target);
-    await settle({ kind: 'handed_over', nativeId: outcome.nativeId, unwanted });
-    await takeBackUnwanted(context, target);
+    await settle({ kind: 'handed_over', nativeId: outcome.nativeId });
   } else if (outcome.kind === 'absent' && target.nativeId !== null) {
     await settle({ kind: 'failed', failure: nativePostGone });
   } else return (await settleAbsent(context, answer)) ?? nextQuestion(context, target, answer);

@@ -51,6 +51,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
         takeover: 0,
         progressAt: 0,
         boundary: null,
+        undo: null,
         common: { ...common, attempts: event.data.attempt },
       };
     case 'TargetPublishCheckpointed': {
@@ -92,9 +93,11 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
       const { takeover, boundary } = state;
-      const nativeId = state.status === 'handed_to_platform' ? state.nativeId : null;
       const since = { unknownSince: fact.occurredAt, absences: [] };
-      return { status: 'outcome_unknown', takeover, boundary, ...since, nativeId, common };
+      // An undo of what the network had has failed by now.
+      const of =
+        state.status === 'publishing' ? { nativeId: null, undo: state.undo } : { nativeId: state.nativeId, undo: null };
+      return { status: 'outcome_unknown', takeover, boundary, ...since, ...of, common };
     }
     case 'TargetAbsenceObserved':
       if (state.status !== 'outcome_unknown') return state;

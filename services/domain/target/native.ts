@@ -4,6 +4,7 @@ import { closesAt, isUndoable, managed, type ScheduleModeReason, timeReason } fr
 import { undoTooLate } from '../publish-failures.ts';
 import {
   applied,
+  type CancelRequest,
   type Claim,
   claimOf,
   remember,
@@ -18,8 +19,10 @@ import {
 /**
  * A target that is handed to the network's own scheduler. The law: the hand-over is a publish boundary, so a lost answer
  * is asked after and never repeated on a guess. A post that the network has is canceled or moved only after it was
- * deleted there; what the network published meanwhile is published. A target that has become managed is never handed
- * over again, except by a revision.
+ * deleted there; what the network published meanwhile is published. A cancel that comes during the call, or after its
+ * answer was lost, is an event before the answer's: whichever worker records the answer, the post is taken back, or the
+ * target is canceled where the network has none. A target that has become managed is never handed over again, except by
+ * a revision.
  */
 
 type Handed = TargetIn<'handed_to_platform'>;
@@ -86,17 +89,9 @@ export const recordOutsideWindow = (command: RecordOutsideWindow, state: TargetS
   return managedAfter(target, command.failure, command.now, 'outside_native_window');
 };
 
-/** Nobody wants the post any more; those who canceled the other targets could not know of it. */
-export interface Unwanted {
-  readonly reason: 'client_archived' | 'account_disconnected';
-  readonly now: string;
-}
-
 export interface RecordHandedOver extends Claim {
   readonly type: 'RecordHandedOver';
   readonly nativeId: string;
-  /** Null or absent: the post is wanted. */
-  readonly unwanted?: Unwanted | null;
 }
 
 export const recordHandedOver = (command: RecordHandedOver, state: TargetState): readonly TargetEvent[] => {
@@ -105,20 +100,35 @@ export const recordHandedOver = (command: RecordHandedOver, state: TargetState):
   return handedOver(target, command);
 };
 
-/**
- * That the post is to be taken back is appended with the hand-over: until the due time no worker looks at it again. The
- * network publishes an unwanted post if it is too late for that.
- */
 export const handedOver = (
   target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'>,
-  { nativeId, unwanted = null }: Pick<RecordHandedOver, 'nativeId' | 'unwanted'>,
-): readonly TargetEvent[] => {
-  const { dueAt } = target.common;
-  const handed: TargetEvent = { type: 'TargetHandedToPlatform', data: { ...claimOf(target), nativeId, dueAt } };
-  if (unwanted === null || !isUndoable(dueAt, unwanted.now)) return [handed];
-  const { reason } = unwanted;
-  return [handed, { type: 'TargetUndoRequested', data: { ...nothing, then: 'cancel', reason } }];
+  { nativeId }: Pick<RecordHandedOver, 'nativeId'>,
+): readonly TargetEvent[] => [
+  { type: 'TargetHandedToPlatform', data: { ...claimOf(target), nativeId, dueAt: target.common.dueAt } },
+];
+
+/**
+ * What the answer to a hand-over comes to where the target was canceled meanwhile. What the network has is taken back
+ * by the next worker, and what it published is published; where it has nothing, no attempt follows.
+ * @param events those of the answer
+ */
+export const asCanceled = (state: TargetState, events: readonly TargetEvent[]): readonly TargetEvent[] => {
+  if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return events;
+  const { undo } = state;
+  if (undo === null) return events;
+  const { then, reason, postRevision } = undo;
+  if (events.some(isOut)) return [{ type: 'TargetUndoFailed', data: { then, failure: undoTooLate } }, ...events];
+  return events.some(isWithoutPost) ? [{ type: 'TargetCanceled', data: { reason, postRevision } }] : events;
 };
+
+const isOut = ({ type, data }: TargetEvent): boolean =>
+  type === 'TargetPublished' || (type === 'TargetOutcomeSettled' && data.outcome === 'published');
+
+const isWithoutPost = ({ type }: TargetEvent): boolean =>
+  type === 'TargetFailed' ||
+  type === 'TargetRateLimited' ||
+  type === 'TargetPublishDeferred' ||
+  type === 'TargetOutcomeSettled';
 
 /** The network has published the post, or never will: an undo that is under way has failed. */
 const undoFailed = ({ undo }: Handed, failure: Failure): readonly TargetEvent[] =>
@@ -155,21 +165,19 @@ const nothing: Omit<UndoData, 'then'> = {
   jitterSeconds: null,
 };
 
-const requireUndoable = ({ common }: Handed, now: string): void => {
+type Unanswered = TargetIn<'publishing' | 'outcome_unknown'>;
+
+const requireUndoable = ({ status, common }: Handed | Unanswered, now: string): void => {
   if (!isUndoable(common.dueAt, now)) {
-    throw new TooLate('handed_to_platform', 'The network publishes the target too soon to take it back.');
+    throw new TooLate(status, 'The network publishes the target too soon to take it back.');
   }
 };
 
+type Canceling = Pick<CancelRequest, 'reason' | 'postRevision'> & { readonly now: string };
+
 export const undoToCancel = (
-  target: Handed,
-  {
-    reason,
-    postRevision,
-    now,
-  }: { readonly now: string } & Pick<UndoData, 'postRevision'> & {
-      readonly reason: NonNullable<UndoData['reason']>;
-    },
+  target: Handed | Unanswered,
+  { reason, postRevision, now }: Canceling,
 ): readonly TargetEvent[] => {
   if (target.undo?.then === 'cancel') return [];
   requireUndoable(target, now);
@@ -247,7 +255,7 @@ export const evolveNative = (
     }
     case 'TargetHandedToPlatform': {
       if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;
-      const { takeover, boundary } = state;
+      const { takeover, boundary, undo } = state;
       const { nativeId } = event.data;
       // A later attempt makes another post: it must not use what this one was made with.
       return {
@@ -255,19 +263,20 @@ export const evolveNative = (
         takeover,
         nativeId,
         boundary,
-        undo: null,
+        undo,
         common: { ...common, checkpoints: [] },
       };
     }
-    case 'TargetUndoRequested':
-      if (state.status !== 'handed_to_platform') return state;
-      return {
-        ...state,
-        undo: undoOf(event.data, common, fact),
-        common: remember(applied(common, event.data.postRevision ?? 0), fact),
-      };
+    case 'TargetUndoRequested': {
+      const undo = undoOf(event.data, common, fact);
+      const asked = remember(applied(common, event.data.postRevision ?? 0), fact);
+      if (state.status === 'handed_to_platform') return { ...state, undo, common: asked };
+      if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;
+      return undo.then === 'cancel' ? { ...state, undo, common: asked } : state;
+    }
     case 'TargetUndoFailed':
-      return state.status === 'handed_to_platform' ? { ...state, undo: null } : state;
+      if (state.status === 'handed_to_platform') return { ...state, undo: null };
+      return state.status === 'publishing' || state.status === 'outcome_unknown' ? { ...state, undo: null } : state;
   }
 };
 

@@ -4,6 +4,8 @@ import { revisedMode, timeReason, type WantedMode } from '../native-window.ts';
 import { modeAt, undoToCancel, undoToReschedule } from './native.ts';
 import {
   type CancelReason,
+  isBeforeHandOver,
+  isHandOverOpen,
   openStatuses,
   requireScheduled,
   revisableStatuses,
@@ -66,8 +68,9 @@ export const cancel = (command: Cancel, state: TargetState): readonly TargetEven
   const { reason, postRevision } = command;
   const target = requireScheduled(state);
   if (target.status === 'canceled') return [];
-  if (target.status === 'handed_to_platform') return undoToCancel(target, command);
-  requireOpen(target, 'canceled');
+  if (target.status === 'handed_to_platform' || isHandOverOpen(target)) return undoToCancel(target, command);
+  // The append takes the worker's claim: it cannot record the boundary any more, and so makes no call.
+  if (!isBeforeHandOver(target)) requireOpen(target, 'canceled');
   return [{ type: 'TargetCanceled', data: { reason, postRevision } }];
 };
 

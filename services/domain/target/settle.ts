@@ -1,7 +1,7 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { commentAfter } from './first-comment.ts';
-import { handedOver, settleHandedOver, type Unwanted } from './native.ts';
+import { handedOver, settleHandedOver } from './native.ts';
 import { requireUnknown, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
@@ -23,7 +23,7 @@ export interface Settle {
       }
     | { readonly kind: 'failed'; readonly failure: Failure }
     /** The network's own scheduler has the post. */
-    | { readonly kind: 'handed_over'; readonly nativeId: string; readonly unwanted?: Unwanted | null }
+    | { readonly kind: 'handed_over'; readonly nativeId: string }
     /** `proof`: the network reports that this attempt can never appear; without proof the outcome stays unknown. */
     | { readonly kind: 'absent'; readonly proof: boolean };
 }

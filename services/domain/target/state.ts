@@ -57,6 +57,8 @@ export type UndoRequest = { readonly requestedAt: string } & (
       readonly jitterSeconds: number;
     }
 );
+/** That a target is to be canceled which is being handed over: once the network's answer is known. */
+export type CancelRequest = Extract<UndoRequest, { then: 'cancel' }>;
 export type CancelReason = Extract<TargetEvent, { type: 'TargetCanceled' }>['data']['reason'];
 
 type Situation =
@@ -74,6 +76,8 @@ type Situation =
       /** Takeover in which this attempt last published a segment; 0: it has published none. */
       readonly progressAt: number;
       readonly boundary: TargetCheckpoint | null;
+      /** Only of a hand-over after its boundary; null: nobody has canceled it. */
+      readonly undo: CancelRequest | null;
     }
   | { readonly status: 'rate_limited'; readonly retryAt: string }
   | {
@@ -85,6 +89,8 @@ type Situation =
       readonly absences: readonly string[];
       /** Id of the scheduled post on the network; null: none was handed over, or the answer was lost. */
       readonly nativeId: string | null;
+      /** Only of a hand-over; null: nobody has canceled it. */
+      readonly undo: CancelRequest | null;
     }
   | {
       readonly status: 'handed_to_platform';
@@ -171,13 +177,29 @@ export const skipReasonOf = (
 export const isOpen = (state: TargetState): boolean =>
   state.status !== 'none' && skipReasonOf(state, openStatuses) === null;
 
-/** Whether a cancel may still be asked for: what a network has, it must delete first. */
-export const isCancelable = (state: TargetState, now: string): boolean =>
-  state.status === 'handed_to_platform' ? isUndoable(state.common.dueAt, now) : isOpen(state);
+const isHandedOver = ({ common }: ScheduledTarget): boolean =>
+  common.scheduleMode === 'native' && common.publishedSegments.length === 0;
 
-/** Whether its network is asked to delete the post that it has, so that the target is canceled. */
+/** Whether a worker has the claim for a hand-over to the network's own scheduler, and has not called the network. */
+export const isBeforeHandOver = (state: TargetState): boolean =>
+  state.status === 'publishing' && isHandedOver(state) && state.boundary === null;
+
+/** Whether the network was called for a hand-over, and nobody knows yet what it has. */
+export const isHandOverOpen = (state: TargetState): state is TargetIn<'publishing' | 'outcome_unknown'> => {
+  if (state.status === 'publishing') return isHandedOver(state) && state.boundary !== null;
+  return state.status === 'outcome_unknown' && isHandedOver(state) && state.nativeId === null;
+};
+
+/** Whether a cancel may still be asked for: what a network has, or may have, it must delete first. */
+export const isCancelable = (state: TargetState, now: string): boolean =>
+  state.status === 'handed_to_platform' || isHandOverOpen(state)
+    ? isUndoable(state.common.dueAt, now)
+    : isBeforeHandOver(state) || isOpen(state);
+
+/** Whether the target is canceled as soon as its network does not have its post, or no longer. */
 export const isBeingCanceled = (state: TargetState): boolean =>
-  state.status === 'handed_to_platform' && state.undo?.then === 'cancel';
+  (state.status === 'handed_to_platform' || state.status === 'publishing' || state.status === 'outcome_unknown') &&
+  state.undo?.then === 'cancel';
 
 export const requireScheduled = (state: TargetState): ScheduledTarget => {
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');

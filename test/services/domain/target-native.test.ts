@@ -1,7 +1,16 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
 import { closesAt, isUndoable, scheduleModeOf, timeReason, undoClosesMs } from '#domain/native-window.ts';
 import { nativePostLate, undoTooLate } from '#domain/publish-failures.ts';
-import { attemptAt, isOpen, type TargetCommand, type TargetState, TooLate, target } from '#domain/target.ts';
+import {
+  attemptAt,
+  isBeingCanceled,
+  isCancelable,
+  isOpen,
+  type TargetCommand,
+  type TargetState,
+  TooLate,
+  target,
+} from '#domain/target.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';
@@ -502,7 +511,8 @@ suite('native targets', (t) => {
       scheduledLocal: null,
       jitterSeconds: 7,
     });
-    for (const events of [[], [scheduled], crossed]) deepEqual(state([...events, toCancel()]), state(events));
+    for (const events of [[], [scheduled]]) deepEqual(state([...events, toCancel()]), state(events));
+    deepEqual(state([...crossed, toMove(at(90))]), state(crossed));
   });
 
   t('an event that lacks members has their defaults', () => {
@@ -642,15 +652,12 @@ suite('native targets', (t) => {
     equal(lost.status === 'outcome_unknown' && lost.nativeId, null);
   });
 
-  t('a hand-over whose answer was lost is found, and nothing cancels it before', () => {
+  t('a hand-over whose answer was lost is found, and nothing moves it before', () => {
     const open = [...crossed, unknown];
     given(open)
       .when(settle({ kind: 'handed_over', nativeId: 'n1' }))
       .then([handed]);
     equal(state([...open, handed]).status, 'handed_to_platform');
-    given(open)
-      .when(cancel(at(0)))
-      .refused('target_not_pending');
     given(open)
       .when(move(at(90), at(0)))
       .refused('target_not_pending');
@@ -660,33 +667,124 @@ suite('native targets', (t) => {
     deepEqual(modeOf(state([...open, settledAs({ outcome: 'absent' })])), ['pending', 'native', null]);
   });
 
-  t('a post that nobody wants any more is taken back in the append that says that the network has it', () => {
-    const undo = (reason: 'client_archived' | 'account_disconnected'): TargetEvent => ({
-      type: 'TargetUndoRequested',
-      data: { ...none, then: 'cancel', reason },
-    });
-    for (const reason of ['client_archived', 'account_disconnected'] as const) {
-      for (const [now, events] of [
-        [at(59), [handed, undo(reason)]],
-        // Too late: the network publishes it.
-        [new Date(base + 59 * minuteMs + 1).toISOString(), [handed]],
-      ] as const) {
-        const said = { nativeId: 'n1', unwanted: { reason, now } } as const;
-        given(crossed)
-          .when({ type: 'RecordHandedOver', ...claim, ...said })
-          .then(events, { again: 'claim_lost' });
-        given([...crossed, unknown])
-          .when(settle({ kind: 'handed_over', ...said }))
-          .then(events);
-      }
+  const canceledBy = (postRevision: number | null): TargetEvent => ({
+    type: 'TargetCanceled',
+    data: { reason: 'requested', postRevision },
+  });
+
+  t('a cancel before the call of a hand-over holds at once, and its worker makes no call', () => {
+    for (const events of [[scheduled, started], claimed]) {
+      given(events)
+        .when(cancel(at(0)))
+        .then([canceledBy(null)], { again: [] });
+      given(events)
+        .when(cancel(at(61)))
+        .then([canceledBy(null)], { again: [] });
+      given([...events, canceledBy(null)])
+        .when({ type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: at(1) })
+        .refused('claim_lost');
     }
-    given(crossed)
-      .when({ type: 'RecordHandedOver', ...claim, nativeId: 'n1', unwanted: null })
+    const managed: TargetEvent = { ...scheduled, data: { ...scheduled.data, scheduleMode: 'managed' } } as TargetEvent;
+    given([managed, started])
+      .when(cancel(at(0)))
+      .refused('target_not_pending');
+    given([managed, started, boundary])
+      .when(cancel(at(0)))
+      .refused('target_not_pending');
+    given([managed, started, boundary, unknown])
+      .when(cancel(at(0)))
+      .refused('target_not_pending');
+  });
+
+  t('a cancel during the call of a hand-over, or after its answer was lost, waits for the answer', () => {
+    for (const events of [crossed, [...crossed, unknown]]) {
+      given(events)
+        .when({ type: 'Cancel', reason: 'requested', postRevision: 9, now: at(0) })
+        .then([toCancel(9)], { again: [] });
+      const wanted = [...events, toCancel(9)];
+      const waiting = state(wanted);
+      equal(isBeingCanceled(waiting), true);
+      equal(waiting.status !== 'none' && waiting.common.appliedRevision, 9);
+      // Nothing else reaches it any more.
+      given(wanted)
+        .when(move(at(90), at(0)))
+        .refused('target_not_pending');
+      given(wanted)
+        .when({ type: 'Revise', postRevision: 10, time: null, now: at(0) })
+        .refused('target_not_pending');
+      given(wanted)
+        .when({ type: 'Retry', commandId: 'r1', now: at(0) })
+        .refused('target_not_retryable');
+      // The network publishes it too soon to take it back.
+      given(events)
+        .when(cancel(new Date(base + 59 * minuteMs + 1).toISOString()))
+        .refused('target_not_pending');
+      equal(isCancelable(state(events), at(59)), true);
+      equal(isCancelable(state(events), at(60)), false);
+    }
+  });
+
+  t('what the network turns out to have is taken back, however late the answer comes', () => {
+    const handOver: TargetCommand = { type: 'RecordHandedOver', ...claim, nativeId: 'n1' };
+    given([...crossed, toCancel(9)])
+      .when(handOver)
       .then([handed], { again: 'claim_lost' });
-    const now = state([...over, undo('client_archived')]);
-    equal(now.status === 'handed_to_platform' && now.undo?.then, 'cancel');
-    given([...over, undo('client_archived')])
-      .when({ type: 'RecordUndone', now: at(2) })
-      .then([{ type: 'TargetCanceled', data: { reason: 'client_archived', postRevision: null } }], { again: [] });
+    given([...crossed, unknown, toCancel(9)])
+      .when(settle({ kind: 'handed_over', nativeId: 'n1' }))
+      .then([handed]);
+    for (const events of [
+      [...crossed, toCancel(9), handed],
+      [...crossed, toCancel(9), unknown, handed],
+      [...crossed, unknown, toCancel(9), handed],
+    ]) {
+      const now = state(events);
+      equal(now.status === 'handed_to_platform' && now.undo?.then, 'cancel');
+      given(events)
+        .when({ type: 'RecordUndone', now: at(2) })
+        .then([canceledBy(9)], { again: [] });
+    }
+  });
+
+  t('a hand-over of a canceled target that left nothing at the network is canceled', () => {
+    const wanted = [...crossed, toCancel(9)];
+    const nothingMade: readonly TargetCommand[] = [
+      { type: 'RecordFailed', ...claim, failure },
+      { type: 'RecordRateLimited', ...claim, retryAt: at(5), failure, policy },
+      { type: 'RecordRateLimited', ...claim, retryAt: at(55), failure, policy },
+      { type: 'RecordDeferred', ...claim, now: at(1), failure, policy, nothingSent: true },
+      { type: 'RecordOutsideWindow', ...claim, now: at(1), failure },
+    ];
+    for (const command of nothingMade)
+      given(wanted)
+        .when(command)
+        .then([canceledBy(9)], { again: 'claim_lost' });
+    const lost = [...crossed, unknown, toCancel(9)];
+    for (const command of [
+      settle({ kind: 'absent', proof: true }),
+      settle({ kind: 'failed', failure }),
+      { ...settle({ kind: 'failed', failure }), by: 'admin' } as TargetCommand,
+    ]) {
+      given(lost)
+        .when(command)
+        .then([canceledBy(9)], { again: 'target_not_unknown' });
+    }
+    given(wanted)
+      .when({ type: 'RecordUnknown', ...claim, failure, reconcileAt: at(2) })
+      .then([unknown], { again: 'claim_lost' });
+    given(lost)
+      .when(settle({ kind: 'absent', proof: false }))
+      .then([]);
+  });
+
+  t('a canceled target that went out all the same is published, and the cancel is told as failed', () => {
+    const failedUndo: TargetEvent = { type: 'TargetUndoFailed', data: { then: 'cancel', failure: undoTooLate } };
+    const published: TargetEvent = { type: 'TargetPublished', data: { ...claim, ...there } };
+    given([...crossed, toCancel(9)])
+      .when({ type: 'RecordPublished', ...claim, ...there })
+      .then([failedUndo, published], { again: 'claim_lost' });
+    given([...crossed, unknown, toCancel(9)])
+      .when(settle({ kind: 'published', ...there }))
+      .then([failedUndo, settledAs(there)], { again: 'target_not_unknown' });
+    equal(state([...crossed, toCancel(9), failedUndo, published]).status, 'published');
   });
 });

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import type { NativeScheduler, PlatformAdapter, UndoOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { post } from '#domain/post.ts';
+import { isBeingCanceled, type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import type { TargetEvent } from '#schemas/target.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, MovedClock, PublishingWorld, quickNetwork } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
@@ -110,6 +113,153 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     youtube = await world.connect(clientId, 'youtube');
   });
   t.after(() => world.close());
+
+  /** Whether each post that the network took for a target is still there. */
+  const there = async (id: string): Promise<readonly boolean[]> =>
+    (await world.sandbox.creates(id)).flatMap(({ outcome, undoneAt }) =>
+      outcome === 'created' ? [undoneAt === null] : [],
+    );
+  const reasonOf = async (id: string) => (await world.store.readStream(`target-${id}`)).at(-1)?.data.reason;
+  /** As DELETE of the post asks for it. */
+  const deletePost = async (postId: string, id: string) => {
+    const context = world.context();
+    const unsettled = [{ targetId: id, appliedRevision: 0 }];
+    await execute(world.store, post, postId, { type: 'Delete', unsettled }, context);
+    await fanOut(world.store, postId, context);
+  };
+  const isWanted = async (id: string): Promise<boolean> => !isBeingCanceled(await world.target(id));
+  /** Everybody who may end a post that is being handed over. */
+  const endings = {
+    requested: ({ postId, id }) => cancel(postId, id),
+    post_canceled: ({ postId, id }) => deletePost(postId, id),
+    client_archived: ({ account: { clientId: own } }) => world.archive(own),
+    account_disconnected: async ({ account: { id } }) => {
+      await execute(world.store, account, id, { type: 'Disconnect', reason: 'test' }, world.context());
+    },
+  } as const satisfies Readonly<
+    Record<string, (of: { postId: string; id: string; account: Account }) => Promise<void>>
+  >;
+  type Ending = keyof typeof endings;
+  const allEndings = Object.keys(endings) as readonly Ending[];
+
+  t('what is canceled while the network answers is taken back, whoever asks', async () => {
+    const publisher = start();
+    const outcomes = world.outcomes();
+    await Promise.all(
+      allEndings.map(async (reason) => {
+        for (const how of ['hand-over', 'question'] as const) {
+          const own = await world.connect(await world.client(), 'facebook');
+          const gate = Promise.withResolvers<void>();
+          let made: Awaited<ReturnType<typeof schedule>>;
+          if (how === 'hand-over') {
+            gates.set(own.id, gate.promise);
+            made = await schedule(own, 30);
+            await until('it is handed over', () => isAnswering.has(own.id));
+          } else {
+            made = await lose(own);
+            await world.all([made.id], 'outcome_unknown');
+            gates.set(made.id, gate.promise);
+            verifies.delete(made.id);
+            await until('it is asked', () => isAnswering.has(made.id));
+          }
+          const { id } = made;
+          await endings[reason]({ ...made, account: own });
+          await until('it is to be canceled', async () => !(await isWanted(id)));
+          gate.resolve();
+          await world.all([id], 'canceled');
+          assert.equal(await reasonOf(id), reason, how);
+          assert.deepEqual(await there(id), [false]);
+          // The worker kept its claim: the answer was not lost to a takeover.
+          assert.ok(!(await story(id)).includes('TargetPublishTakenOver'), (await story(id)).join(' '));
+        }
+      }),
+    );
+    await outcomes.stop();
+    await publisher.stop();
+  });
+
+  t('a cancel between the answer and its append is carried out, and one before the call leaves no post', async () => {
+    const { store } = world;
+    const own = await world.connect(clientId, 'facebook');
+    /** The next target is canceled right before its worker appends this. */
+    let moment: TargetEvent['type'] | 'boundary' | null = null;
+    const append: typeof store.append = async (stream, expected, events, ...more) => {
+      const isNow = events.some(
+        ({ type, data }) => type === moment || (data as { readonly step?: string }).step === moment,
+      );
+      if (isNow) {
+        moment = null;
+        const id = stream.slice('target-'.length);
+        const { state } = await store.load(target, id);
+        assert.ok(state.status !== 'none');
+        await cancel(state.common.postId, id);
+      }
+      return store.append(stream, expected, events, ...more);
+    };
+    const between = new Proxy(store, {
+      get: (of, name) => {
+        const found: unknown = name === 'append' ? append : Reflect.get(of, name);
+        return typeof found === 'function' ? found.bind(of) : found;
+      },
+    });
+    const publisher = world.publisher({ reconcileDelaysMs }, { clock, adapterOf: watched, store: between });
+    const meet = async (type: NonNullable<typeof moment>, text?: string) => {
+      moment = type;
+      const { id } = await schedule(own, 30, text);
+      await world.all([id], 'canceled');
+      return { story: (await story(id)).slice(2), there: await there(id) };
+    };
+    const upload = 'TargetPublishCheckpointed';
+    assert.deepEqual(await meet('TargetHandedToPlatform'), {
+      story: [upload, upload, 'TargetUndoRequested', 'TargetHandedToPlatform', 'TargetCanceled'],
+      there: [false],
+    });
+    assert.deepEqual(await meet('TargetFailed', 'no [[sandbox:reject]]'), {
+      story: ['TargetCanceled'],
+      there: [],
+    });
+    assert.deepEqual(await meet('boundary'), { story: [upload, 'TargetCanceled'], there: [] });
+    await publisher.stop();
+  });
+
+  t(
+    'what is canceled while its hand-over has no answer is taken back once the network says that it has it',
+    async () => {
+      const publisher = start();
+      const outcomes = world.outcomes();
+      const published: { readonly id: string }[] = [];
+      await Promise.all(
+        allEndings.map(async (reason) => {
+          const own = await world.connect(await world.client(), 'facebook');
+          const early = await lose(own);
+          const late = await lose(own, lost, 40);
+          const absentAfterAll = await lose(own, 'never [[sandbox:timeout_before once]]');
+          for (const one of [early, late, absentAfterAll]) {
+            await world.all([one.id], 'outcome_unknown');
+            if (await isWanted(one.id)) await endings[reason]({ ...one, account: own });
+            await until('it is to be canceled', async () => !(await isWanted(one.id)));
+            assert.equal((await world.target(one.id)).status, 'outcome_unknown');
+          }
+          verifies.delete(early.id);
+          verifies.set(absentAfterAll.id, () => ({ kind: 'failed', failure }));
+          await world.all([early.id, absentAfterAll.id], 'canceled');
+          for (const one of [early, absentAfterAll]) assert.equal(await reasonOf(one.id), reason);
+          assert.deepEqual([await there(early.id), await there(absentAfterAll.id)], [[false], []]);
+          published.push(late);
+        }),
+      );
+      await pass(40 * minuteMs);
+      for (const { id } of published) {
+        verifies.delete(id);
+        // The network has published it: the cancel came to nothing, and says so.
+        await world.all([id], 'published');
+        const told = (await world.story(`target-${id}`)).slice(-2);
+        assert.deepEqual(told, ['TargetUndoFailed', 'TargetOutcomeSettled']);
+      }
+      await outcomes.stop();
+      await publisher.stop();
+    },
+  );
 
   t('a post whose hand-over had no answer is not published again while the network may show it nowhere', async () => {
     const publisher = start();
@@ -285,80 +435,6 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     await pass(minuteMs);
     await world.all([never.id], 'published');
     assert.equal((await story(never.id)).filter((type) => type === 'TargetUndoFailed').length, 1);
-    await publisher.stop();
-  });
-
-  t('what the network turns out to have is taken back for an archived client and a disconnected account', async () => {
-    const publisher = start();
-    for (const reason of ['client_archived', 'account_disconnected'] as const) {
-      const own = await world.connect(await world.client(), 'facebook');
-      const early = await lose(own);
-      const late = await lose(own, lost, 20);
-      await world.all([early.id, late.id], 'outcome_unknown');
-      if (reason === 'client_archived') await world.archive(own.clientId);
-      else await execute(world.store, account, own.id, { type: 'Disconnect', reason: 'test' }, world.context());
-      await pass(20 * minuteMs - 30_000);
-      for (const { id } of [early, late]) verifies.delete(id);
-      await world.all([early.id], 'canceled');
-      assert.equal((await world.store.readStream(`target-${early.id}`)).at(-1)?.data.reason, reason);
-      assert.deepEqual(
-        (await world.sandbox.creates(early.id)).map(({ undoneAt }) => undoneAt === null),
-        [false],
-      );
-      // The network publishes this one too soon to take it back.
-      await pass(30_000);
-      await world.all([late.id], 'published');
-      assert.ok(!(await story(late.id)).includes('TargetUndoRequested'));
-    }
-    await publisher.stop();
-  });
-
-  t('what is archived or disconnected while the answer is on its way is taken back', async () => {
-    const publisher = start();
-    for (const reason of ['client_archived', 'account_disconnected'] as const) {
-      for (const how of ['hand-over', 'question'] as const) {
-        const own = await world.connect(await world.client(), 'facebook');
-        const gate = Promise.withResolvers<void>();
-        let id: string;
-        if (how === 'hand-over') {
-          gates.set(own.id, gate.promise);
-          ({ id } = await schedule(own, 30));
-          await until('it is handed over', () => isAnswering.has(own.id));
-        } else {
-          ({ id } = await lose(own));
-          await world.all([id], 'outcome_unknown');
-          gates.set(id, gate.promise);
-          verifies.delete(id);
-          await until('it is asked', () => isAnswering.has(id));
-        }
-        if (reason === 'client_archived') await world.archive(own.clientId);
-        else await execute(world.store, account, own.id, { type: 'Disconnect', reason: 'test' }, world.context());
-        gate.resolve();
-        await world.all([id], 'canceled');
-        assert.equal((await world.store.readStream(`target-${id}`)).at(-1)?.data.reason, reason, how);
-      }
-    }
-    await publisher.stop();
-  });
-
-  t('a client that is archived between the look at it and the append of a hand-over costs no post either', async () => {
-    const own = await world.connect(await world.client(), 'facebook');
-    const { store } = world;
-    const append: typeof store.append = async (stream, expected, events, ...more) => {
-      if (events.some(({ type }) => type === 'TargetHandedToPlatform')) await world.archive(own.clientId);
-      return store.append(stream, expected, events, ...more);
-    };
-    const between = new Proxy(store, {
-      get: (of, name) => {
-        const found: unknown = name === 'append' ? append : Reflect.get(of, name);
-        return typeof found === 'function' ? found.bind(of) : found;
-      },
-    });
-    const publisher = world.publisher({ reconcileDelaysMs }, { clock, adapterOf: watched, store: between });
-    const { id } = await schedule(own, 30);
-    await world.all([id], 'canceled');
-    const types = ['TargetHandedToPlatform', 'TargetUndoRequested', 'TargetCanceled'];
-    assert.deepEqual((await story(id)).slice(-3), types);
     await publisher.stop();
   });
 

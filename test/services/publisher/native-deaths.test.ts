@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { target } from '#domain/target.ts';
+import { post } from '#domain/post.ts';
+import { isBeingCanceled, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
@@ -67,6 +69,31 @@ suite('deaths over a post for the network’s own scheduler', { timeoutMs: 240_0
       await world.all([other.id], isCalled ? 'handed_to_platform' : 'outcome_unknown');
       assert.deepEqual(await there(other.id), isCalled ? [true] : []);
       await next.stop();
+    });
+  }
+
+  /** Cancels the post as DELETE does: the intent, and then its targets. */
+  const deletePost = async (postId: string, id: string) => {
+    const context = world.context();
+    const unsettled = [{ targetId: id, appliedRevision: 0 }];
+    await execute(world.store, post, postId, { type: 'Delete', unsettled }, context);
+    await fanOut(world.store, postId, context);
+  };
+
+  for (const point of ['publisher:after-claim', 'publisher:after-boundary', 'publisher:after-call']) {
+    t(`killed at ${point}, then canceled: nothing stays at the network`, async () => {
+      const dying = await child(point);
+      const { postId, id } = await schedule(youtube);
+      await died(dying);
+      await deletePost(postId, id);
+      const left = await world.target(id);
+      assert.equal(left.status === 'canceled', point === 'publisher:after-claim', 'canceled before it is');
+      assert.ok(left.status === 'canceled' || isBeingCanceled(left), left.status);
+      const publisher = world.publisher();
+      await world.all([id], 'canceled');
+      assert.deepEqual(await there(id), point === 'publisher:after-call' ? [false] : []);
+      assert.ok(!(await world.story(`post-${postId}`)).includes('PostTargetsSkipped'));
+      await publisher.stop();
     });
   }
 

@@ -21,15 +21,16 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetRevised: stays('pending', 'awaiting_approval', 'failed'),
   TargetCanceled: [
     ...(['pending → canceled', 'awaiting_approval → canceled', 'rate_limited → canceled'] as const),
-    'handed_to_platform → canceled',
+    // A hand-over that nobody wants any more, before its call or once the network turns out to have nothing.
+    ...(['handed_to_platform → canceled', 'publishing → canceled', 'outcome_unknown → canceled'] as const),
   ],
   TargetPublishStarted: ['pending → publishing'],
   TargetPublishCheckpointed: stays('publishing'),
   TargetPublishTakenOver: stays('publishing'),
   TargetSegmentPublished: stays('publishing', 'outcome_unknown'),
   TargetHandedToPlatform: ['publishing → handed_to_platform', 'outcome_unknown → handed_to_platform'],
-  TargetUndoRequested: stays('handed_to_platform'),
-  TargetUndoFailed: stays('handed_to_platform'),
+  TargetUndoRequested: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
+  TargetUndoFailed: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
   TargetScheduleModeChanged: stays('pending', 'awaiting_approval'),
   TargetPublished: ['publishing → published'],
   // A target is refused at its claim without an attempt.

@@ -1,5 +1,11 @@
 import fc from 'fast-check';
-import { overdueAfterMs, type ScheduledTarget } from '#domain/target.ts';
+import {
+  isBeforeHandOver,
+  isHandOverOpen,
+  overdueAfterMs,
+  type ScheduledTarget,
+  type TargetState,
+} from '#domain/target.ts';
 import { type CommandName, commandNames, isSent, minuteMs, workOn } from './commands.ts';
 import type { Account, World } from './world.ts';
 
@@ -23,6 +29,8 @@ export type Move =
       readonly behind: number;
       readonly aheadMinutes: number;
     }
+  /** A caller cancels a target during its hand-over, or after the answer was lost; what a worker does next may follow. */
+  | { readonly move: 'withdraw'; readonly index: number; readonly isLost: boolean; readonly choice: number | null }
   /** A person decides about a request, the newest one or an older. */
   | { readonly move: 'decide'; readonly decision: Decision; readonly back: number }
   /** A process carries the newest decisions out on the post. */
@@ -75,6 +83,13 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [50, sent(commandNames)],
   [40, sent(['reschedule', 'retry'])],
   [3, sent(['cancel'])],
+  [
+    16,
+    fc.record({
+      ...{ move: always('withdraw'), index, isLost: fc.boolean() },
+      choice: fc.constantFrom(null, 0, 1, 2, 3, 4, 5, 6),
+    }),
+  ],
   [12, sent(['lapse place'])],
   [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
   [24, fc.record({ move: always('wait for'), index })],
@@ -147,9 +162,11 @@ const tell = (
   if (isSent(name, state, world.sender(at))) world.tell(at, name, more);
 };
 
+const stateOf = (world: World, at: number): TargetState => world.targets[at]?.state ?? { status: 'none' };
+
 export const play = (world: World, one: Move): void => {
   const at = 'index' in one ? one.index % world.targets.length : 0;
-  const state = world.targets[at]?.state ?? { status: 'none' };
+  const state = stateOf(world, at);
   switch (one.move) {
     case 'wait':
       world.now += one.minutes * minuteMs;
@@ -175,6 +192,15 @@ export const play = (world: World, one: Move): void => {
       // A revise of one target follows from a revise of its post.
       if (one.name !== 'revise') tell(world, at, one.name, one);
       break;
+    case 'withdraw': {
+      if (isBeforeHandOver(state)) tell(world, at, 'boundary');
+      if (!isHandOverOpen(stateOf(world, at))) break;
+      if (one.isLost) tell(world, at, 'unknown');
+      tell(world, at, 'cancel');
+      const name = one.choice === null ? undefined : workOn(stateOf(world, at), world.now)[one.choice];
+      if (name !== undefined) tell(world, at, name);
+      break;
+    }
     case 'decide':
       world.decide(one.decision, one.back);
       break;

@@ -31,7 +31,9 @@ const race = (
 
 export const races: readonly Race[] = [
   race('pending', ['start', 'refuse at claim', 'cancel'], ['start', 'refuse at claim'], 'not_claimable'),
-  race('pending', ['start', 'refuse at claim'], ['cancel', 'reschedule'], 'target_not_pending'),
+  race('pending', ['start', 'refuse at claim'], ['reschedule'], 'target_not_pending'),
+  race('pending', ['start'], ['cancel'], 'target_not_pending', 'managed'),
+  race('pending', ['refuse at claim'], ['cancel'], 'target_not_pending'),
   race('pending', ['start', 'cancel'], ['revise'], 'target_not_pending'),
   race('pending', ['cancel'], ['reschedule'], 'target_not_pending'),
   race('pending', ['reschedule'], ['start'], 'not_due', 'managed'),
