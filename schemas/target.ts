@@ -184,7 +184,10 @@ export const targetEvents = {
     /** When the network publishes it. */
     dueAt: Instant,
   }),
-  /** The scheduled post is to be deleted on the network, and then the target is canceled or due at another time. */
+  /**
+   * The scheduled post is to be deleted on the network, and then the target is canceled or due at another time. Before
+   * the answer to a hand-over is known it is a cancel, and stands for what the network turns out to have.
+   */
   TargetUndoRequested: Type.Object({
     then: Type.Enum(['cancel', 'reschedule']),
     /** Those of TargetCanceled; null with `reschedule`. */

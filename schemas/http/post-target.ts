@@ -13,7 +13,7 @@ const TargetStatus = OpenEnum('TargetStatus', targetStatuses, statusWords);
 const UndoStatus = OpenEnum(
   'UndoStatus',
   undoStatuses,
-  'pending: the network is asked to delete the scheduled post; done: it has, and the target is canceled or has its new time; failed: it has not, because it published the post or is about to.',
+  'pending: the network is asked to delete the scheduled post, at once or as soon as it is known to have it; done: it has it no longer, or never had it, and the target is canceled or has its new time; failed: it has not deleted it, because it published the post or is about to.',
 );
 const TargetStatusInput = ClosedEnum('TargetStatusInput', targetStatuses, statusWords);
 
@@ -104,7 +104,7 @@ export const PostTarget = Named(
       ),
       undo: said(
         Nullable(UndoStatus),
-        'What became of the last cancel or reschedule that was asked for while the network’s own scheduler had the target; null: none was.',
+        'What became of the last cancel or reschedule that was asked for while the network’s own scheduler had the target, or of a cancel while the target was being handed over to it; null: none was.',
       ),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
       firstCommentExternalId: said(

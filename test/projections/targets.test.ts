@@ -294,6 +294,15 @@ suite('read models: targets', (t) => {
     const canceled = target('TargetCanceled', { reason: 'requested', postRevision: null });
     await sees([...over, cancel, canceled], { status: 'canceled', undo: 'done', next_action_at: null });
     await sees([canceled], { status: 'canceled', undo: null });
+    // Canceled during the hand-over, or after its answer was lost.
+    await sees([started, cancel], { status: 'publishing', undo: 'pending', applied_revision: 4 });
+    await sees([started, cancel, handed], {
+      status: 'handed_to_platform',
+      undo: 'pending',
+      next_action_at: instant(4),
+      applied_revision: 4,
+    });
+    await sees([started, cancel, canceled], { status: 'canceled', undo: 'done', next_action_at: null });
     const moved = target('TargetRescheduled', { dueAt: instant(9), scheduledLocal: null, jitterSeconds: 0 });
     await sees([...over, move, moved], {
       status: 'pending',

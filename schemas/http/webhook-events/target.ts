@@ -188,7 +188,7 @@ export const targetPublic = {
     { ...onNative, attempts: 1, nativeId: exampleNativeId, scheduledAt: instants.due },
   ),
   'target.undo_requested': publicEvent(
-    'A target that the network’s own scheduler has is to be taken back: the network is asked to delete it.',
+    'A target that the network’s own scheduler has, or that is being handed over to it, is to be taken back: the network is asked to delete it as soon as it is known to have it.',
     Type.Object({
       ...targetIds,
       then: UndoThen,
@@ -199,7 +199,7 @@ export const targetPublic = {
     { ...onNative, then: 'cancel', reason: 'requested', scheduledAt: instants.due, newScheduledAt: null },
   ),
   'target.undo_failed': publicEvent(
-    'The network did not delete a scheduled post: it has published the post, or publishes it at its time.',
+    'The network did not delete a scheduled post, or one that was being handed over: it has published the post, or publishes it at its time.',
     Type.Object({ ...targetIds, then: UndoThen, failure: said(Failure, 'Why the post was not taken back.') }),
     { ...onNative, then: 'cancel', failure: tooLate },
   ),

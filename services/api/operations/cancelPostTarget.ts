@@ -12,7 +12,7 @@ export const cancelPostTarget = operation({
   tag: 'post-targets',
   summary: 'Cancel a target that is not published yet',
   description:
-    'A target that is canceled already is answered unchanged. If the publisher takes the target at the same moment, either outcome is possible: the answer, and later the target, say which. A target that the network’s own scheduler has (`handed_to_platform`) is first deleted there: the answer says `undo: pending`, and later the target is canceled with `undo: done`, or published with `undo: failed` where the network was faster. Less than a minute before its time: 409 `target_not_pending`.',
+    'A target that is canceled already is answered unchanged. If the publisher takes the target at the same moment, either outcome is possible: the answer, and later the target, say which. A target that the network’s own scheduler has (`handed_to_platform`) is first deleted there: the answer says `undo: pending`, and later the target is canceled with `undo: done`, or published with `undo: failed` where the network was faster. So is one that is being handed over to that scheduler (`publishing`), or whose hand-over has no known outcome yet (`outcome_unknown`): the network deletes it once it is known to have it. Less than a minute before its time: 409 `target_not_pending`.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

@@ -17,7 +17,7 @@ export const disconnectAccount = operation({
   tag: 'accounts',
   summary: 'Disconnect an account',
   description:
-    'Nothing is published to the account any more. The service cancels its targets that are pending, held or rate limited shortly after, and those that the network’s own scheduler has once the network deleted them; an attempt under way may still end as published. The account keeps its id and its history: a person connects it again through a connect link, which brings no canceled target back. Disconnecting a disconnected account answers it unchanged.',
+    'Nothing is published to the account any more. The service cancels its targets that are pending, held or rate limited shortly after, and those that the network’s own scheduler has, or that are being handed over to it, once the network deleted them; another attempt under way may still end as published. The account keeps its id and its history: a person connects it again through a connect link, which brings no canceled target back. Disconnecting a disconnected account answers it unchanged.',
   scope: 'accounts.connect',
   idempotent: 'accepted',
   cost: 1,

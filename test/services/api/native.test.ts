@@ -217,16 +217,108 @@ suite('native targets over HTTP', (t) => {
     refused(await act(facebook.id, 'cancel'), 409, 'target_not_pending');
   });
 
-  t('a lost answer to the hand-over leaves nothing to cancel', async () => {
-    const { postId, facebook } = await made(60);
-    await tell(
-      postId,
-      facebook.id,
-      { type: 'Start', now: now() },
-      { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: inMinutes(1) },
-      { type: 'RecordUnknown', ...claim, failure, reconcileAt: inMinutes(1) },
-    );
-    refused(await act(facebook.id, 'cancel'), 409, 'target_not_pending');
-    refused(await act(facebook.id, 'reschedule', { shiftMinutes: 5 }), 409, 'target_not_pending');
+  const start = (postId: string, id: string) => tell(postId, id, { type: 'Start', now: now() });
+  const cross = (postId: string, id: string) =>
+    tell(postId, id, { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: inMinutes(1) });
+  const lose = (postId: string, id: string) =>
+    tell(postId, id, { type: 'RecordUnknown', ...claim, failure, reconcileAt: inMinutes(1) });
+  const answered = (postId: string, id: string) =>
+    tell(postId, id, { type: 'RecordHandedOver', ...claim, nativeId: 'n1' });
+  const found = (postId: string, id: string) =>
+    tell(postId, id, {
+      ...{ type: 'Settle', by: 'reconcile', now: now() },
+      outcome: { kind: 'handed_over', nativeId: 'n1' },
+    });
+  /** Every way to cancel a target; each answers with the target. */
+  const cancels: Readonly<Record<string, (postId: string, id: string) => Promise<Shown | undefined>>> = {
+    cancel: async (_, id) => (await act(id, 'cancel')).data as unknown as Shown,
+    bulk: async (_, id) => {
+      const answer = await tester.post('/post-targets/bulk', { action: 'cancel', targetIds: [id] });
+      return (answer.data.results as { target?: Shown }[])[0]?.target;
+    },
+    delete: async (postId, id) => {
+      const answer = await tester.delete(`/posts/${postId}`);
+      assert.equal(answer.status, 200, answer.text);
+      return (answer.data.targets as Shown[]).find((one) => one.id === id);
+    },
+  };
+  const only = { targets: { mode: 'selection', accountIds: [one.accounts.facebook] } };
+
+  t('every cancel that meets the call of a hand-over, or its lost answer, is carried out on what follows', async () => {
+    for (const [how, cancel] of Object.entries(cancels)) {
+      for (const isLost of [false, true]) {
+        for (const more of [{}, only]) {
+          const { postId, facebook } = await made(60, more);
+          const { id } = facebook;
+          await start(postId, id);
+          await cross(postId, id);
+          if (isLost) await lose(postId, id);
+          for (const _ of [1, 2]) {
+            const asked = await cancel(postId, id);
+            const status = isLost ? 'outcome_unknown' : 'publishing';
+            assert.deepEqual([asked?.status, asked?.undo], [status, 'pending'], how);
+          }
+          await (isLost ? found(postId, id) : answered(postId, id));
+          const handed = await shown(id);
+          assert.deepEqual([handed.status, handed.undo], ['handed_to_platform', 'pending'], how);
+          await tell(postId, id, { type: 'RecordUndone', now: now() });
+          const done = await shown(id);
+          assert.deepEqual([done.status, done.undo], ['canceled', 'done'], how);
+        }
+      }
+    }
   });
+
+  t('every cancel before the call of a hand-over holds at once', async () => {
+    for (const [how, cancel] of Object.entries(cancels)) {
+      const { postId, facebook } = await made(60, only);
+      await start(postId, facebook.id);
+      const asked = await cancel(postId, facebook.id);
+      assert.deepEqual([asked?.status, asked?.undo], ['canceled', null], how);
+      await assert.rejects(cross(postId, facebook.id), { code: 'claim_lost' });
+    }
+  });
+
+  t('nothing brings back a target that is canceled during its hand-over, and a published one says so', async () => {
+    const { postId, facebook } = await made(60);
+    const { id } = facebook;
+    await start(postId, id);
+    await cross(postId, id);
+    assert.equal((await act(id, 'cancel')).data.undo, 'pending');
+    const { skipped } = (await tester.post(`/posts/${postId}/revise`, { content: 'Other words.' })).data.revise as {
+      readonly skipped: readonly unknown[];
+    };
+    assert.deepEqual(skipped, [{ targetId: id, reason: 'publishing' }]);
+    for (const [action, body] of [['reschedule', { shiftMinutes: 5 }], ['retry']] as const) {
+      const code = action === 'retry' ? 'target_not_retryable' : 'target_not_pending';
+      refused(await act(id, action, body), 409, code);
+    }
+    await tell(postId, id, {
+      type: 'RecordPublished',
+      ...claim,
+      externalId: 'n1',
+      permalink: null,
+      publishedAt: now(),
+    });
+    const left = await shown(id);
+    assert.deepEqual([left.status, left.undo], ['published', 'failed']);
+  });
+
+  t(
+    'a lost answer to the hand-over leaves nothing to move, and nothing to cancel within a minute of its time',
+    async () => {
+      const { postId, facebook } = await made(60);
+      await start(postId, facebook.id);
+      await cross(postId, facebook.id);
+      refused(await act(facebook.id, 'reschedule', { shiftMinutes: 5 }), 409, 'target_not_pending');
+      await lose(postId, facebook.id);
+      refused(await act(facebook.id, 'reschedule', { shiftMinutes: 5 }), 409, 'target_not_pending');
+      try {
+        world.clock.shiftMs = Date.parse(facebook.scheduledAt) - undoClosesMs + 1_000 - Date.now();
+        refused(await act(facebook.id, 'cancel'), 409, 'target_not_pending');
+      } finally {
+        world.clock.shiftMs = 0;
+      }
+    },
+  );
 });

@@ -5,6 +5,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, MovedClock, PublishingWorld, quickNetwork, type Running } from '#test/support/publishing.ts';
+import { failure } from '#test/support/samples.ts';
 import { random, seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -162,11 +163,15 @@ suite('posts for the network’s own scheduler', { timeoutMs: 240_000 }, (t) => 
     // It is none on facebook: a person decides.
     const lost = await schedule(facebook, 30, 'd [[sandbox:error_before once]]');
     await state(lost.id, 'outcome_unknown');
-    await assert.rejects(cancel(lost.postId, lost.id), /outcome_unknown target/);
+    await cancel(lost.postId, lost.id);
     assert.deepEqual(await rows(lost.id), []);
     await pass(31 * minuteMs);
     for (const { id } of [found, late, proven]) await state(id, 'published');
     assert.equal((await world.target(lost.id)).status, 'outcome_unknown');
+    const now = new Date(clock.now()).toISOString();
+    const settle = { type: 'Settle', by: 'admin', now, outcome: { kind: 'failed', failure } } as const;
+    await execute(world.store, target, lost.id, settle, world.context(), { partitionKey: lost.postId });
+    assert.equal((await world.target(lost.id)).status, 'canceled');
   });
 
   t('a refusal fails the target; a retry hands it over again', async () => {
