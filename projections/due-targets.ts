@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { everyWorkspace } from '#runtime/work/publishing-hold.ts';
 
 /** The publisher's searches for targets with work to do. Leases say which targets another process works on. */
 
@@ -37,6 +38,14 @@ export const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const isTaken = (id: string, kind: string): string => `coalesce((
     select l.until > now() or l.not_before > now() from ops.work_leases l
     where l.kind = ${kind} and l.id = ${id}::text), false)`;
+
+/**
+ * Whether publishing is held for the row's workspace. What a network has already is worked on: a post whose time has come
+ * in its own scheduler, and the call of a worker that died.
+ */
+const isHeld = (row: string, bySetting: string): string => `(${row}.status in ('pending', 'rate_limited', 'published')
+    and (${bySetting}::bool or exists (
+      select 1 from ops.publishing_holds h where h.scope in ('${everyWorkspace}', ${row}.workspace_id::text))))`;
 
 /** The network of the row's account; an account that the read model does not show yet counts as live. */
 const networkOf = (row: string): string =>
@@ -81,7 +90,7 @@ with walked as materialized (
   select t.* from unnest($1::text[], $2::timestamptz[], $3::uuid[], $4::int[]) as n (platform, at, id, rows)
   cross join lateral (
     select s.*, row_number() over () = n.rows as "isEdge" from (
-      select t.id, t.workspace_id, t.account_id, t.platform, t.revision, t.next_action_at
+      select t.id, t.workspace_id, t.account_id, t.platform, t.status, t.revision, t.next_action_at
       from read.post_targets t
       where t.next_action_at is not null and t.status <> 'outcome_unknown' and t.platform >= n.platform
         and (t.platform, t.next_action_at, t.id) < (n.platform, n.at, n.id)
@@ -90,7 +99,7 @@ with walked as materialized (
   ) t
 ), free as (
   select w.*, coalesce(($6::jsonb ->> (w.workspace_id::text || w.platform))::int, ($5::jsonb ->> w.platform)::int) as room
-  from walked w where w.id not in (select unnest($7::uuid[]))
+  from walked w where w.id not in (select unnest($7::uuid[])) and not ${isHeld('w', '$9')}
 ), ranked as (
   select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.next_action_at, f.id) as rank
   from free f where f.room > 0 and not ${isTaken('f.id', '$8')}
@@ -105,6 +114,7 @@ from walked w where w."isEdge"`;
 /**
  * Targets whose outcome is not unknown and that are due before each step.
  * @param platformRooms platform → rows of a workspace that `limits.rooms` does not name
+ * @param heldBySetting whether a setting of this process holds publishing, whatever the rows say
  */
 export const walkDueTargets = (
   pool: Pool,
@@ -112,6 +122,7 @@ export const walkDueTargets = (
   steps: readonly WalkStep[],
   platformRooms: Readonly<Record<string, number>>,
   { leaseKind, except, rooms }: SearchLimits,
+  heldBySetting: boolean,
 ): Promise<readonly WalkedTarget[]> =>
   search<WalkedTarget>(pool, `publisher-due-${direction}`, walkSql(direction), [
     steps.map(({ platform }) => platform),
@@ -122,6 +133,7 @@ export const walkDueTargets = (
     JSON.stringify(rooms),
     except,
     leaseKind,
+    heldBySetting,
   ]);
 
 /** Where a walk continues; null: it begins at the newest row. */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import { withRule } from '#domain/cadence.ts';
+import type { Hold } from '#runtime/work/publishing-hold.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
@@ -90,13 +91,19 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
 });
 
 /** The agency as the API shows it. A sandbox twin has the members of its live workspace: `members` is their count. */
-export const renderAgency = (row: WorkspaceRow, members: number, limits: Readonly<Record<string, unknown>>) => ({
+export const renderAgency = (
+  row: WorkspaceRow,
+  members: number,
+  limits: Readonly<Record<string, unknown>>,
+  hold: Pick<Hold, 'since'> | null,
+) => ({
   id: row.id,
   object: 'agency' as const,
   name: row.name,
   timezone: row.timezone,
   mode: row.mode,
   members,
+  publishing: { status: hold === null ? ('on' as const) : ('hold' as const), since: hold?.since ?? null },
   limits,
   createdAt: row.created_at,
   updatedAt: row.updated_at,

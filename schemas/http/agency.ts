@@ -24,6 +24,23 @@ const Limits = Named(
   ),
 );
 
+const Publishing = Named(
+  'AgencyPublishing',
+  Type.Object(
+    {
+      status: Type.Enum(['on', 'hold'], {
+        description:
+          'hold: no post, hand-over, first comment or copy goes out, and nothing is taken back from a network.',
+        examples: ['on'],
+      }),
+      since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+        description: 'Since when it is held; null where it is not, or where a setting of the service holds it.',
+      }),
+    },
+    { description: 'Whether posts go out.' },
+  ),
+);
+
 export const Agency = Named(
   'Agency',
   Type.Object(
@@ -40,6 +57,10 @@ export const Agency = Named(
         minimum: 0,
         description: 'Number of members of the agency, also where the sandbox twin is shown.',
       }),
+      publishing: said(
+        Publishing,
+        'Whether posts go out. While an operator of the service holds publishing, what is due waits, and goes out once it is resumed.',
+      ),
       limits: said(Limits, 'How much the caller may ask for.'),
       ...stamps,
     },

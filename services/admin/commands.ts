@@ -8,6 +8,7 @@ import { checkNetwork } from './network-check.ts';
 import { rotateOAuthKey } from './oauth.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
 import { erase, inviteMember, linkMember, linkPerson } from './people.ts';
+import { hold, publishingState, resume } from './publishing.ts';
 import { setQuota } from './quota.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
 import {
@@ -157,6 +158,22 @@ export const commands: readonly Command[] = [
     about:
       'records the outcome, published or failed, of a target whose outcome is unknown, or of the N-th segment of its thread',
     run: settleTarget,
+  },
+  {
+    usage: 'publishing hold [--workspace ID] [--mode MODE]',
+    about:
+      'lets no post, hand-over, undo, first comment or copy out, of all workspaces or of one; processes go on, and networks are still asked. Every process sees it within a second, and it outlives a start',
+    run: hold,
+  },
+  {
+    usage: 'publishing resume [--workspace ID] [--mode MODE]',
+    about: 'lets go out what became due meanwhile, in its order; a workspace that is held alone stays held',
+    run: resume,
+  },
+  {
+    usage: 'publishing show [--workspace ID] [--mode MODE]',
+    about: 'says whether publishing is held, since when and by whom',
+    run: publishingState,
   },
   {
     usage: 'network check <network> --account ID [--yes]',

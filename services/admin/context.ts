@@ -13,6 +13,7 @@ import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Operator } from '#services/workflows/provision.ts';
 
@@ -46,6 +47,8 @@ export interface Admin {
   readonly mediaQuota: number;
   /** Null: this installation publishes nothing on the network. */
   readonly adapterOf: (platform: Platform) => PlatformAdapter | null;
+  /** Whether publishing is held. */
+  readonly publishing: PublishingHold;
   /** Null: nobody is there to be asked. */
   readonly confirm: ((question: string) => Promise<boolean>) | null;
   /** Null where none is configured. */

@@ -17,6 +17,7 @@ import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Config, ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
+import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { onTerminal } from './confirm.ts';
@@ -64,6 +65,7 @@ const carryOut = async (
   closers.push(adapters.close);
   await migratePositions(adapters.pool);
   await migrateReadModels(adapters.pool);
+  await migrateHolds(adapters.pool);
   await migratePeople(adapters.pool);
   await migrateOAuth(adapters.pool);
   const codec = new EventCodec(adapters.dataKeys);
@@ -79,6 +81,7 @@ const carryOut = async (
       operator: { store, actor, clock: Date.now, positions: new Map() },
       ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, eventStore: adapters.store },
       adapterOf: (platform) => live.adapters[platform] ?? null,
+      publishing: new PublishingHold(pool, config.publishing),
       confirm: onTerminal(stopping.signal),
       consoleUrl: config.consoleUrl ?? consoleBeside(config),
       mediaQuota: config.mediaQuota,

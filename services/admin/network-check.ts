@@ -3,6 +3,7 @@ import type { Checkpoint, PlatformAdapter, PublishOutcome, PublishRequest } from
 import { account } from '#domain/account.ts';
 import { Rejection } from '#domain/decider.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { behindWall } from '#runtime/work/publishing-wall.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Admin, type CommandOutput, type Given, UsageError } from './context.ts';
@@ -42,7 +43,7 @@ interface Checked {
 const isRemoving = (adapter: PlatformAdapter): adapter is Checked['adapter'] => adapter.removePost !== undefined;
 
 /** @throws Error: the account cannot be checked */
-const accountOf = async ({ store, adapterOf }: Admin, { at, flag }: Given): Promise<Checked> => {
+const accountOf = async ({ store, adapterOf, publishing }: Admin, { at, flag }: Given): Promise<Checked> => {
   const platform = networkOf(at(0));
   const id = idOf(flag('account') ?? '', 'account');
   const { state } = await store.load(account, id);
@@ -51,7 +52,10 @@ const accountOf = async ({ store, adapterOf }: Admin, { at, flag }: Given): Prom
   const refused = (words: string): Error => new Error(words);
   if (state.network === 'sandbox') throw refused('This account is one of the sandbox, which no network sees.');
   if (state.status !== 'connected') throw refused('The account must be connected anew first: make a connect link.');
-  const adapter = adapterOf(platform);
+  const plain = adapterOf(platform);
+  const hold = await publishing.ofAll();
+  if (hold !== null) throw refused(`Publishing is held by ${hold.by}: resume it first.`);
+  const adapter = plain && behindWall(plain, async () => (await publishing.ofAll()) !== null);
   if (adapter === null || !isRemoving(adapter)) {
     throw refused(
       `This installation does not publish on ${platform}: npm run doctor -- networks says what is missing.`,

@@ -13,6 +13,7 @@ import { answer } from './middleware/answer.ts';
 import { authenticator, role, scope, token } from './middleware/auth.ts';
 import { openToLimited, withinClients } from './middleware/client-limits.ts';
 import { correlation } from './middleware/correlation.ts';
+import { heldNotice } from './middleware/held-notice.ts';
 import { idempotencyKey, input } from './middleware/input.ts';
 import { problems } from './middleware/problems.ts';
 import { Allowances, rateLimit, showAllowance } from './middleware/rate-limit.ts';
@@ -66,6 +67,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   app.use(correlation(deps));
   app.use(showAllowance(allowances));
   app.use(problems(deps));
+  app.use(heldNotice(deps));
   const identify: PartTools['identify'] = (sent, resource) => tokens.identify(sent, resource);
   const invoke = invokerOf({ ...carryingOut, ...bodies, allowances });
   for (const part of parts) app.use(part({ deps, allowances, patience, identify, authenticate, invoke }));

@@ -119,6 +119,7 @@ const decide = async (deps: Deps, ctx: Context, open: OpenLink, typed: Typed, gi
 
 const showLink = async (deps: Deps, ctx: Context, open: OpenLink, typed: Typed, refusal: Rejection | null) => {
   const { state, clientName, mode, expiresAt } = open;
+  stateOf(ctx).pageOf = open.workspaceId;
   const isShown = state.status !== 'withdrawn';
   const { post, origins } = isShown ? await shownPostOf(deps, open, nowOf(deps)) : { post: null, origins: [] };
   const html = approvalPage({

@@ -11,6 +11,7 @@ import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Mailer } from '#services/auth/people/mail.ts';
 import type { BodyBudget } from './body-budget.ts';
@@ -95,6 +96,8 @@ export interface Deps {
   readonly heavyBodies?: HeavyBodies;
   readonly bodyBudget?: BodyBudget;
   readonly patience?: CallPatience;
+  /** Whether an operator holds publishing; absent: nothing tells of it. */
+  readonly hold?: PublishingHold;
   /** Runs before everything else: /livez and /readyz. */
   readonly first?: readonly Middleware[];
 }

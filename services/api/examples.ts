@@ -57,6 +57,7 @@ export const exampleAgency = {
   timezone: 'Europe/Berlin',
   mode: 'live',
   members: 3,
+  publishing: { status: 'on', since: null },
   limits: { requestsPerMinute: 600, requestBurst: 100, bodyBytes: 1_048_576, targetsPerPost: 500 },
   ...stamps,
 };

@@ -1,21 +1,23 @@
 import type { Context, Middleware } from 'koa';
-import type { SelfReport } from '#runtime/process/telemetry.ts';
+import { readyAnswer, type SelfReport } from '#runtime/process/telemetry.ts';
 
 /** How long the api repeats its public answer before it checks the dependencies again, milliseconds. */
 const readyStandsMs = 1_000;
 
+type Answer = Partial<ReturnType<typeof readyAnswer>>;
+
 /**
- * Whether the process is ready, without reasons. The api checks the dependencies at most once a second however many
+ * Whether the process is ready and publishes, without reasons. The api checks the dependencies at most once a second however many
  * callers ask, so that strangers cannot load the database.
  */
-const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
-  let asking: Promise<boolean> | null = null;
+const readyOrNot = (report: SelfReport): (() => Promise<Answer>) => {
+  let asking: Promise<Answer> | null = null;
   let until = Number.NEGATIVE_INFINITY;
-  const ask = async (): Promise<boolean> => {
+  const ask = async (): Promise<Answer> => {
     try {
-      return (await report.checks()).every((one) => one.ok);
+      return readyAnswer(await report.checks());
     } catch {
-      return false;
+      return { status: 'not_ready' };
     } finally {
       until = performance.now() + readyStandsMs;
     }
@@ -25,19 +27,20 @@ const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
       until = Number.POSITIVE_INFINITY;
       asking = ask();
     }
-    return asking ?? Promise.resolve(false);
+    return asking ?? Promise.resolve({ status: 'not_ready' });
   };
 };
 
-/** Answers strangers and load balancers with yes or no. The reasons and the figures are on OPS_PORT. */
+/** Answers strangers and load balancers with yes or no, and whether publishing is held. The reasons and the figures are on OPS_PORT. */
 export const health = (report: SelfReport): Middleware => {
-  const isReady = readyOrNot(report);
+  const ready = readyOrNot(report);
   const answer = async (ctx: Context): Promise<void> => {
-    const well = ctx.path === '/livez' || (await isReady());
-    ctx.status = well ? 200 : 503;
+    const alive = ctx.path === '/livez';
+    const said = alive ? { status: 'alive' } : await ready();
+    ctx.status = said.status === 'not_ready' ? 503 : 200;
     ctx.type = 'application/json';
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = JSON.stringify({ status: ctx.path === '/livez' ? 'alive' : well ? 'ready' : 'not_ready' });
+    ctx.body = JSON.stringify(said);
   };
   return (ctx, next) => {
     const known = ctx.path === '/livez' || ctx.path === '/readyz';

@@ -19,7 +19,8 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
-import type { Logger, Readiness, SelfReport } from '#runtime/process/telemetry.ts';
+import { type Logger, publishingCheck, type Readiness, type SelfReport } from '#runtime/process/telemetry.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { signInKeyUses } from '#services/auth/key-uses.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
@@ -103,6 +104,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const knex = openReadPool(reading);
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
+  const hold = new PublishingHold(pool, config.publishing);
   const names = projections.map((one) => one.name);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
@@ -133,9 +135,11 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     analytics: adapters.analytics,
     sandboxProfile,
     webhooksPerWorkspace: config.webhooksPerWorkspace,
+    hold,
     first: [health(report)],
     ...(patience === undefined ? {} : { patience }),
   };
+  readiness.add(publishingCheck, () => hold.line());
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const sweep = new OAuthSweep(deps);

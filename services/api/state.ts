@@ -24,6 +24,8 @@ export interface CallState {
   /** Requests that were counted for the body before it was read. */
   paidAhead: number;
   positions: Positions;
+  /** The workspace that a page for people is about; null: none, or no page. */
+  pageOf: string | null;
 }
 
 /** Of a call of which only its origin is known yet. */
@@ -41,6 +43,7 @@ export const newState = (correlationId: string, address: string): CallState => (
   key: null,
   paidAhead: 0,
   positions: new Map(),
+  pageOf: null,
 });
 
 const states = new WeakMap<object, CallState>();

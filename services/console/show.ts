@@ -1,8 +1,10 @@
 import type { Context } from 'koa';
+import { tenantIdOf } from '#domain/ids.ts';
 import { isAtLeast } from '#domain/roles.ts';
 import type { Role } from '#schemas/common.ts';
 import { icon } from '#services/api/html.ts';
 import { show } from '#services/api/people.ts';
+import { stateOf } from '#services/api/state.ts';
 import type { Visit, Visitor } from './deps.ts';
 import { headersFor, type PagePolicy, style } from './style.ts';
 import { render } from './views.ts';
@@ -81,8 +83,13 @@ export const noticeOf = (
 /** A page for nobody in particular, such as one that tells of an error. */
 export const showPlain = (ctx: Context, shown: Shown): void => write(ctx, shown, frameOf(null, ctx.path, ''));
 
-export const showPage = ({ ctx, visitor, formToken }: Visit, shown: Shown): void =>
+export const showPage = ({ ctx, visitor, formToken }: Visit, shown: Shown): void => {
+  const { membership = null, session } = visitor ?? {};
+  if (membership !== null && session !== undefined) {
+    stateOf(ctx).pageOf = tenantIdOf(membership.workspaceId, session.mode);
+  }
   write(ctx, shown, frameOf(visitor, ctx.path, formToken));
+};
 
 const write = (ctx: Context, shown: Shown, frame: ReturnType<typeof frameOf>): void => {
   const { view, title, status = 200, alert = null, notice = null, data = {}, ...policy } = shown;

@@ -57,6 +57,14 @@ export const cadenceReached = failure(
   true,
   'service',
 );
+/** Uses up no try: an operator lets nothing out, and the target goes out once that ends. */
+export const publishingHeld = failure(
+  'unknown',
+  'publishing_held',
+  'Publishing is held by an operator; nothing was sent, and the target goes out once it is resumed.',
+  true,
+  'service',
+);
 export const noAdapter = failure(
   'permission',
   'network_not_supported',
@@ -160,6 +168,7 @@ export const publishFailures: readonly Failure[] = [
   disconnected,
   threadInterrupted,
   cadenceReached,
+  publishingHeld,
   noAdapter,
   interrupted,
   adapterFailed,

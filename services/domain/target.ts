@@ -64,6 +64,7 @@ export type TargetCommand =
   | outcome.RecordFailed
   | outcome.RecordRateLimited
   | outcome.RecordDeferred
+  | outcome.RecordHeld
   | outcome.RecordUnknown
   | outcome.RecordRemoved
   | firstComment.StartFirstComment
@@ -123,6 +124,8 @@ const decided = (command: TargetCommand, state: TargetState): readonly TargetEve
       return outcome.recordRateLimited(command, state);
     case 'RecordDeferred':
       return outcome.recordDeferred(command, state);
+    case 'RecordHeld':
+      return outcome.recordHeld(command, state);
     case 'RecordUnknown':
       return outcome.recordUnknown(command, state);
     case 'RecordRemoved':

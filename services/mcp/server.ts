@@ -66,6 +66,12 @@ const withCut = ({ text, data }: Answered, { cuts }: ToolCall): Answered => {
     : { text: `${text}\nCut in this answer: ${cut.join('; ')}.`, data: { ...data, cut } };
 };
 
+/** Whoever asks for a post learns that it waits, whichever tool they call. */
+const heldWords = async ({ deps }: PartTools, { principal }: ToolRequest): Promise<string> => {
+  const hold = await deps.hold?.of(principal.workspaceId).catch(() => null);
+  return hold ? 'Publishing is held by an operator: nothing goes out until it is resumed.\n' : '';
+};
+
 const run = async (
   part: PartTools,
   one: Compiled,
@@ -86,7 +92,8 @@ const run = async (
     const call = new ToolCall(part, { ...request, signal }, parts);
     const answer = withCut(withWarnings(await one.run(call, args as never), call), call);
     log('ok');
-    return { content: [{ type: 'text', text: answer.text }], structuredContent: answer.data };
+    const text = (await heldWords(part, request)) + answer.text;
+    return { content: [{ type: 'text', text }], structuredContent: answer.data };
   } catch (error) {
     if (signal.aborted) {
       log('left');

@@ -10,7 +10,9 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { publishingCheck } from '#runtime/process/telemetry.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
+import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
 
@@ -28,6 +30,9 @@ await runProcess({
     readiness.add('log', async () => adapters.log.ping().then(() => null));
     await migratePositions(adapters.pool);
     await migrateLeases(adapters.pool);
+    await migrateHolds(adapters.pool);
+    const hold = new PublishingHold(adapters.pool, config.publishing);
+    readiness.add(publishingCheck, () => hold.line());
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
     const time = { clock, now: clock.now };
@@ -37,6 +42,7 @@ await runProcess({
       store,
       codec,
       pool: adapters.pool,
+      hold,
       config,
       logger,
       ...time,

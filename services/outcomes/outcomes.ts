@@ -9,6 +9,7 @@ import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { approvalTypes, tendAll } from './approvals.ts';
 import { cleanUpArchived } from './archived.ts';
 import { type CredentialWatchDeps, watchCredentials } from './credentials.ts';
@@ -42,6 +43,8 @@ export interface OutcomesDeps {
   readonly pool: Pool;
   readonly config: Pick<Config, 'sweepIntervalMs' | 'leaseTtlMs'>;
   readonly logger: Logger;
+  /** Whether copies of recycled posts may be made. Default: unless a row of the database holds publishing. */
+  readonly hold?: PublishingHold;
   readonly metrics?: ConsumeMetrics;
   /** Milliseconds since the epoch by the database's clock, which all processes share. Default `Date.now`. */
   readonly now?: () => number;

@@ -17,6 +17,7 @@ import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
@@ -35,6 +36,8 @@ import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
 
 export interface RecyclesDeps extends RoundDeps, RecyclingStore {
   readonly resting?: Resting;
+  /** While it holds publishing for a workspace, none of its posts is copied. Default: what the rows of the database hold. */
+  readonly hold?: PublishingHold;
   readonly onFailure?: (kind: SweptKind) => void;
 }
 
@@ -183,12 +186,14 @@ const storeCopy = async (
 
 /** Makes the copy of one post that is due, plans the first one, or ends the recycling. True: it made a copy. */
 export const recyclePost = async (
-  recycling: RecyclingStore & Pick<RecyclesDeps, 'pool'>,
+  recycling: RecyclingStore & Pick<RecyclesDeps, 'pool' | 'hold'>,
   id: string,
 ): Promise<boolean> => {
   const origin = await originOf(recycling, id);
   if (origin === null) return false;
   const { state, recycle, settings, pattern, workspaceId } = origin;
+  const { hold = new PublishingHold(recycling.pool, 'on') } = recycling;
+  if ((await hold.of(workspaceId)) !== null) return false;
   const tell = (command: PostCommand): Promise<false> => send(recycling, origin, command).then(() => false as const);
   const stop = (reason: Extract<PostCommand, { type: 'StopRecycle' }>['reason']) =>
     tell({ type: 'StopRecycle', reason });
@@ -254,6 +259,6 @@ export const recyclePosts = async (deps: Omit<RecyclesDeps, 'config'>, signal: A
 };
 
 export const runRecycles = (given: RecyclesDeps, signal: AbortSignal): Promise<void> => {
-  const deps = { resting: new Resting(), ...given };
+  const deps = { resting: new Resting(), hold: new PublishingHold(given.pool, 'on'), ...given };
   return runRounds(deps, 'recycles', (stop) => recyclePosts(deps, stop), signal);
 };

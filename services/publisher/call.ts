@@ -1,6 +1,7 @@
 import { pause } from '#contracts/ports/pause.ts';
 import type { HandOverOutcome, PublishOutcome } from '#contracts/ports/platform.ts';
 import { adapterFailed, interrupted, outcomeUnknown } from '#domain/publish-failures.ts';
+import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { WorkContext } from './context.ts';
 import type { Lent } from './files.ts';
@@ -19,7 +20,9 @@ const over = new Error('the call has ended');
 export type CallResult =
   | CallOutcome
   /** The process drained before the call. The next worker continues this attempt from its checkpoints. */
-  | { readonly kind: 'drained' };
+  | { readonly kind: 'drained' }
+  /** Publishing is held. Nothing was called that could make a post. */
+  | { readonly kind: 'held' };
 
 /**
  * Calls the adapter once and corrects an answer that contradicts the boundary: after it `deferred` becomes `unknown`;
@@ -46,6 +49,7 @@ export const callAdapter = async (
     return outcome;
   } catch (error) {
     if (error instanceof ClaimLost) throw error;
+    if (error instanceof PublishingHeld) return { kind: 'held' };
     if (steps.uncalled) {
       tools.logger.warn({ err: error, targetId }, 'no call was made: its boundary was not acknowledged in time');
       return uncalled(steps, interrupted);

@@ -1,5 +1,6 @@
 import type { NativeScheduler, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
+import { behindWall } from '#runtime/work/publishing-wall.ts';
 import type { Tools } from './deps.ts';
 import type { LeasedTarget } from './leased-target.ts';
 import { type MediaReadiness, noFiles, readinessOf, type TargetFiles } from './media-readiness.ts';
@@ -38,12 +39,29 @@ export const mediaReadiness = async (
   return readinessOf({ ...content, body: content.body }, from, target.common.platform, workspaceId, assets);
 };
 
-/** Null: this installation has no adapter for the account's network. */
+/** Whether an operator lets nothing of the target's workspace go out. Who cannot read it lets nothing out either. */
+export const isHeld = async ({ tools, leased }: WorkContext): Promise<boolean> => {
+  try {
+    return (await tools.hold.of(leased.context().workspaceId)) !== null;
+  } catch (error) {
+    tools.logger.warn({ err: error }, 'whether publishing is held is not known; nothing goes out until it is');
+    return true;
+  }
+};
+
+/**
+ * The adapter behind the wall of held publishing; no work on a target calls another. Null: this installation has no
+ * adapter for the account's network.
+ */
 export const adapterOf = (
-  { tools }: WorkContext,
+  context: WorkContext,
   target: ScheduledTarget,
   { account: { state } }: Conditions,
-): PlatformAdapter | null => (state.status === 'none' ? null : tools.adapterOf(state.network, target.common.platform));
+): PlatformAdapter | null => {
+  if (state.status === 'none') return null;
+  const adapter = context.tools.adapterOf(state.network, target.common.platform);
+  return adapter && behindWall(adapter, () => isHeld(context));
+};
 
 /** Null: the target is not for the network's own scheduler. `missing`: it is, and the adapter has none. */
 export const schedulerOf = (

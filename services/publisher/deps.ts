@@ -8,6 +8,7 @@ import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { BackOff } from '#runtime/work/back-off.ts';
+import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PublishingCadence } from './account-slots.ts';
 import type { Files } from './files.ts';
@@ -22,7 +23,8 @@ export type PublisherConfig = Pick<
   | 'deferDelaysMs'
   | 'maxRateLimits'
   | 'publishConcurrency'
->;
+> &
+  Partial<Pick<Config, 'publishing'>>;
 
 export interface Changes {
   readonly version: number;
@@ -81,5 +83,6 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
   /** Seconds from a target's time to the start of its publish call. */
   readonly lateness: Histogram | null;
   readonly files: Files;
+  readonly hold: PublishingHold;
   readonly cadence: PublishingCadence;
 }

@@ -20,16 +20,18 @@ export class DueSearch {
   readonly #kind: string;
   readonly #front: number;
   readonly #behind: number;
+  readonly #heldBySetting: boolean;
   /** Platform → row from which the walk over the remaining rows continues. */
   readonly #cursors = new Map<string, WalkStep>();
   #goesOn = false;
 
   /** @param kind of the leases */
-  constructor(pool: Pool, kind: string, { front = frontRows, behind = behindRows } = {}) {
+  constructor(pool: Pool, kind: string, { front = frontRows, behind = behindRows, heldBySetting = false } = {}) {
     this.#pool = pool;
     this.#kind = kind;
     this.#front = front;
     this.#behind = behind;
+    this.#heldBySetting = heldBySetting;
   }
 
   /** @param before instant up to which a target is due */
@@ -79,6 +81,6 @@ export class DueSearch {
     if (steps.length === 0) return [];
     const { shares } = scope;
     const rooms = Object.fromEntries(steps.map(({ platform }) => [platform, roomOn(shares, platform)]));
-    return walkDueTargets(this.#pool, direction, steps, rooms, limitsOf(scope, this.#kind));
+    return walkDueTargets(this.#pool, direction, steps, rooms, limitsOf(scope, this.#kind), this.#heldBySetting);
   }
 }

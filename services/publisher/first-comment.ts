@@ -1,11 +1,18 @@
 import type { CommentOutcome, CommentRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { firstCommentOf } from '#domain/content.ts';
-import { firstCommentInterrupted, interrupted, noAdapter, outcomeUnknown } from '#domain/publish-failures.ts';
+import {
+  firstCommentInterrupted,
+  interrupted,
+  noAdapter,
+  outcomeUnknown,
+  publishingHeld,
+} from '#domain/publish-failures.ts';
 import type { FirstComment, TargetCommand, TargetIn } from '#domain/target.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { within } from '#runtime/process/within.ts';
+import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import type { Failure, FirstCommentIssue } from '#schemas/target.ts';
 import { adapterTimes } from './adapter-times.ts';
 import { graceMs } from './call.ts';
@@ -105,7 +112,8 @@ const call = (
   deadline: Deadline,
 ): Promise<CommentOutcome> => {
   const unknown = (): CommentOutcome => ({ kind: 'unknown', failure: outcomeUnknown });
-  const answered = adapter.comment(request, deadline.signal).catch((error: unknown) => {
+  const answered = adapter.comment(request, deadline.signal).catch((error: unknown): CommentOutcome => {
+    if (error instanceof PublishingHeld) return { kind: 'deferred', failure: publishingHeld };
     tools.logger.error({ err: error, targetId: request.targetId }, 'the adapter threw while commenting');
     return unknown();
   });
@@ -141,6 +149,8 @@ const commandOf = (context: WorkContext, targetId: string, tried: number, outcom
       return refused(failure, Date.parse(retryAt));
     }
     case 'deferred':
+      // The try was recorded and not made: the next one follows once publishing goes on.
+      if (outcome.failure.code === publishingHeld.code) return refused(outcome.failure, now);
       return refused(outcome.failure, delayMs === null ? null : now + delayMs);
     case 'unknown':
       return { ...command, outcome: { kind: 'unknown' } };

@@ -4,10 +4,11 @@ import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-
 import type { TargetCommand, TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
+import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import { adapterTimes } from './adapter-times.ts';
 import { cleanFailure, cleanPresent } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
-import { adapterOf, schedulerOf, type WorkContext } from './context.ts';
+import { adapterOf, isHeld, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
 import { reportLapse, reportLapsedAccount } from './outcome.ts';
 import { ask, unasked } from './reconcile.ts';
@@ -28,6 +29,8 @@ type Question = Awaited<ReturnType<typeof ask>>;
 const undoLimitMs = 30_000;
 /** Milliseconds until an undo that is days old is tried again. */
 const undoRestMs = 3_600_000;
+/** Milliseconds until the next look at whether publishing is still held. */
+const heldRestMs = 5_000;
 /** An undo without an answer is tried again after a quarter of its age, but not sooner than this. Milliseconds. */
 const unansweredRestMs = 60_000;
 
@@ -104,6 +107,9 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
  */
 const takeBack = async (context: WorkContext, target: Handed): Promise<number | 'settled'> => {
   const { tools, leased } = context;
+  const leftMs = Date.parse(target.common.dueAt) - tools.now();
+  // Once the time has come, the network is asked all the same: it has published the post, whether or not an undo was allowed.
+  if (leftMs > 0 && (await isHeld(context))) return Math.min(leftMs, heldRestMs);
   faultPoint('publisher:before-undo');
   const undone = await undo(context, target);
   faultPoint('publisher:after-undo');
@@ -154,6 +160,7 @@ const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> 
   const asked = scheduler
     .undo({ ...request, dueAt: target.common.dueAt }, target.nativeId)
     .catch((error: unknown) => {
+      if (error instanceof PublishingHeld) return noAnswer();
       tools.logger.error(
         { err: error, targetId: request.targetId },
         'the adapter threw while undoing; it is asked again',

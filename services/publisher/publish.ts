@@ -47,7 +47,10 @@ export const publish = async (
   const call = (): Promise<CallOutcome> =>
     scheduler === null ? adapter.publish(request, steps) : scheduler.handOver({ ...request, dueAt }, steps);
   const result = await callAdapter(context, targetId, call, steps, lent);
-  if (result.kind !== 'drained') {
+  if (result.kind === 'held') {
+    const claim = { attempt: target.common.attempts, takeover: target.takeover };
+    await leased.record({ ...claim, type: 'RecordHeld', now: leased.now() });
+  } else if (result.kind !== 'drained') {
     faultPoint('publisher:after-call');
     if (result.kind === 'handed_over') faultPoint('publisher:after-hand-over');
     await recordOutcome(context, target, content, segment, result);

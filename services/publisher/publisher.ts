@@ -5,9 +5,11 @@ import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { postingRulesOf } from '#projections/posting-rules.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
+import { publishingCheck } from '#runtime/process/telemetry.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { CadenceSlots } from './account-slots.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import type { DueRow } from './due-row.ts';
@@ -90,6 +92,7 @@ class Publisher {
       now: clock.now,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
+      hold: new PublishingHold(pool, config.publishing ?? 'on'),
       cadence: {
         rules: async (workspaceId) => (await postingRulesOf(pool, workspaceId)).cadence,
         slots: new CadenceSlots(pool),
@@ -98,7 +101,7 @@ class Publisher {
     };
     this.#supply = new Shares(config.publishConcurrency * 2);
     this.#questions = new Shares(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
-    this.#due = new DueSearch(pool, leaseKindOfTargets);
+    this.#due = new DueSearch(pool, leaseKindOfTargets, { heldBySetting: config.publishing === 'hold' });
     this.#unknown = new UnknownSearch(pool, leaseKindOfTargets);
     this.#worker = new TargetWorker(this.#tools, this.#staleRows, signal);
     this.#leases = new Leases({
@@ -108,6 +111,7 @@ class Publisher {
       ttlMs: config.leaseTtlMs,
       onError: (error) => logger.warn({ err: error }, 'could not renew or release leases; retrying'),
     });
+    readiness?.add(publishingCheck, () => this.#tools.hold.line());
     readiness?.add('publisher', async () => this.#liveness.check(`holds ${this.#leases.size}`));
   }
 

@@ -2,7 +2,7 @@ import { attemptAt } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { claim } from './claim.ts';
 import { commentInstant } from './comment-due.ts';
-import type { Attempt, WorkContext } from './context.ts';
+import { type Attempt, isHeld, type WorkContext } from './context.ts';
 import { commentOn } from './first-comment.ts';
 import { followHandedOver } from './native.ts';
 import { publish } from './publish.ts';
@@ -11,6 +11,8 @@ import { takeOver } from './take-over.ts';
 
 /** Milliseconds until a worker checks a target again whose files are not ready. */
 const mediaRestMs = 500;
+/** Milliseconds that a target rests which was found before publishing was held; searches leave it out from then on. */
+const heldRestMs = 1_000;
 
 /** Milliseconds in which no worker needs the target; null: until the read model shows more work. */
 export type RestMs = number | null;
@@ -56,6 +58,8 @@ export class Work {
       case 'pending': {
         // The worker leased the target ahead of its time, and the clock may have been set since.
         if (!this.#isDue(attemptAt(state)) || this.#context.tools.clock.fault() !== null) return null;
+        // The hold came after the search.
+        if (await isHeld(this.#context)) return heldRestMs;
         if (await this.#fellBack()) return 'go on';
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
@@ -82,6 +86,7 @@ export class Work {
         const { firstComment } = state;
         const at = commentInstant(firstComment);
         if (firstComment === null || at === null || at > this.#context.tools.now()) return null;
+        if (await isHeld(this.#context)) return heldRestMs;
         await commentOn(this.#context, state, firstComment);
         return 'go on';
       }

@@ -181,6 +181,7 @@ export const settings: readonly string[] = [
   'PORT',
   'PRIVATE_TARGETS',
   'PROJECTIONS',
+  'PUBLISHING',
   'PUBLISH_CONCURRENCY',
   'RATE_LIMIT_BURST',
   'RATE_LIMIT_PER_MINUTE',

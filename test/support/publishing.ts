@@ -31,6 +31,7 @@ import { type Clock, wallClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import type { BackOff } from '#runtime/work/back-off.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
+import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import type { Actor, Platform } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
@@ -145,6 +146,7 @@ export class PublishingWorld {
     await migrateReadModels(parts.pool);
     await migrateLeases(parts.pool);
     await migrateAccountSlots(parts.pool);
+    await migrateHolds(parts.pool);
     return new PublishingWorld(url, parts, await openPostgresLog({ url, store: parts.eventStore }));
   }
 

@@ -24,12 +24,13 @@ export const getAgency = operation({
     const row = await getWorkspace(deps.knex, workspaceId);
     const live = row?.twin_of ? await getWorkspace(deps.knex, principal.liveWorkspaceId) : row;
     if (row === null || live === null) throw new Unavailable('The read model of this workspace is behind.');
+    const hold = (await deps.hold?.of(workspaceId)) ?? null;
     const limits = {
       requestsPerMinute: deps.rate.perMinute,
       requestBurst: deps.rate.burst,
       bodyBytes: defaultBodyLimit,
       targetsPerPost: maxTargets,
     };
-    return { data: renderAgency(row, Object.keys(live.members).length, limits), revision: row.revision };
+    return { data: renderAgency(row, Object.keys(live.members).length, limits, hold), revision: row.revision };
   },
 });

@@ -1,6 +1,6 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Fact } from '../decider.ts';
-import { approvalTooLate } from '../publish-failures.ts';
+import { approvalTooLate, publishingHeld } from '../publish-failures.ts';
 import { evolveNative } from './native.ts';
 import {
   applied,
@@ -86,9 +86,10 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'rate_limited', retryAt, common: { ...common, rateLimits: common.rateLimits + 1 } };
     }
     case 'TargetPublishDeferred': {
-      const { retryAt } = event.data;
-      // One that the publisher put off before its claim used up no try.
-      return pending(state.status === 'pending' ? common : { ...common, defers: common.defers + 1 }, retryAt);
+      const { retryAt, failure } = event.data;
+      // One that the publisher put off before its claim, or because publishing is held, used up no try.
+      const isTry = state.status !== 'pending' && failure.code !== publishingHeld.code;
+      return pending(isTry ? { ...common, defers: common.defers + 1 } : common, retryAt);
     }
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;

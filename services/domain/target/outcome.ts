@@ -1,5 +1,6 @@
 import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
+import { publishingHeld } from '../publish-failures.ts';
 import { commentAfter } from './first-comment.ts';
 import { tooLateToHandOver } from './native.ts';
 import { type Claim, claimOf, type NetworkPost, requireClaim, type TargetIn, type TargetState } from './state.ts';
@@ -96,6 +97,26 @@ export const recordDeferred = (command: RecordDeferred, state: TargetState): rea
   if (late !== null) return late;
   if (retryAt === null) return [failedWith(target, failure)];
   return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } }];
+};
+
+/** Publishing is held, and the worker gives its claim back: it called nothing, so no try is used up. */
+export interface RecordHeld extends Claim {
+  readonly type: 'RecordHeld';
+  readonly now: string;
+}
+
+/** The target keeps its place in the order of what is due: it goes out at the time of the attempt, once it may. */
+export const recordHeld = (command: RecordHeld, state: TargetState): readonly TargetEvent[] => {
+  const target = requireClaim(state, command);
+  if (target.boundary !== null) {
+    throw new Rejection('boundary_crossed', 'After the call only reconcile may tell its outcome.');
+  }
+  const { now } = command;
+  const isNative = target.common.scheduleMode === 'native';
+  const retryAt = isNative ? now : (target.retryAt ?? target.common.dueAt);
+  const late = tooLateToHandOver(target, publishingHeld, retryAt, now);
+  if (late !== null) return late;
+  return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure: publishingHeld } }];
 };
 
 export interface RecordUnknown extends Claim {

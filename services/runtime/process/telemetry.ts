@@ -145,14 +145,24 @@ export interface OpsAnswer {
   readonly body: string;
 }
 
+/** Name of the check that tells in its detail of held publishing; without a detail publishing is on. */
+export const publishingCheck = 'publishing';
+
+/** What /readyz answers: held publishing is no fault, and is told. */
+export const readyAnswer = (checks: readonly Check[]) => {
+  const isHeld = checks.some(({ name, ok, detail }) => name === publishingCheck && ok && detail !== undefined);
+  const status = checks.every((one) => one.ok) ? ('ready' as const) : ('not_ready' as const);
+  return { status, ...(isHeld ? { publishing: 'hold' as const } : {}) };
+};
+
 /** Answers /livez, /readyz and /metrics; null for any other path. */
 export const opsAnswer = async (path: string, report: SelfReport): Promise<OpsAnswer | null> => {
   if (path === '/livez') return { status: 200, contentType: 'application/json', body: '{"status":"alive"}' };
   if (path === '/readyz') {
     const checks = await report.checks();
-    const ready = checks.every((one) => one.ok);
-    const body = JSON.stringify({ status: ready ? 'ready' : 'not_ready', checks });
-    return { status: ready ? 200 : 503, contentType: 'application/json', body };
+    const answer = readyAnswer(checks);
+    const body = JSON.stringify({ ...answer, checks });
+    return { status: answer.status === 'ready' ? 200 : 503, contentType: 'application/json', body };
   }
   if (path !== '/metrics') return null;
   const merged = AggregatorRegistry.aggregate([...(await report.metrics())]);

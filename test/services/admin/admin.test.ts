@@ -14,6 +14,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Variant } from '#schemas/post.ts';
 import { UsageError } from '#services/admin/context.ts';
 import { printed } from '#services/admin/print.ts';
@@ -66,6 +67,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           attempts: adapters.attempts,
           analytics: adapters.analytics,
           adapterOf: () => null,
+          publishing: new PublishingHold(adapters.pool, 'on'),
           confirm: null,
           consoleUrl: 'http://console.test',
           mediaQuota: 1_000,
@@ -501,6 +503,24 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual([projection, version], ['analytics', 2]);
     assert.ok(existsSync(path.join(folder, 'analytics', 'data')), 'in the engine of the folder');
     assert.equal(existsSync(path.join(folder, 'pg.password')), false, 'and no Postgres was made beside it');
+  });
+
+  t('holds publishing of all or of one workspace, and says who did since when; resumes it', async () => {
+    const all = await admin('publishing hold');
+    assert.equal(all.code, 0, all.output);
+    const { since, ...told } = all.answer as Row;
+    assert.deepEqual(told, { workspaces: 'all', publishing: 'hold', by: 'test', heldAlone: 0 });
+    assert.ok(Date.parse(since ?? '') <= Date.now());
+    assert.deepEqual((await admin('publishing hold')).answer, all.answer, 'the first one stands');
+    const alone = (await admin(`publishing hold --workspace ${workspaceId}`)).answer as Row;
+    assert.deepEqual([alone.workspaceId, alone.publishing, alone.heldAlone], [workspaceId, 'hold', 1]);
+    const resumed = (await admin('publishing resume')).answer as Row;
+    assert.deepEqual([resumed.publishing, resumed.heldAlone], ['on', 1]);
+    assert.equal(((await admin(`publishing show --workspace ${workspaceId}`)).answer as Row).publishing, 'hold');
+    const last = (await admin(`publishing resume --workspace ${workspaceId}`)).answer as Row;
+    assert.deepEqual([last.publishing, last.heldAlone], ['on', 0]);
+    const byHand = await typed('publishing show --json', { PUBLISHING: 'hold' });
+    assert.match(byHand.output, /PUBLISHING=hold/);
   });
 
   t('settles a target whose outcome is unknown, and no other', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { person } from '#domain/person.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { UsageError } from '#services/admin/context.ts';
 import { readCommand } from '#services/admin/usage.ts';
 import { findPersonLink, takePersonLink } from '#services/auth/people/person-links.ts';
@@ -42,6 +43,7 @@ suite('operator and people', (t) => {
         attempts: { destroyOfClient: async () => undefined },
         ...{ consoleUrl: 'https://console.test', mediaQuota: 0, analytics: null, note: () => undefined },
         ...{ adapterOf: () => null, confirm: null },
+        publishing: new PublishingHold(world.pool, 'on'),
         signal: new AbortController().signal,
       },
       asked.given,

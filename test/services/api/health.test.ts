@@ -51,6 +51,14 @@ suite('health as callers see it', (t) => {
     deepEqual(await get('/readyz', 'HEAD'), [200, '']);
   });
 
+  t('held publishing is no fault, and is told', async () => {
+    checks = async () => [{ name: 'publishing', ok: true, detail: 'hold, by ann' }];
+    await until('it asks again', async () => (await get('/readyz'))[1] === '{"status":"ready","publishing":"hold"}', {
+      withinMs: 5_000,
+    });
+    equal((await get('/readyz'))[0], 200);
+  });
+
   t('a report that fails is not ready, and no figures are for callers', async () => {
     checks = () => Promise.reject(new Error('canary'));
     await until('it asks again', async () => (await get('/readyz'))[0] === 503, { withinMs: 5_000 });

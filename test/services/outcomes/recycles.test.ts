@@ -11,6 +11,7 @@ import { publicTypesOf } from '#projections/webhooks/types.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
+import { holdPublishing, resumePublishing } from '#runtime/work/publishing-hold.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { sweepQuotas } from '#services/outcomes/quotas.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
@@ -356,6 +357,16 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
         ['PostScheduled', ['post.created', 'post.scheduled']],
       ],
     );
+    await end(id);
+  });
+
+  t('while publishing is held none is made; it is made once that ends', async () => {
+    const { id } = await origin();
+    await roundOf(id, 0);
+    await holdPublishing(world.pool, world.workspaceId, 'ann');
+    assert.equal(await roundOf(id, dayMs), 0);
+    await resumePublishing(world.pool, world.workspaceId);
+    assert.equal(await roundOf(id, dayMs), 1);
     await end(id);
   });
 

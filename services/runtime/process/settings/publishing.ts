@@ -1,8 +1,14 @@
-import { durations, integer, list, optional } from '../config-values.ts';
+import { durations, integer, list, oneOf, optional } from '../config-values.ts';
 import { variable } from './variable.ts';
 
 /** Projections, leases and the publisher. */
 export const publishingSettings = {
+  publishing: variable(
+    'PUBLISHING',
+    oneOf('on', 'hold'),
+    'on' as 'on' | 'hold',
+    'hold = this process starts and works, but lets no post, hand-over, undo, comment or copy out; for all processes after a restore',
+  ),
   projections: variable(
     'PROJECTIONS',
     list,

@@ -1,0 +1,130 @@
+import type { Pool } from 'pg';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { within } from '#runtime/process/within.ts';
+
+/**
+ * Whether an operator lets nothing go out: by PUBLISHING=hold, for a process, or by rows that every process reads, for
+ * all workspaces or for one. The setting is there beside the rows because a restored database brings back the rows of
+ * its day.
+ */
+
+/** Names the row for all workspaces; every other row is named by its workspace. */
+export const everyWorkspace = 'all';
+
+/** Workspaces that may be held one by one: each process reads all rows. */
+export const maxHeldWorkspaces = 10_000;
+
+export const migrateHolds = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create table if not exists ops.publishing_holds (
+        -- A workspace, or 'all'.
+        scope text primary key,
+        since timestamptz not null,
+        -- The operator who set it.
+        set_by text not null
+      )`);
+  });
+
+export interface Hold {
+  /** Null: a setting of this process. */
+  readonly since: string | null;
+  /** Name of the operator, or of the setting. */
+  readonly by: string;
+}
+
+type Queries = Pick<Pool, 'query'>;
+
+/** Sets the hold. One that is set already keeps its instant and its operator. @throws RangeError: too many workspaces */
+export const holdPublishing = async (pool: Queries, scope: string, by: string): Promise<void> => {
+  const { rowCount } = await pool.query(
+    `insert into ops.publishing_holds (scope, since, set_by) select $1, now(), $2
+     where $1 = $3 or (select count(*) from ops.publishing_holds) <= $4
+     on conflict (scope) do update set scope = excluded.scope`,
+    [scope, by, everyWorkspace, maxHeldWorkspaces],
+  );
+  if (rowCount === 0) {
+    throw new RangeError(`${maxHeldWorkspaces} workspaces are held: hold all of them instead, without --workspace.`);
+  }
+};
+
+/** Ends the hold of that scope. A workspace that is held alone stays so when the hold of all ends. */
+export const resumePublishing = async (pool: Queries, scope: string): Promise<void> => {
+  await pool.query('delete from ops.publishing_holds where scope = $1', [scope]);
+};
+
+/** The holds by their scope. */
+export const readHolds = async (pool: Queries): Promise<ReadonlyMap<string, Hold>> => {
+  const { rows } = await pool.query<{ scope: string; since: Date; by: string }>(
+    'select scope, since, set_by as by from ops.publishing_holds',
+  );
+  return new Map(rows.map(({ scope, since, by }) => [scope, { since: since.toISOString(), by }]));
+};
+
+/** Milliseconds for which a reading stands, and after which one is made beside the work that uses the last one. */
+const standsMs = 1_000;
+const freshMs = 250;
+/** While the database does not answer, the last reading is believed for so long, milliseconds; then nothing goes out. */
+const believedMs = 10_000;
+/** Milliseconds that the database has to answer. */
+const answerMs = 2_000;
+
+/** What this process knows of the holds: at most a second old while the database answers. */
+export class PublishingHold {
+  /** Whether PUBLISHING=hold keeps all of this process back. */
+  readonly bySetting: boolean;
+  readonly #pool: Queries;
+  #known: { readonly holds: ReadonlyMap<string, Hold>; readonly at: number } | null = null;
+  #reading: Promise<void> | null = null;
+
+  constructor(pool: Queries, publishing: 'on' | 'hold') {
+    this.#pool = pool;
+    this.bySetting = publishing === 'hold';
+  }
+
+  /** Why nothing of the workspace goes out; null: it may. @throws where the database has not answered for long */
+  async of(workspaceId: string): Promise<Hold | null> {
+    const all = await this.ofAll();
+    return all ?? this.#known?.holds.get(workspaceId) ?? null;
+  }
+
+  /** Why nothing goes out at all. */
+  async ofAll(): Promise<Hold | null> {
+    if (this.bySetting) return { since: null, by: 'PUBLISHING=hold' };
+    await this.#current();
+    return this.#known?.holds.get(everyWorkspace) ?? null;
+  }
+
+  /** The line for /readyz; null: publishing is on. */
+  async line(): Promise<string | null> {
+    const hold = await this.ofAll();
+    if (hold !== null) return `hold, by ${hold.by}${hold.since === null ? '' : ` since ${hold.since}`}`;
+    const workspaces = this.#known?.holds.size ?? 0;
+    return workspaces === 0 ? null : `hold of ${workspaces} workspaces`;
+  }
+
+  async #current(): Promise<void> {
+    const age = performance.now() - (this.#known?.at ?? Number.NEGATIVE_INFINITY);
+    if (age < freshMs) return;
+    const reading = this.#read();
+    if (age < standsMs) return void reading.catch(() => undefined);
+    await reading.catch((error: unknown) => {
+      if (age > believedMs) throw error;
+    });
+  }
+
+  #read(): Promise<void> {
+    this.#reading ??= (async () => {
+      // Before the query: a hold that is set while it runs may be missing.
+      const at = performance.now();
+      const holds = await within(answerMs, readHolds(this.#pool), () => {
+        throw new Error('the holds of publishing could not be read: the database does not answer');
+      });
+      this.#known = { holds, at };
+    })().finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+}
