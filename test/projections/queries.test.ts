@@ -4,7 +4,7 @@ import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { findKeys } from '#projections/apikeys.ts';
 import { listApprovals, walksOfWaiting } from '#projections/approvals.ts';
-import { slotsOf } from '#projections/cadence-slots.ts';
+import { slotsOf, takenSlotsOf } from '#projections/cadence-slots.ts';
 import {
   beforeAllCampaigns,
   postsBehindOf,
@@ -30,6 +30,7 @@ import { clientsOfTargets, getTarget, listTargets } from '#projections/target-qu
 import { renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/read-pool.ts';
+import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { watched } from '#test/support/pool.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
@@ -53,6 +54,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 4 });
     await migrate(pool);
+    await migrateAccountSlots(pool);
     knex = knexOf({ client: 'pg', connection: url, pool: { min: 0, max: 2 } });
     knex.on('query', ({ sql, bindings }) => statements.push({ sql, bindings }));
     // One big tenant; straight into the tables, for only the plans are looked at.
@@ -300,6 +302,13 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const { text, buffers } = await planOf(ask, readSettings);
     assert.doesNotMatch(text, /Seq Scan/);
     assert.ok(buffers < 1_200, `${buffers} blocks for ${slots.length} targets and their posts`);
+    const asked = { workspaceId: big, accountId: bigAccount, waitingFrom: from };
+    const out = { from: from - 3_600_000, to: from + 3_600_000 };
+    const claim = await planOf(() => takenSlotsOf(noting, { ...asked, out }), readSettings);
+    assert.doesNotMatch(claim.text, /Seq Scan[^}]*post/);
+    for (const index of ['post_targets_v1_13', 'post_targets_v1_14'])
+      assert.ok(claim.text.includes(`"${index}"`), index);
+    assert.ok(claim.buffers < 600, `${claim.buffers} blocks at a claim`);
   });
 
   t('the same text is searched among few targets of each account, by index', async () => {
