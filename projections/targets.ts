@@ -157,6 +157,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...row,
       ...pending(dueAt),
       ...atOnce(row.schedule_mode, event),
+      ...(dueAt === row.due_at ? {} : { scheduled_local: null, jitter_seconds: 0 }),
       overdue: false,
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),

@@ -9,7 +9,7 @@ import { type Cleaned, Defaulted, InstantInput, Maybe } from './common.ts';
 const words = {
   enabled: 'Whether copies are made. False keeps the settings and makes none.',
   everyDays:
-    'A copy is due every so many days after the post was published, each target at its wall-clock time in its own zone.',
+    'A copy is due every so many days after the post was published, each target at its wall-clock time in its own zone, and on each account at least so many days less 12 hours after the publication before it, also where that was late.',
   times: 'Copies at most, counted with those that were made under earlier settings; null: no limit.',
   until: 'No copy is due after it; null: no end.',
 } as const;

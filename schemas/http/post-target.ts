@@ -71,7 +71,7 @@ export const PostTarget = Named(
       }),
       scheduledLocal: said(
         Nullable(LocalDateTime),
-        'The wall-clock time that was asked for, in `timezone`; null where an instant was.',
+        'The wall-clock time that was asked for, in `timezone`; null where an instant was, or where a release came after that time and moved the target.',
       ),
       timezone: Type.String({
         description:

@@ -59,6 +59,8 @@ export type RecycleCommand =
   | { readonly type: 'StopRecycle'; readonly reason: RecycleStop }
   /** The post is out: its first copy has a time. */
   | { readonly type: 'PlanRecycle'; readonly then: RecycleThen }
+  /** The run of that day would come too soon after the publication before it. */
+  | { readonly type: 'MoveRecycle'; readonly day: number; readonly then: RecycleThen }
   | {
       readonly type: 'RecordRecycled';
       readonly occurrence: number;
@@ -139,6 +141,8 @@ export const decideRecycle = (command: RecycleCommand, about: About): readonly P
       return planned(recycle, { reason: command.reason });
     case 'PlanRecycle':
       return recycle.next === null ? planned(recycle, command.then) : [];
+    case 'MoveRecycle':
+      return recycle.next?.day === command.day ? planned(recycle, command.then) : [];
     case 'RecordRecycled': {
       const { occurrence, newPostId, day, scheduledAt, then } = command;
       if (occurrence !== recycle.posted + 1) return [];

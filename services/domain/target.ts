@@ -27,6 +27,7 @@ export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts'
 export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
+  type DueTime,
   type FirstComment,
   isBeforeHandOver,
   isBeingCanceled,

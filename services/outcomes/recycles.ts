@@ -9,7 +9,14 @@ import {
   type RecycleRun,
   type RecycleSettings,
 } from '#domain/post-recycle.ts';
-import { afterRun, type RecyclePattern, runToPrepare, scheduleOfTimes, wishedTimes } from '#domain/recycle-times.ts';
+import {
+  afterRun,
+  afterTooEarly,
+  type RecyclePattern,
+  runToPrepare,
+  scheduleOfTimes,
+  wishedTimes,
+} from '#domain/recycle-times.ts';
 import { cadenceSource } from '#projections/cadence-slots.ts';
 import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/post-recycles.ts';
 import { postingRulesOf } from '#projections/posting-rules.ts';
@@ -23,7 +30,7 @@ import { fanOut } from '#services/workflows/fan-out.ts';
 import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { type PlannedPost, planPost } from '#services/workflows/posts/compose.ts';
-import { type RecyclingStore, recordCopy, recyclePatternOf } from '#services/workflows/posts/recycle.ts';
+import { loadRecycled, type RecyclingStore, recordCopy } from '#services/workflows/posts/recycle.ts';
 import { type StreamReads, streamReads } from '#services/workflows/posts/stream-reads.ts';
 import { reservePlaces } from '#services/workflows/quota/reserve.ts';
 import { Resting } from './resting.ts';
@@ -59,8 +66,8 @@ const originOf = async (recycling: RecyclingStore, id: string): Promise<Origin |
   if (state.status !== 'live' || workspaceId === undefined) return null;
   const { recycle } = state;
   if (recycle === null || !recycle.enabled || recycle.settings === null) return null;
-  const pattern = await recyclePatternOf(recycling, state);
-  return pattern && { id, loaded, state, recycle, settings: recycle.settings, pattern, workspaceId };
+  const recycled = await loadRecycled(recycling, id, state);
+  return recycled && { id, loaded, state, recycle, settings: recycle.settings, workspaceId, pattern: recycled.pattern };
 };
 
 /** Sends a command about what this process saw of the post: after a conflict the next round looks again. */
@@ -209,6 +216,9 @@ export const recyclePost = async (
   if (run === null) return false;
   const { until } = settings;
   if (until !== null && (run.dueAt > until || now > until)) return stop('until');
+  // The copy before was late. What has begun and has no outcome counts as out now, so that it never meets the next copy.
+  const later = afterTooEarly(pattern, run, settings);
+  if (later !== null) return tell({ type: 'MoveRecycle', day: recycle.next.day, then: later });
   const failures = await failuresOf(recycling, origin);
   if (failures.length === maxRecycleFailures && failures.every(Boolean)) return stop('failures');
   const reads = streamReads({ deps: recycling, workspaceId }, () => cadenceSource(recycling.pool, workspaceId));

@@ -61,12 +61,24 @@ suite('read models: targets', (t) => {
     await seesLate([target('TargetApprovalLapsed', { dueAt: due })], {
       ...{ status: 'failed', failure: approvalTooLate, next_action_at: null, attempts: 0 },
     });
-    await sees([held, target('TargetReleased', { postRevision: 2, dueAt: instant(7) })], {
-      status: 'pending',
-      due_at: instant(7),
-      next_action_at: instant(7),
-      applied_revision: 2,
-    });
+    await sees(
+      [target('TargetRescheduled', moved), held, target('TargetReleased', { postRevision: 2, dueAt: instant(5) })],
+      {
+        ...{ due_at: instant(5), scheduled_local: '2026-03-01T00:05', jitter_seconds: 60 },
+      },
+    );
+    await sees(
+      [target('TargetRescheduled', moved), held, target('TargetReleased', { postRevision: 2, dueAt: instant(7) })],
+      {
+        status: 'pending',
+        due_at: instant(7),
+        // No wall-clock time was asked for that instant.
+        scheduled_local: null,
+        jitter_seconds: 0,
+        next_action_at: instant(7),
+        applied_revision: 2,
+      },
+    );
     const mode = { timezone: 'Europe/Berlin', scheduleMode: 'native', scheduleModeReason: 'why' };
     const revised = target('TargetRevised', { postRevision: 3, ...moved, ...mode });
     await sees([revised], {

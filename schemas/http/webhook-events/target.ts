@@ -153,7 +153,7 @@ export const targetPublic = {
     },
   ),
   'target.released': publicEvent(
-    'An approver released a held target: it is published when it is due.',
+    'An approver released a held target: it is published when it is due. Where that is later than it was planned, neither the wall-clock time that was asked for nor the jitter counts any longer.',
     Type.Object({ ...targetIds, scheduledAt: ScheduledAt }),
     { ...exampleTarget, scheduledAt: instants.due },
   ),

@@ -43,8 +43,8 @@ const accept = async (call: Recycling<PostRecycle>, { state }: Loaded<PostState>
   if (state.status !== 'live') return { until, next: null };
   await call.behind(['workspace']);
   await ownClient(call, state.clientId);
-  const { store } = call.deps;
-  return { until, next: enabled ? await nextCopyOf({ store }, state, { everyDays }, call.now) : null };
+  const recycling = { store: call.deps.store, now: call.deps.clock };
+  return { until, next: enabled ? await nextCopyOf(recycling, call.params.id, state, { everyDays }, call.now) : null };
 };
 
 /** Replaces the settings as a whole: a repeat leaves the same ones, and appends nothing. */

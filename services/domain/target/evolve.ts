@@ -6,6 +6,7 @@ import {
   applied,
   type FirstComment,
   type NetworkPost,
+  releasedAt,
   remember,
   type TargetCommon,
   type TargetState,
@@ -23,14 +24,15 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'awaiting_approval', common: applied(common, event.data.postRevision) };
     case 'TargetReleased': {
       const { postRevision, dueAt } = event.data;
-      return pending({ ...applied(common, postRevision), dueAt, overdue: false });
+      return pending({ ...releasedAt(applied(common, postRevision), dueAt), overdue: false });
     }
     case 'TargetRescheduled':
-      return due({ ...remember(common, fact), ...event.data, overdue: false });
+      return due({ ...remember(common, fact), ...event.data, askedTime: null, overdue: false });
     case 'TargetRevised': {
-      const { postRevision: appliedRevision } = event.data;
+      const { postRevision: appliedRevision, dueAt } = event.data;
+      const askedTime = dueAt === common.dueAt ? common.askedTime : null;
       // An upload of the former content must not go out: no later attempt may see its checkpoints.
-      const revised = { ...common, ...event.data, appliedRevision, checkpoints: [], overdue: false };
+      const revised = { ...common, ...event.data, appliedRevision, askedTime, checkpoints: [], overdue: false };
       return state.status === 'failed' ? { ...state, common: revised } : due(revised);
     }
     case 'TargetCanceled':
@@ -148,6 +150,7 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
   pending({
     ...data,
     appliedRevision: data.postRevision,
+    askedTime: null,
     attempts: 0,
     rateLimits: 0,
     defers: 0,

@@ -20,8 +20,13 @@ export interface NetworkPost {
   readonly publishedAt: string;
 }
 
+/** When a target is due: its wall-clock time, where it has one, and the jitter behind it are that instant. */
+export type DueTime = Pick<PlannedTarget, 'dueAt' | 'scheduledLocal' | 'jitterSeconds'>;
+
 /** Fields that a target has in every status. */
 export interface TargetCommon extends PlannedTarget {
+  /** The time that was asked for, where a late release gave the target another one; null: it is due as asked. */
+  readonly askedTime: DueTime | null;
   readonly postId: string;
   /** The target's content is the post folded up to this revision. */
   readonly postRevision: number;
@@ -116,6 +121,17 @@ export type TargetState = { readonly status: 'none' } | ScheduledTarget;
 export type TargetIn<Status extends TargetState['status']> = Extract<TargetState, { readonly status: Status }>;
 
 export const initial: TargetState = { status: 'none' };
+
+/**
+ * The target with the time of its release. Nobody asked for a later instant than the planned one, so it has no wall-clock
+ * time there and no jitter: whoever counts from either would count from another time than the one at which it goes out.
+ */
+export const releasedAt = (common: TargetCommon, dueAt: string): TargetCommon => {
+  if (dueAt === common.dueAt) return common;
+  const { askedTime, scheduledLocal, jitterSeconds } = common;
+  const asked = askedTime ?? { dueAt: common.dueAt, scheduledLocal, jitterSeconds };
+  return { ...common, dueAt, scheduledLocal: null, jitterSeconds: 0, askedTime: asked };
+};
 
 /** Identifies the worker that may write: its attempt, and the number of takeovers of that attempt. */
 export interface Claim {

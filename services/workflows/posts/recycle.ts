@@ -3,8 +3,8 @@ import { birthOf } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
 import { isOut, type RecycleRun, type RecycleSettings } from '#domain/post-recycle.ts';
-import { afterRun, nextRun, patternOf, type RecyclePattern } from '#domain/recycle-times.ts';
-import { target } from '#domain/target.ts';
+import { afterRun, beforeOf, nextRun, patternOf, type RecyclePattern } from '#domain/recycle-times.ts';
+import { type TargetState, target } from '#domain/target.ts';
 import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
@@ -24,22 +24,99 @@ export interface RecyclingStore {
 
 /** Streams of targets that are read at the same time. */
 const readAtOnce = 50;
+/** The last copies that are looked at: a person may have retried a target of a former one. */
+const recentCopies = 3;
+
+/** A copy of which targets still wait. */
+export interface WaitingCopy {
+  readonly id: string;
+  readonly targetIds: readonly string[];
+}
+
+/** The times of a recycled post, and what of its last copies waits. */
+export interface Recycled {
+  readonly pattern: RecyclePattern;
+  readonly waiting: readonly WaitingCopy[];
+}
+
+const statesOf = async (store: DomainStore, ids: readonly string[]): Promise<ReadonlyMap<string, TargetState>> => {
+  const found = new Map<string, TargetState>();
+  for (let at = 0; at < ids.length; at += readAtOnce) {
+    const some = ids.slice(at, at + readAtOnce);
+    const loaded = await Promise.all(some.map((id) => store.load(target, id)));
+    for (const [index, id] of some.entries()) found.set(id, loaded[index]?.state ?? target.initial);
+  }
+  return found;
+};
+
+/** The later one counts: what an account published last. */
+const noteOut = (last: Map<string, string>, accountId: string, at: string): void => {
+  if (at > (last.get(accountId) ?? '')) last.set(accountId, at);
+};
+
+/** Notes when the copy went out. @returns its targets that wait */
+const lookAtCopy = async (
+  { store }: Pick<RecyclingStore, 'store'>,
+  id: string,
+  last: Map<string, string>,
+  now: string,
+): Promise<readonly string[]> => {
+  const { state } = await store.load(post, id);
+  if (state.status !== 'live') return [];
+  const outcomeOf = (targetId: string) => state.targets[targetId]?.outcome ?? null;
+  const open = state.plan.targets.filter(({ targetId }) => {
+    const outcome = outcomeOf(targetId);
+    return outcome === null || outcome === 'failed';
+  });
+  const states = await statesOf(
+    store,
+    open.map(({ targetId }) => targetId),
+  );
+  const waiting: string[] = [];
+  for (const { targetId, accountId } of state.plan.targets) {
+    const known = states.get(targetId);
+    const before = known === undefined ? null : beforeOf(known, now);
+    if (before?.kind === 'waits') waiting.push(targetId);
+    const at = before?.kind === 'out' ? before.at : state.targets[targetId]?.publishedAt;
+    if (at) noteOut(last, accountId, at);
+  }
+  return waiting;
+};
 
 /** When the targets of the post are due, without those that were canceled; null: the post is not out. */
-export const recyclePatternOf = async (
-  { store }: Pick<RecyclingStore, 'store'>,
+export const loadRecycled = async (
+  recycling: RecyclingStore,
+  id: string,
   state: LivePost,
-): Promise<RecyclePattern | null> => {
+): Promise<Recycled | null> => {
   const publishedAt = publishedAtOf(state);
   if (publishedAt === null) return null;
+  const now = new Date(recycling.now()).toISOString();
   const kept = state.plan.targets.filter(({ targetId }) => state.targets[targetId]?.outcome !== 'canceled');
+  const last = new Map<string, string>();
   const timed: RecyclePattern['targets'][number][] = [];
-  for (let at = 0; at < kept.length; at += readAtOnce) {
-    const some = kept.slice(at, at + readAtOnce);
-    const loaded = await Promise.all(some.map(({ targetId }) => store.load(target, targetId)));
-    timed.push(...loaded.flatMap((one) => (one.state.status === 'none' ? [] : [one.state.common])));
+  const states = await statesOf(
+    recycling.store,
+    kept.map(({ targetId }) => targetId),
+  );
+  for (const one of states.values()) {
+    if (one.status === 'none') continue;
+    const { accountId } = one.common;
+    timed.push({ ...one.common, ...one.common.askedTime });
+    const before = beforeOf(one, now);
+    if (before.kind === 'out') noteOut(last, accountId, before.at);
+    // A person has retried it. One that is held may be held for ever.
+    if (before.kind === 'waits' && one.status !== 'awaiting_approval') noteOut(last, accountId, now);
   }
-  return timed.length === 0 ? null : patternOf(timed, publishedAt);
+  if (timed.length === 0) return null;
+  const waiting: WaitingCopy[] = [];
+  const posted = state.recycle?.posted ?? 0;
+  for (let occurrence = posted; occurrence > Math.max(0, posted - recentCopies); occurrence -= 1) {
+    const copyId = recycledPostIdOf(id, occurrence);
+    const targetIds = await lookAtCopy(recycling, copyId, last, now);
+    if (targetIds.length > 0) waiting.push({ id: copyId, targetIds });
+  }
+  return { pattern: patternOf(timed, publishedAt, last), waiting };
 };
 
 /**
@@ -47,13 +124,16 @@ export const recyclePatternOf = async (
  * while targets of the post are still open: the worker plans the copy once none is.
  */
 export const nextCopyOf = async (
-  recycling: Pick<RecyclingStore, 'store'>,
+  recycling: RecyclingStore,
+  id: string,
   state: LivePost,
   { everyDays }: Pick<RecycleSettings, 'everyDays'>,
   after: string,
 ): Promise<RecycleRun | null> => {
-  const pattern = isOut(statusOf(state)) ? await recyclePatternOf(recycling, state) : null;
-  return pattern === null ? null : nextRun(pattern, { lastDay: state.recycle?.lastDay ?? 0, everyDays }, after);
+  const recycled = isOut(statusOf(state)) ? await loadRecycled(recycling, id, state) : null;
+  return recycled === null
+    ? null
+    : nextRun(recycled.pattern, { lastDay: state.recycle?.lastDay ?? 0, everyDays }, after);
 };
 
 type Scheduled = Extract<PostEvent, { readonly type: 'PostScheduled' }>['data'];
@@ -74,8 +154,12 @@ export const recordCopy = async (
   const birth = birthOf(post, (await store.load(post, newPostId)).events);
   if (birth === undefined) return loaded;
   const { plan, recycledFrom } = birth.data as unknown as Scheduled;
-  const pattern = await recyclePatternOf(recycling, state);
-  if (recycledFrom === undefined || pattern === null) return loaded;
+  const recycled = await loadRecycled(recycling, id, state);
+  if (recycledFrom === undefined || recycled === null) return loaded;
+  // Nobody knows yet when the copy goes out: at its time, as far as it is planned.
+  const last = new Map(recycled.pattern.last);
+  for (const { accountId, dueAt } of plan.targets) noteOut(last, accountId, dueAt);
+  const pattern = { ...recycled.pattern, last };
   const { day } = recycledFrom;
   const [scheduledAt = ''] = plan.targets.map(({ dueAt }) => dueAt).sort();
   const then =

@@ -29,7 +29,7 @@ const plannedOn = (run: { readonly day: number; readonly dueAt: string }): PostE
   type: 'PostRecyclePlanned',
   data: { ...run },
 });
-const cleared = (reason: 'requested' | 'times' | 'failures' | 'client_archived'): PostEvent => ({
+const cleared = (reason: 'requested' | 'times' | 'until' | 'failures' | 'client_archived'): PostEvent => ({
   type: 'PostRecycleCleared',
   data: { reason },
 });
@@ -118,6 +118,24 @@ suite('the recycling of a post', (t) => {
       .then([{ type: 'PostRecycleFailed', data: failed }, plannedOn(second)]);
     given([live])
       .when({ type: 'RecordRecycleFailed', ...failed, then: second })
+      .then([]);
+  });
+
+  t('a run that would come too soon is moved once, or ends the recycling', () => {
+    const before = [...isOut, wasSet, plannedOn(first)];
+    const move = { type: 'MoveRecycle', day: first.day, then: second } as const;
+    given(before)
+      .when(move)
+      .then([plannedOn(second)]);
+    given(before)
+      .when({ ...move, then: { reason: 'until' } })
+      .then([cleared('until')]);
+    // Somebody has planned another one, or none, since.
+    given([...before, plannedOn(second)])
+      .when(move)
+      .then([]);
+    given([...before, cleared('requested')])
+      .when(move)
       .then([]);
   });
 

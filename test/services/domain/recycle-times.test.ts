@@ -1,4 +1,4 @@
-import { deepEqual, equal } from 'node:assert/strict';
+import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import { afterRun, nextRun, patternOf, runToPrepare, scheduleOfTimes, wishedTimes } from '#domain/recycle-times.ts';
 import { planned } from '#test/support/samples.ts';
@@ -77,10 +77,62 @@ suite('times of copies', (t) => {
     const next = (publishedAt: string) =>
       nextRun(patternOf([jittery], publishedAt), { lastDay: 0, everyDays: 2 }, publishedAt).dueAt;
     equal(next('2026-01-01T09:10:16.000Z'), '2026-01-03T09:00:00.000Z');
-    equal(next('2026-01-03T08:00:00.000Z'), '2026-01-04T09:00:00.000Z');
+    equal(next('2026-01-03T08:00:00.000Z'), '2026-01-05T09:00:00.000Z');
     equal(next('2026-01-03T10:00:00.000Z'), '2026-01-05T09:00:00.000Z');
     // A network may publish a moment early.
     equal(next('2026-01-01T09:10:14.000Z'), '2026-01-03T09:00:00.000Z');
+  });
+
+  t('however late it went out, a copy is due at its time of the day, whole days after that', () => {
+    const wall = target('a', { dueAt: '2026-06-01T09:00:00.000Z', scheduledLocal: '2026-06-01T09:00' });
+    for (const one of [wall, { ...wall, scheduledLocal: null }]) {
+      const first = (publishedAt: string, everyDays: number) =>
+        nextRun(patternOf([one], publishedAt), { lastDay: 0, everyDays }, publishedAt);
+      deepEqual(first('2026-06-05T12:00:01.000Z', 2), { day: 2, dueAt: '2026-06-07T09:00:00.000Z' });
+      deepEqual(first('2026-06-05T12:00:01.000Z', 7), { day: 7, dueAt: '2026-06-12T09:00:00.000Z' });
+      deepEqual(first('2026-06-02T08:59:00.000Z', 1), { day: 1, dueAt: '2026-06-03T09:00:00.000Z' });
+    }
+  });
+
+  t('a copy keeps its distance from the publication before it, account by account', () => {
+    const pattern = (last: Record<string, string>) =>
+      patternOf(
+        ['a', 'b'].map((id) => target(id, { dueAt: '2026-06-01T09:00:00.000Z' })),
+        '2026-06-01T09:00:01.000Z',
+        new Map(Object.entries(last)),
+      );
+    const next = (last: Record<string, string>, everyDays: number, lastDay: number) =>
+      nextRun(pattern(last), { lastDay, everyDays }, '2026-06-01T10:00:00.000Z').dueAt;
+    equal(next({ a: '2026-06-03T21:00:00.000Z' }, 2, 2), '2026-06-05T09:00:00.000Z', 'half a day less at most');
+    equal(next({ a: '2026-06-03T21:00:00.001Z' }, 2, 2), '2026-06-06T09:00:00.000Z');
+    equal(next({ a: '2026-06-03T09:00:00.000Z', b: '2026-06-09T13:00:00.000Z' }, 2, 2), '2026-06-11T09:00:00.000Z');
+    equal(next({ other: '2026-07-01T00:00:00.000Z' }, 2, 2), '2026-06-05T09:00:00.000Z');
+    equal(next({ a: '2027-12-01T21:00:00.001Z' }, 1, 2), '2027-12-03T09:00:00.000Z');
+  });
+
+  t('whatever the zone, the lateness and the days: never less than the days, less half a day', () => {
+    const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'UTC');
+    const minute = fc.integer({ min: 0, max: 525_000 });
+    const lateness = fc.array(fc.integer({ min: 0, max: 15_000 }), { minLength: 2, maxLength: 6 });
+    fc.assert(
+      fc.property(zones, minute, fc.integer({ min: 1, max: 30 }), lateness, (timezone, minutes, everyDays, lates) => {
+        const dueAt = Date.UTC(2026, 0, 1) + minutes * 60_000;
+        const one = target('a', { dueAt: new Date(dueAt).toISOString(), timezone });
+        const origin = dueAt + (lates[0] ?? 0) * 60_000;
+        let [last, lastDay] = [origin, 0];
+        for (const late of lates.slice(1)) {
+          const known = new Map([['a', new Date(last).toISOString()]]);
+          const pattern = patternOf([one], new Date(origin).toISOString(), known);
+          const run = nextRun(pattern, { lastDay, everyDays }, new Date(origin).toISOString());
+          const distance = Date.parse(run.dueAt) - last;
+          ok(distance >= (everyDays - 0.5) * 86_400_000, `${distance / 3_600_000} h`);
+          // Nor is a day more given away than lateness and the clocks cost.
+          ok(distance <= (everyDays + 1) * 86_400_000, `${distance / 3_600_000} h`);
+          [last, lastDay] = [Date.parse(run.dueAt) + late * 60_000, run.day];
+        }
+      }),
+      { seed, numRuns: 300 },
+    );
   });
 
   t('what has passed is due now; missed runs collapse into the latest', () => {

@@ -232,7 +232,7 @@ suite('native targets', (t) => {
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
         overdue: false,
         // A later attempt makes another post.
-        ...{ checkpoints: [], publishedSegments: [], appliedCommands: [] },
+        ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },
     });
     equal(isOpen(state(over)), false);

@@ -58,6 +58,24 @@ suite('target: a shift of its campaign', (t) => {
       .then([moved('2026-10-24T07:00:00.000Z')]);
   });
 
+  t('counts from the time to which a late release moved the target, which has no wall-clock time then', () => {
+    const asked = {
+      dueAt: '2026-03-01T09:10:00.000Z',
+      scheduledLocal: '2026-03-01T10:00',
+      jitterSeconds: 600,
+      ...berlin,
+    };
+    const held: TargetEvent = { type: 'TargetHeld', data: { postRevision: 0 } };
+    const released = (dueAt: string): TargetEvent => ({ type: 'TargetReleased', data: { postRevision: 2, dueAt } });
+    given([scheduled(asked), held, released('2026-03-05T12:00:00.000Z'), started, limited])
+      .when(days(5))
+      .then([moved('2026-03-10T12:00:00.000Z')]);
+    // A release in time moves nothing.
+    given([scheduled(asked), held, released(asked.dueAt)])
+      .when(days(5))
+      .then([moved('2026-03-06T09:10:00.000Z', '2026-03-06T10:00', 600)]);
+  });
+
   t('by days keeps the jitter behind the wall-clock time', () => {
     // The hour that the clocks skip lies between the time that was asked for and the one with its jitter.
     const jittered = { dueAt: '2026-03-28T01:10:00.000Z', jitterSeconds: 1_200, ...berlin };

@@ -102,7 +102,7 @@ suite('target', (t) => {
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0, overdue: false },
-        ...{ checkpoints: [], publishedSegments: [], appliedCommands: [] },
+        ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },
     });
   });

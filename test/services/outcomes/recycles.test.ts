@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { account } from '#domain/account.ts';
+import { approval } from '#domain/approval.ts';
 import { client } from '#domain/client.ts';
-import { recycledPostIdOf } from '#domain/ids.ts';
+import { approvalIdOf, recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, post, statusOf } from '#domain/post.ts';
 import { type RecycleCommand, recycleLeadMs } from '#domain/post-recycle.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
@@ -16,6 +17,7 @@ import type { PostBody } from '#schemas/post.ts';
 import { sweepQuotas } from '#services/outcomes/quotas.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { recyclePosts } from '#services/outcomes/recycles.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { abandonMs } from '#services/workflows/quota/give-back.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -329,6 +331,55 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
       },
     );
   }
+
+  t('days count from the publication, also where an approval was late', async () => {
+    const dueAt = Math.floor((Date.now() - 4 * dayMs - 3 * 3_600_000) / 60_000) * 60_000;
+    const wall = { scheduledLocal: new Date(dueAt).toISOString().slice(0, 16), timezone: 'UTC' };
+    const [one] = accounts;
+    assert.ok(one !== undefined);
+    const { postId: id, targetIds } = await world.schedule([{ ...one, ...wall }], { dueAt, held: 'publish' });
+    await send(id, set({ everyDays: 2 }));
+    const decide = { type: 'Decide', decision: 'approve', decidedBy: world.context().actor, comment: null } as const;
+    await execute(world.store, approval, approvalIdOf(id, 1), decide, world.context(), { partitionKey: id });
+    await tendApprovals(world.store, id);
+    const shown = await until('the release is shown', async () => {
+      const row = 'select status, scheduled_local from read.post_targets where id = $1';
+      const { rows } = await world.pool.query(row, [...targetIds]);
+      return rows[0]?.status === 'pending' ? rows[0] : null;
+    });
+    assert.equal(shown.scheduled_local, null, 'nobody asked for the time at which it goes out');
+    await settle(id, 'published');
+    await projected(id);
+    assert.equal(await roundOf(id, 0), 0);
+    assert.deepEqual((await recycleOf(id))?.next, { day: 2, dueAt: new Date(dueAt + 6 * dayMs).toISOString() });
+    assert.equal(await roundOf(id, 60_000), 0, 'no copy within the minute');
+    assert.equal(await roundOf(id, 2 * dayMs), 1);
+    await end(id);
+  });
+
+  t('a copy that went out late moves the next one, and what has begun counts as out now', async () => {
+    const { id, dueAt } = await origin({ everyDays: 2 });
+    await roundOf(id, 0);
+    assert.equal(await roundOf(id, 2 * dayMs), 1);
+    const copyId = recycledPostIdOf(id, 1);
+    // A minute less than half a day before the next copy is due.
+    await settle(copyId, 'published', new Date(dueAt + 2 * dayMs + dayMs / 2 + 60_000).toISOString());
+    assert.equal(await roundOf(id, 4 * dayMs), 0);
+    assert.deepEqual((await recycleOf(id))?.next, { day: 5, dueAt: new Date(dueAt + 5 * dayMs).toISOString() });
+    assert.equal(await roundOf(id, 5 * dayMs), 1);
+    const second = await stateOf(recycledPostIdOf(id, 2));
+    assert.equal(second.recycledFrom?.day, 5);
+    // A worker has begun it when the next one is due.
+    const [begun] = second.plan.targets;
+    assert.ok(begun !== undefined);
+    const start = { type: 'Start', now: '2099-01-01T00:00:00.000Z' } as const;
+    await execute(world.store, target, begun.targetId, start, world.context(), {
+      partitionKey: recycledPostIdOf(id, 2),
+    });
+    assert.equal(await roundOf(id, 7 * dayMs - recycleLeadMs), 0);
+    assert.equal((await recycleOf(id))?.next?.day, 9);
+    await end(id);
+  });
 
   t('a copy whose places were given back before it was stored is made, told of as created, and counted', async () => {
     await world.pool.query(
