@@ -1,10 +1,29 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, onlyWith, said } from '#schemas/published.ts';
-import { type Cleaned, Problem, UuidInput } from './common.ts';
+import { type Cleaned, InstantInput, Maybe, PlatformInput, Problem, UuidInput } from './common.ts';
 import { PostTarget, PostTargetReschedule } from './post-target.ts';
 
 /** POST /post-targets/bulk: one action on many targets. */
+
+export const maxSelectedTargets = 500;
+
+const PostTargetSelect = Named(
+  'PostTargetSelect',
+  Type.Object(
+    {
+      postId: Maybe(said(UuidInput, 'Only targets of this post.')),
+      clientId: Maybe(said(UuidInput, 'Only targets of this client’s accounts.')),
+      accountId: Maybe(said(UuidInput, 'Only targets of this account.')),
+      platforms: Maybe(Type.Array(PlatformInput, { minItems: 1, maxItems: 11, description: 'Only these networks.' })),
+      from: Maybe(InstantInput('Due at or after.')),
+      to: Maybe(InstantInput('Due before.')),
+    },
+    {
+      description: `Targets for which the action is possible: of one post, or due from \`from\` to \`to\`. At most ${maxSelectedTargets}; of more, the call is refused.`,
+    },
+  ),
+);
 
 export const PostTargetBulk = Named(
   'PostTargetBulk',
@@ -18,11 +37,14 @@ export const PostTargetBulk = Named(
         ),
         'What to do with each target, by the rules of the operation of the same name.',
       ),
-      targetIds: Type.Array(UuidInput, {
-        minItems: 1,
-        maxItems: 100,
-        description: 'The targets. One that is listed twice counts once.',
-      }),
+      targetIds: Maybe(
+        Type.Array(UuidInput, {
+          minItems: 1,
+          maxItems: 100,
+          description: 'The targets. One that is listed twice counts once. Absent: those of `select`.',
+        }),
+      ),
+      select: Maybe(said(PostTargetSelect, 'The targets, instead of `targetIds`.')),
       scheduledAt: onlyWith(
         'action',
         ['reschedule'],
@@ -40,7 +62,10 @@ export const PostTargetBulk = Named(
         ),
       ),
     },
-    { description: 'One action on many targets; reschedule takes exactly one of its two members.' },
+    {
+      description:
+        'One action on many targets: exactly one of `targetIds` and `select`. Reschedule takes exactly one of its two members.',
+    },
   ),
 );
 export type PostTargetBulk = Cleaned<typeof PostTargetBulk>;
@@ -66,7 +91,7 @@ export const PostTargetBulkResult = Named(
     {
       object: Type.Literal('post_target_bulk_result', { description: 'The kind of resource.' }),
       results: Type.Array(PostTargetBulkOutcome, {
-        description: 'One for each target, in the order in which they were first listed.',
+        description: 'One for each target, in the order in which they were first listed, or are due.',
       }),
     },
     { description: 'What became of the targets of a bulk call.' },

@@ -62,7 +62,7 @@ export class ToolCall {
   }
 
   /** The idempotency key of this call; see `keyOfCall`. */
-  key(repeats: 'create' | 'change'): string {
+  key(repeats: 'create' | 'change' | 'step'): string {
     return keyOfCall(this.#parts, repeats, this.now());
   }
 

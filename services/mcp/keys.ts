@@ -10,7 +10,11 @@ import { canonicalJson } from '#runtime/eventing/canonical.ts';
  * answered again can be made once more: the answer says `replayed: true`, and that a new `idempotencyKey` makes a new one.
  * A model that repeats a call sends it under another request id: only an `idempotencyKey` of its own joins the two.
  *
- * Changes of a post that exists are harmless when they come twice, since they name a state and not a step. Their key
+ * A step (two hours later) is no state: done twice, it goes twice as far. Its key is that of the credential, the tool and
+ * the arguments alone, whenever and under whichever request id it comes: a model that repeats the call is answered the
+ * first answer, and does the same step again by an `idempotencyKey` of its own.
+ *
+ * Other changes of a post that exists are harmless when they come twice, since they name a state and not a step. Their key
  * only makes the retry get the same answer, so it changes every quarter of an hour, and an equal change on the same day
  * takes effect.
  */
@@ -27,13 +31,14 @@ const changeWindowMs = 15 * 60_000;
 
 export const keyOfCall = (
   { credentialId, tool, requestId, args }: KeyParts,
-  repeats: 'create' | 'change',
+  repeats: 'create' | 'change' | 'step',
   now: number,
 ): string => {
   const own = (args as { readonly idempotencyKey?: unknown } | null)?.idempotencyKey;
   // As it is: a REST call under the same key is the same call.
   if (typeof own === 'string') return own;
-  const window = repeats === 'create' ? null : Math.floor(now / changeWindowMs);
-  const text = canonicalJson([credentialId, tool, requestId, args, window]);
+  const window = repeats === 'change' ? Math.floor(now / changeWindowMs) : null;
+  const parts = repeats === 'step' ? [credentialId, tool, args] : [credentialId, tool, requestId, args, window];
+  const text = canonicalJson(parts);
   return `mcp_${createHash('sha256').update(text).digest('base64url')}`;
 };

@@ -1,16 +1,20 @@
 import { type TargetCommand, target } from '#domain/target.ts';
-import type { CommandContext } from '#runtime/eventing/domain-store.ts';
+import { listTargets, type TargetFilters } from '#projections/target-queries.ts';
+import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { PostTargetBulk } from '#schemas/http/post-target-bulk.ts';
+import { maxSelectedTargets, type PostTargetBulk } from '#schemas/http/post-target-bulk.ts';
 import { executeWithPlace } from '#services/workflows/quota/reserve.ts';
 import { requireCadence } from '../cadence/moves.ts';
+import { withinLimit } from '../client-limits.ts';
 import { isOf, streamUpTo } from '../commands.ts';
 import { inParallel } from '../in-parallel.ts';
 import { problemBody } from '../middleware/problems.ts';
 import type { Call, Pieces } from '../operation.ts';
 import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
+import { invalid } from '../refusal.ts';
 import { answerTarget } from './answers.ts';
+import { filtersOf } from './body.ts';
 import { type LoadedTarget, loadTarget } from './load.ts';
 import { giveBackOrLeave, reservingOf } from './quota.ts';
 import { canceling, rescheduling, retrying, type TargetAction } from './target-actions.ts';
@@ -44,17 +48,54 @@ const actionOf = ({ action, ...wanted }: PostTargetBulk): TargetAction<unknown> 
 
 export const actOnTargets = async (call: Asking): Promise<Pieces> => {
   const action = actionOf(call.body);
-  const ids = [...new Set(call.body.targetIds)];
-  await call.charge(ids.length - 1);
+  const { targetIds, select } = call.body;
+  if ((targetIds === undefined) === (select === undefined)) {
+    throw invalid('', 'exclusive', 'exactly one of targetIds and select must be sent');
+  }
+  const listed = targetIds === undefined ? null : [...new Set(targetIds)];
+  if (listed !== null) await call.charge(listed.length - 1);
   const seen = new Map<string, LoadedTarget>();
   const { result, replayed } = await call.once(
-    () => decideAll(call, action, ids, seen),
+    async () => decideAll(call, action, listed ?? (await selected(call, select ?? {})), seen),
     async (decisions, context): Promise<Finished> => ({
       correlationId: call.correlationId,
       outcomes: await carryOutAll(call, action, decisions, context, seen),
     }),
   );
   return { ...rendered(call, result, await shownOf(call, result, seen)), replayed };
+};
+
+/** The statuses in which a target is selected. One that was handed over is not moved: its result says so. */
+const possible = {
+  reschedule: ['pending', 'rate_limited', 'awaiting_approval', 'handed_to_platform'],
+  retry: ['failed', 'rate_limited'],
+  cancel: ['pending', 'rate_limited', 'awaiting_approval', 'handed_to_platform'],
+} as const;
+
+/**
+ * The targets of a selection. The call is accepted with them, so that a repeat neither moves one of them twice nor takes
+ * another that came into the time range meanwhile.
+ */
+const selected = async (call: Asking, select: NonNullable<PostTargetBulk['select']>): Promise<readonly string[]> => {
+  const { deps, workspaceId, principal, body } = call;
+  const { postId, from, to } = select;
+  if (postId === undefined && (from === undefined || to === undefined)) {
+    throw invalid('/select', 'required', 'needs postId, or from and to');
+  }
+  if (await call.behind(['posts'])) throw new Unavailable('The read model of the targets is behind.');
+  const filters: TargetFilters = {
+    ...filtersOf({ ...select, statuses: possible[body.action] }),
+    ...withinLimit(principal),
+  };
+  const page = { after: null, limit: maxSelectedTargets };
+  const { rows, hasMore } = await deps.lists.run(workspaceId, filters, (knex) =>
+    listTargets(knex, workspaceId, filters, page),
+  );
+  if (hasMore) {
+    throw invalid('/select', 'too_many', `selects more than ${maxSelectedTargets} targets: narrow it`);
+  }
+  await call.charge(Math.max(0, rows.length - 1));
+  return rows.map(({ target: { id } }) => id);
 };
 
 const decideAll = async (

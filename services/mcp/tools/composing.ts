@@ -51,14 +51,15 @@ export const where = {
   platforms: Maybe(Platforms('Only the accounts of the client on these networks.')),
 };
 
+export const LocalTime = (description: string) =>
+  Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$', description });
+
 export const when = {
   scheduledAt: Maybe(Instant('When it goes out, as an instant.')),
   scheduledLocal: Maybe(
-    Type.String({
-      pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$',
-      description:
-        'When it goes out, as wall-clock time `2026-01-31T09:00`: in `timezone`, else in the zone of each account, else of its client. Use this where the person says a time of day.',
-    }),
+    LocalTime(
+      'When it goes out, as wall-clock time `2026-01-31T09:00`: in `timezone`, else in the zone of each account, else of its client. Use this where the person says a time of day.',
+    ),
   ),
   spreadMinutes: Maybe(
     Type.Integer({
@@ -77,7 +78,7 @@ export type SaidArgs = Partial<Members<typeof said>> & { readonly content?: stri
 export type WhereArgs = Partial<Members<typeof where>>;
 export type WhenArgs = Partial<Members<typeof when>>;
 
-const defined = <T extends object>(value: T): Partial<T> =>
+export const defined = <T extends object>(value: T): Partial<T> =>
   Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<T>;
 
 /** Members of the body for those arguments that were given. */

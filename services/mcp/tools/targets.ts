@@ -1,128 +1,186 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 import type { PostTargetBulkResult as ResultSchema } from '#schemas/http/post-target-bulk.ts';
-import { Refusal } from '#services/api/refusal.ts';
+import { invalid, Refusal } from '#services/api/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { changes, publishes, tool } from '../tool.ts';
-import { Args, Id, IdempotencyKey, Instant, joined, Maybe, Mode, many, Next } from '../words.ts';
-import { nextStepOf, type Post, type PostTarget, shownTargets, TargetOut, targetLine } from './post-words.ts';
+import {
+  Args,
+  Id,
+  IdempotencyKey,
+  Instant,
+  joined,
+  Maybe,
+  Mode,
+  many,
+  Next,
+  Nullable,
+  Platforms,
+  Replayed,
+  replayedWords,
+  Text,
+} from '../words.ts';
+import { defined, instantIn, LocalTime, zoneWords } from './composing.ts';
+import { nextStepOf, type Post, shownTargets, TargetOut, targetLine } from './post-words.ts';
 
 /** What can be done about targets that are not out: another time, another try, or none. */
 
 type Bulk = Static<typeof ResultSchema>;
-/** As many as one bulk call takes. */
+/** As many ids as one bulk call takes. */
 const maxAtOnce = 100;
 const maxRefusedTold = 25;
 
-const postId = Id('The post.');
-const targetIds = Maybe(
-  Type.Array(Id('Id of a target.'), {
-    minItems: 1,
-    maxItems: maxAtOnce,
-    description: 'Only these targets of the post, from post_status. Absent: all that it is possible for.',
-  }),
-);
+const which = {
+  postId: Maybe(Id('Only targets of this post.')),
+  targetIds: Maybe(
+    Type.Array(Id('Id of a target.'), {
+      minItems: 1,
+      maxItems: maxAtOnce,
+      description: 'Exactly these targets. Absent: all that it is possible for.',
+    }),
+  ),
+  clientId: Maybe(Id('Only targets of this client.')),
+  platforms: Maybe(Platforms('Only these networks.')),
+  from: Maybe(Instant('Only targets due at or after; with `to`, in place of a postId.')),
+  to: Maybe(Instant('Only targets due before.')),
+};
+const Which = Type.Object(which);
+type Which = Static<typeof Which>;
 
 const Done = Type.Object({
   mode: Mode,
-  postId: Type.String(),
+  postId: Nullable(Type.String(), 'Null: of several posts.'),
+  doneInAll: Type.Integer(),
   done: Type.Array(TargetOut, { description: 'Targets as they stand now.' }),
   refused: Type.Array(Type.Object({ targetId: Type.String(), code: Type.String(), message: Type.String() }), {
     description: 'Targets for which it was not possible.',
   }),
-  left: Type.Integer({ description: 'Targets that did not fit into this call: call again for them.' }),
+  replayed: Replayed,
   nextStep: Next,
 });
 
 interface Action {
-  readonly action: 'reschedule' | 'retry' | 'cancel';
-  readonly scheduledAt?: string;
-  /** What the targets have in common for which it is possible. */
-  readonly among: ReadonlySet<PostTarget['status']>;
-  /** Answered where there is none of them. */
+  readonly body: { readonly action: 'reschedule' | 'retry' | 'cancel' } & Readonly<Record<string, unknown>>;
+  /** Whether a repeat would do more than the call did. */
+  readonly isStep: boolean;
+  /** Answered where there is no target for it. */
   readonly none: 'target_not_pending' | 'target_not_retryable';
   readonly words: string;
   readonly nextStep: string;
 }
 
-const act = async (call: ToolCall, id: string, wanted: readonly string[] | undefined, what: Action) => {
-  const { action, scheduledAt, among, none, words, nextStep } = what;
-  const { data: post } = await call.invoke<Post>('getPost', { params: { id } });
-  const own = new Set(post.targets.map((one) => one.id));
-  const strange = wanted?.find((one) => !own.has(one.toLowerCase()));
-  if (strange !== undefined) throw new Refusal('not_found', `The post has no target ${strange}.`);
-  const all = wanted ?? post.targets.filter(({ status }) => among.has(status)).map((one) => one.id);
-  if (all.length === 0) throw new Refusal(none, `No target of the post allows it: the post is ${post.status}.`);
-  const body = {
-    action,
-    targetIds: call.cuts.rows('targets of this call', all, maxAtOnce),
-    ...(scheduledAt === undefined ? {} : { scheduledAt }),
-  };
-  const { data } = await call.invoke<Bulk>('bulkPostTargets', { body, key: call.key('change') });
-  const done = shownTargets(
-    call.cuts,
-    data.results.flatMap(({ target }) => (target === undefined ? [] : [target])),
-  );
+/** The targets as the bulk operation takes them: it chooses once for all repeats of a call. @throws Refusal */
+const selection = async (call: ToolCall, { targetIds, ...select }: Which) => {
+  const { postId, clientId, platforms, from, to } = select;
+  if (targetIds === undefined) {
+    if (postId === undefined && (from === undefined || to === undefined)) {
+      throw invalid('/postId', 'required', 'is missing: name a post, targetIds, or a time range by from and to');
+    }
+    return { select };
+  }
+  if ([clientId, platforms, from, to].some((one) => one !== undefined)) {
+    throw invalid('/targetIds', 'exclusive', 'must stand alone: they say which targets are meant');
+  }
+  if (postId !== undefined) {
+    const { data: post } = await call.invoke<Post>('getPost', { params: { id: postId } });
+    const own = new Set(post.targets.map((one) => one.id));
+    const strange = targetIds.find((one) => !own.has(one.toLowerCase()));
+    if (strange !== undefined) throw new Refusal('not_found', `The post has no target ${strange}.`);
+  }
+  return { targetIds };
+};
+
+const act = async (call: ToolCall, chosen: Which, what: Action) => {
+  const { isStep, none, words, nextStep } = what;
+  const body = { ...what.body, ...(await selection(call, chosen)) };
+  const key = call.key(isStep ? 'step' : 'change');
+  const { data, replayed } = await call.invoke<Bulk>('bulkPostTargets', { body, key });
+  if (data.results.length === 0) throw new Refusal(none, 'No target allows it.');
+  const all = data.results.flatMap(({ target }) => (target === undefined ? [] : [target]));
+  const done = shownTargets(call.cuts, all);
   const refused = data.results.flatMap(({ targetId, error }) =>
     error === undefined ? [] : [{ targetId, code: error.code, message: error.detail ?? error.title }],
   );
-  const count = data.results.length - refused.length;
-  const left = all.length - body.targetIds.length;
+  const told = [...call.cuts.rows('refused', refused, maxRefusedTold)];
   const text = joined(
-    `${many(count, 'target')} ${words} (${call.mode}).`,
+    `${many(all.length, 'target')} ${words} (${call.mode}).`,
+    replayedWords(replayed),
     ...done.map(targetLine),
-    count > done.length ? `… and ${count - done.length} more targets` : null,
-    ...call.cuts
-      .rows('refused', refused, maxRefusedTold)
-      .map((one) => `- not ${one.targetId}: ${one.message} (${one.code})`),
-    left > 0 ? `${many(left, 'target')} did not fit into this call: call again for them.` : null,
+    all.length > done.length ? `… and ${all.length - done.length} more targets` : null,
+    ...told.map((one) => `- not ${one.targetId}: ${one.message} (${one.code})`),
     nextStep,
   );
+  const postId = chosen.postId ?? null;
+  const { mode } = call;
   return {
     text,
-    data: {
-      mode: call.mode,
-      postId: id,
-      done,
-      refused: [...call.cuts.rows('refused', refused, maxRefusedTold)],
-      left,
-      nextStep,
-    },
+    data: { mode, postId, doneInAll: all.length, done, refused: told, replayed, nextStep },
   };
+};
+
+const moves = {
+  shiftMinutes: Maybe(
+    Type.Integer({
+      minimum: -525_600,
+      maximum: 525_600,
+      description: 'Moves each by so many minutes from its own time; negative: earlier.',
+    }),
+  ),
+  scheduledAt: Maybe(Instant('One new time for all.')),
+  scheduledLocal: Maybe(LocalTime('One new time for all, as wall-clock time in `timezone`.')),
+  timezone: Maybe(Text(100, 'IANA zone of scheduledLocal: Europe/Berlin.')),
+};
+type Moves = Partial<Static<TObject<typeof moves>>>;
+
+/** @throws Refusal 422 unless the call says one time, or one step */
+const moveOf = ({ shiftMinutes, scheduledAt, scheduledLocal, timezone }: Moves) => {
+  const given = [shiftMinutes, scheduledAt, scheduledLocal].filter((one) => one !== undefined);
+  if (given.length !== 1) {
+    throw invalid('/shiftMinutes', 'exclusive', 'send exactly one of shiftMinutes, scheduledAt and scheduledLocal');
+  }
+  if ((scheduledLocal === undefined) !== (timezone === undefined)) {
+    throw invalid('/timezone', 'exclusive', 'goes with scheduledLocal, and scheduledLocal with it');
+  }
+  if (shiftMinutes !== undefined) return { shiftMinutes };
+  return { scheduledAt: scheduledAt ?? instantIn({ ...defined({ scheduledLocal, timezone }) }) };
 };
 
 export const reschedule = tool({
   name: 'reschedule',
-  title: 'Move a post to another time',
+  title: 'Move posts to another time',
   description:
-    'Moves the targets of a scheduled post that are not out yet to one new time. It takes an instant and no step, so that a repeat changes nothing. Drafts get their time from update_draft or publish_draft.',
+    'Moves targets that are not out yet: by shiftMinutes, which keeps their distances (“two hours later”), or to one new time. Of a post, of a time range with clientId or platforms, or by targetIds; at most 500. The same step twice is done once: for another one send a new idempotencyKey. Drafts get their time from update_draft or publish_draft.',
   scopes: ['posts.read', 'posts.compose'],
   hints: changes,
-  input: Args({ postId, targetIds, scheduledAt: Instant('The new time.'), idempotencyKey: IdempotencyKey }),
+  input: Args({ ...which, ...moves, idempotencyKey: IdempotencyKey }),
   output: Done,
-  run: (call, { postId: id, targetIds: wanted, scheduledAt }) =>
-    act(call, id, wanted, {
-      action: 'reschedule',
-      scheduledAt,
-      among: new Set(['pending', 'rate_limited', 'awaiting_approval', 'handed_to_platform']),
+  run: async (call, { idempotencyKey: _key, ...args }) => {
+    const { shiftMinutes, scheduledAt, scheduledLocal, timezone, ...chosen } = args;
+    const move = moveOf(args);
+    const answer = await act(call, chosen, {
+      body: { action: 'reschedule', ...move },
+      isStep: shiftMinutes !== undefined,
       none: 'target_not_pending',
       words: 'have a new time',
       nextStep: 'Ask post_status after that time to learn how it went.',
-    }),
+    });
+    const zone = zoneWords({ ...defined({ scheduledLocal, timezone }) });
+    return zone === null ? answer : { ...answer, text: `${zone}\n${answer.text}` };
+  },
 });
 
 export const retry = tool({
   name: 'retry',
   title: 'Try failed targets again',
   description:
-    'Tries the targets of a post again that failed or that the network slowed down, at once and with the same content. Read the failures in post_status first: a content that the network refuses needs revise_post, an account that lost its authorization needs a person.',
+    'Tries targets again that failed or that the network slowed down, at once and with the same content: of a post, of a time range, or by targetIds. Read the failures in post_status first: a content that the network refuses needs revise_post, an account that lost its authorization needs a person.',
   scopes: ['posts.read', 'posts.compose'],
   hints: publishes,
-  input: Args({ postId, targetIds, idempotencyKey: IdempotencyKey }),
+  input: Args({ ...which, idempotencyKey: IdempotencyKey }),
   output: Done,
-  run: (call, { postId: id, targetIds: wanted }) =>
-    act(call, id, wanted, {
-      action: 'retry',
-      among: new Set(['failed', 'rate_limited']),
+  run: (call, { idempotencyKey: _key, ...chosen }) =>
+    act(call, chosen, {
+      body: { action: 'retry' },
+      isStep: false,
       none: 'target_not_retryable',
       words: 'are tried again',
       nextStep: 'Ask post_status in some seconds to learn how it went.',
@@ -137,7 +195,7 @@ const cancelAll = async (call: ToolCall, id: string) => {
   if (post.status === 'discarded') {
     const nextStep = 'The draft is gone.';
     const text = joined(`The draft ${id} is discarded (${mode}).`, nextStep);
-    return { text, data: { mode, postId: id, done, refused: [], left: 0, nextStep } };
+    return { text, data: { mode, postId: id, doneInAll: 0, done, refused: [], replayed: false, nextStep } };
   }
   const canceled = post.targets.filter(({ status }) => status === 'canceled').length;
   const all = canceled === post.targets.length;
@@ -148,26 +206,29 @@ const cancelAll = async (call: ToolCall, id: string) => {
     post.targets.length > done.length ? `… and ${post.targets.length - done.length} more targets` : null,
     nextStep,
   );
-  return { text, data: { mode, postId: id, done, refused: [], left: 0, nextStep } };
+  return { text, data: { mode, postId: id, doneInAll: canceled, done, refused: [], replayed: false, nextStep } };
 };
 
 export const cancel = tool({
   name: 'cancel',
-  title: 'Cancel a post or discard a draft',
+  title: 'Cancel posts or discard a draft',
   description:
-    'Cancels what of a post is not out yet, all of it or single targets; a draft is discarded. What is canceled does not come back, so do it only when the person asked for it. It takes nothing back that is published: the answer says how each target stands.',
+    'Cancels what is not out yet: a whole post, targets of a time range (“everything next week”), or targetIds; a draft is discarded. What is canceled does not come back, so do it only when the person asked for it. It takes nothing back that is published: the answer says how each target stands.',
   scopes: ['posts.read', 'posts.compose'],
   hints: { ...changes, destructiveHint: true },
-  input: Args({ postId, targetIds, idempotencyKey: IdempotencyKey }),
+  input: Args({ ...which, idempotencyKey: IdempotencyKey }),
   output: Done,
-  run: (call, { postId: id, targetIds: wanted }) =>
-    wanted === undefined
-      ? cancelAll(call, id)
-      : act(call, id, wanted, {
-          action: 'cancel',
-          among: new Set(),
-          none: 'target_not_pending',
-          words: 'canceled',
-          nextStep: 'post_status has the whole post.',
-        }),
+  run: (call, { idempotencyKey: _key, ...chosen }) => {
+    const { postId, ...narrower } = chosen;
+    if (postId !== undefined && Object.values(narrower).every((one) => one === undefined)) {
+      return cancelAll(call, postId);
+    }
+    return act(call, chosen, {
+      body: { action: 'cancel' },
+      isStep: false,
+      none: 'target_not_pending',
+      words: 'canceled',
+      nextStep: 'post_status has the whole post.',
+    });
+  },
 });

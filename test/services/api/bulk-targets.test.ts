@@ -148,7 +148,7 @@ suite('one action on many targets', (t) => {
       [{ action: 'cancel', targetIds: [] }, ['/targetIds']],
       [{ action: 'cancel', targetIds: Array.from({ length: 101 }, () => randomUUID()) }, ['/targetIds']],
       [{ action: 'cancel', targetIds: ['no uuid'] }, ['/targetIds/0']],
-      [{ action: 'cancel' }, ['/targetIds']],
+      [{ action: 'cancel' }, ['']],
     ];
     for (const [body, paths] of cases) refused(await bulk(body), 422, 'validation_failed', paths);
     assert.equal(await world.head(), before);
@@ -196,5 +196,48 @@ suite('one action on many targets', (t) => {
     const before = left(await fresh.caller.get('/agency'));
     const targetIds = [...ids(targets), ...ids(targets)];
     assert.equal(before - left(await bulk({ action: 'cancel', targetIds }, {}, fresh.caller)), 3);
+  });
+
+  t('a selection: the targets of a post or of a time range, chosen once for all repeats', async () => {
+    const own = await composer(world, ['x', 'bluesky']);
+    const at = (minutes: number) => ({ schedule: { type: 'at', scheduledAt: later(minutes), spreadMinutes: 20 } });
+    const post = async (minutes: number): Promise<readonly Target[]> =>
+      (await tester.post('/posts', own.body({ content: randomUUID(), ...at(minutes) }))).data.targets as Target[];
+    const [early, late] = [await post(60), await post(600)];
+    const from = later(30);
+    const select = { clientId: own.clientId, from, to: later(120) };
+    const key = randomUUID();
+    const shift = { action: 'reschedule', select, shiftMinutes: 20 };
+    // Callers at the same time, and a later one: those that still lie in the range are not moved again.
+    const answers = await Promise.all(Array.from({ length: 4 }, () => bulk(shift, { key })));
+    const again = await bulk(shift, { key });
+    const due = (targets: readonly Target[]) => new Map(targets.map((one) => [one.id, Date.parse(one.scheduledAt)]));
+    const before = due(early);
+    for (const answer of [...answers, again]) {
+      assert.deepEqual(
+        outcomes(answer)
+          .map(({ targetId }) => targetId)
+          .toSorted(),
+        ids(early).toSorted(),
+      );
+      for (const { targetId, target } of outcomes(answer)) {
+        assert.equal(Date.parse(target?.scheduledAt ?? '') - (before.get(targetId) ?? 0), 20 * 60_000);
+      }
+    }
+    const ofX = { postId: late[0]?.postId, platforms: ['x'] };
+    const canceled = outcomes(await bulk({ action: 'cancel', select: ofX }));
+    assert.deepEqual(
+      canceled.map(({ targetId }) => targetId),
+      late.filter((one) => (one as unknown as { platform: string }).platform === 'x').map(({ id }) => id),
+    );
+    assert.deepEqual(outcomes(await bulk({ action: 'retry', select: ofX })), []);
+    const stranger = await world.agency('Stranger of selections');
+    const theirs = await bulk({ action: 'cancel', select: { postId: early[0]?.postId } }, {}, stranger.tester);
+    assert.deepEqual(outcomes(theirs), [], 'nothing crosses a tenant');
+    refused(await bulk({ action: 'cancel', select: { clientId: own.clientId, from } }), 422, 'validation_failed', [
+      '/select',
+    ]);
+    refused(await bulk({ action: 'cancel', select, targetIds: ids(early) }), 422, 'validation_failed', ['']);
+    refused(await bulk({ action: 'cancel' }), 422, 'validation_failed', ['']);
   });
 });

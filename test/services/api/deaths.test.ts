@@ -164,6 +164,34 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
     assert.deepEqual(await post('/post-targets/bulk', asked, key), done);
   });
 
+  t('inside a bulk of selected targets: the repeat moves those that were chosen first, and none twice', async () => {
+    const due = Date.now() + 40 * 86_400_000;
+    const at = (hours: number) => new Date(due + hours * 3_600_000).toISOString();
+    const made: Target[] = [];
+    for (let n = 0; n < 10; n += 1) {
+      const schedule = { type: 'at', scheduledAt: at(0) };
+      made.push(...((await post('/posts', body({ schedule }), randomUUID())).targets as Target[]));
+    }
+    const key = randomUUID();
+    // Every target stays in the range.
+    const select = { from: at(-2), to: at(2), clientId };
+    const asked = { action: 'reschedule', select, shiftMinutes: 60 };
+    const shown = async () =>
+      (await world.load.get(`/post-targets?from=${select.from}&to=${select.to}&limit=100`))
+        .data as unknown as readonly unknown[];
+    await until('the targets are listed', async () => (await shown()).length === made.length);
+    await dies('bulk:between-targets', 'POST', '/post-targets/bulk', asked, key);
+    const late = (await post('/posts', body({ schedule: { type: 'at', scheduledAt: at(1) } }), randomUUID())).targets;
+    const done = await post('/post-targets/bulk', asked, key);
+    const ids = made.map(({ id }) => id);
+    const results = done.results as readonly { readonly targetId: string; readonly ok: boolean }[];
+    assert.deepEqual(results.map(({ targetId }) => targetId).toSorted(), ids.toSorted());
+    const once = Array(ids.length).fill(['TargetScheduled', 'TargetRescheduled']);
+    assert.deepEqual(await Promise.all(ids.map((id) => types(`target-${id}`))), once);
+    for (const { id } of late as Target[]) assert.deepEqual(await types(`target-${id}`), ['TargetScheduled']);
+    assert.deepEqual(await post('/post-targets/bulk', asked, key), done);
+  });
+
   t('inside an assignment to a campaign: the repeat moves the rest, and none twice', async () => {
     const campaign = await post('/campaigns', { name: 'Assigned' }, randomUUID());
     const postIds: string[] = [];
