@@ -54,6 +54,8 @@ interface Own {
   readonly next_action_at: string | null;
   /** As in the target's state. */
   readonly overdue: boolean;
+  /** As in the target's state. */
+  readonly unknown_since: string | null;
   readonly first_comment_issue: FirstCommentIssue | null;
   /** Id of the comment on the network. */
   readonly first_comment_id: string | null;
@@ -90,6 +92,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     retry_at: 'timestamptz',
     next_action_at: 'timestamptz',
     overdue: 'bool',
+    unknown_since: 'timestamptz',
     first_comment_issue: 'jsonb',
     first_comment_id: 'text',
     undo: 'text',
@@ -141,6 +144,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       permalink: null,
       segments: null,
       overdue: false,
+      unknown_since: null,
       first_comment_issue: null,
       first_comment_id: null,
       undo: null,
@@ -203,6 +207,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...row,
       ...(data.segment.index === 0 ? { external_id: data.externalId, permalink: data.permalink } : {}),
       segments: addSegment(row.segments, data),
+      unknown_since: null,
       next_action_at: event.metadata.occurredAt,
     })),
     TargetPublishTakenOver: change((row, { takeover }, event) => ({
@@ -243,16 +248,20 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...pending(row.due_at, retryAt),
       failure,
     })),
-    TargetOutcomeUnknown: change((row, { failure, reconcileAt }) => ({
+    TargetOutcomeUnknown: change((row, { failure, reconcileAt }, event) => ({
       ...row,
       status: 'outcome_unknown',
       failure,
       retry_at: null,
       next_action_at: reconcileAt,
+      unknown_since: row.unknown_since ?? event.metadata.occurredAt,
     })),
     TargetAbsenceObserved: unchanged,
     TargetOutcomeSettled: change((row, data, event) => {
-      if (data.outcome === 'absent') return { ...row, ...pending(row.due_at, event.metadata.occurredAt) };
+      if (data.outcome === 'absent') {
+        const since = data.by === 'admin' ? null : row.unknown_since;
+        return { ...row, ...pending(row.due_at, data.retryAt ?? event.metadata.occurredAt), unknown_since: since };
+      }
       if (data.outcome === 'failed' && data.failure !== null) {
         return { ...row, ...settled, status: 'failed', failure: data.failure };
       }
@@ -272,6 +281,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...row,
       ...pending(row.due_at, retryAt),
       overdue: by === 'schedule' && row.overdue,
+      unknown_since: by === 'schedule' ? row.unknown_since : null,
     })),
     TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({
       ...row,
@@ -321,6 +331,7 @@ export const shownOfTarget = [
   'segments',
   'failure',
   'retry_at',
+  'unknown_since',
   'first_comment_issue',
   'first_comment_id',
   'undo',
@@ -355,6 +366,8 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     segments: renderSegments(row.status, row.segments, segments.length),
     failure: row.failure,
     retryAt: retryAtOf(row),
+    // A row that a former release wrote has no such instant.
+    unknownSince: row.status === 'outcome_unknown' ? (row.unknown_since ?? row.updated_at) : null,
     firstComment: firstCommentOf(row.platform, overrides),
     firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,

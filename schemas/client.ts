@@ -17,7 +17,7 @@ const FreeForm = Type.Record(Type.String(), Type.Unknown());
 
 export const unknownOutcomeRules = ['hold', 'retry_when_absent'] as const;
 export const unknownOutcomeWords =
-  'What happens to a target when the network does not say whether it published it. hold: the target keeps the status `outcome_unknown` until the network is known to have, or never to get, the post, or until an operator decides. retry_when_absent: after three looks at the network, at least a minute apart, that find no such post, the target is tried again. The network may be wrong, so the post may then be published twice. Only where the network lists all of an account’s own posts; never on telegram or tiktok. The service looks for 72 hours.';
+  'What happens to a target when the network does not say whether it published it. hold: the target keeps the status `outcome_unknown` until the network is known to have, or never to get, the post, or until an operator decides. retry_when_absent: after three looks at the network, at least a minute apart, that find no such post, the target is tried again, once. The network may be wrong, so the post, or a segment of its thread, may then be published twice, and no more often: where that attempt has no outcome either, the target keeps the status. Only where the network lists all of an account’s own posts; never on telegram or tiktok. The service looks for 72 hours.';
 
 export const typeWords = 'influencer: a person; brand: a company or a product.';
 export const ClientType = OpenEnum('ClientType', clientTypes, typeWords);

@@ -229,6 +229,8 @@ export const targetEvents = {
     publishedAt: Nullable(Instant),
     failure: Nullable(Failure),
     by: Type.Enum(['reconcile', 'admin', 'policy']),
+    /** With `absent`: when the next attempt starts. Absent: at once. */
+    retryAt: Type.Optional(Instant),
   }),
   /** Nobody has worked the target off for a while. Once, until a person gives it another time or retries it. */
   TargetOverdue: Type.Object({

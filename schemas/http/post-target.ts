@@ -102,6 +102,10 @@ export const PostTarget = Named(
         Nullable(Instant),
         'When the next attempt starts after a rate limit, a deferral or a retry, or after an unknown outcome is settled; null before the first attempt and where none is planned.',
       ),
+      unknownSince: said(
+        Nullable(Instant),
+        'Since when the service does not know whether the network has published it: the first time, where several attempts had no outcome; null where the outcome is known.',
+      ),
       undo: said(
         Nullable(UndoStatus),
         'What became of the last cancel or reschedule that was asked for while the network’s own scheduler had the target, or of a cancel while the target was being handed over to it; null: none was.',

@@ -93,6 +93,14 @@ export const outcomeUnknown = failure(
   false,
   'platform',
 );
+/** Each call had no answer, and the network proved that it made nothing. */
+export const publishUnanswered = failure(
+  'platform_down',
+  'publish_unanswered',
+  'The network took several calls to publish, answered none of them, and has published nothing.',
+  true,
+  'platform',
+);
 /** The first comment may be under the post or not. */
 export const firstCommentUnknown = failure(
   'unknown',
@@ -173,6 +181,7 @@ export const publishFailures: readonly Failure[] = [
   interrupted,
   adapterFailed,
   outcomeUnknown,
+  publishUnanswered,
   firstCommentUnknown,
   firstCommentPostUnknown,
   firstCommentInterrupted,

@@ -20,7 +20,7 @@ import { initial, type TargetState } from './target/state.ts';
  * out through every later attempt.
  */
 
-export { type AbsencePolicy, nextLookAt } from './target/absence.ts';
+export { type AbsencePolicy, mayAssumeAbsence, nextLookAt } from './target/absence.ts';
 export type { RetryPolicy } from './target/outcome.ts';
 export { overdueAfterMs } from './target/overdue.ts';
 export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts';

@@ -1,5 +1,5 @@
 import { outcomeUnreadable } from '#domain/publish-failures.ts';
-import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
+import type { RetryPolicy, ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
@@ -63,6 +63,12 @@ export const recordOutcome = async (
   if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
 };
 
+export const retryPolicy = ({ config, random }: WorkContext['tools']): RetryPolicy => ({
+  deferDelaysMs: config.deferDelaysMs,
+  maxRateLimits: config.maxRateLimits,
+  jitter: random(),
+});
+
 const commandOf = (
   context: WorkContext,
   target: TargetIn<'publishing'>,
@@ -72,12 +78,8 @@ const commandOf = (
 ): TargetCommand => {
   const claim = { attempt: target.common.attempts, takeover: target.takeover };
   const now = context.leased.now();
-  const { config, random } = context.tools;
-  const policy = {
-    deferDelaysMs: config.deferDelaysMs,
-    maxRateLimits: config.maxRateLimits,
-    jitter: random(),
-  };
+  const { config } = context.tools;
+  const policy = retryPolicy(context.tools);
   switch (outcome.kind) {
     case 'published':
       // The next segment of the thread cannot reply to a post without a usable id.

@@ -47,17 +47,18 @@ export const publishedBy = (dueAt: string, settleWindowMs: number, { askedAt, an
 
 /**
  * Milliseconds from now to the next question; null: the publisher has given up, and a person settles the outcome.
+ * @param askedFrom milliseconds since the epoch at which the outcome of the latest call became unknown
  * @param counts milliseconds since the epoch from which the answer `absent` counts; null: it does not
  */
 export const nextQuestionMs = (
   now: number,
-  unknownSince: number,
+  askedFrom: number,
   delaysMs: readonly number[],
   counts: number | null,
 ): number | null => {
-  const elapsed = now - unknownSince;
+  const elapsed = now - askedFrom;
   if (elapsed >= givenUpAfterMs) return null;
-  const next = unknownSince + nextOffset(elapsed, delaysMs);
+  const next = askedFrom + nextOffset(elapsed, delaysMs);
   const sooner = counts !== null && counts > now ? Math.min(next, counts) : next;
   return Math.max(1, sooner - now);
 };

@@ -1,7 +1,13 @@
 import type { Json, PlatformAdapter, ReconcileOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
 import { type ClientState, retriesWhenAbsent } from '#domain/client.ts';
 import { nativePostGone, outcomeUnknown } from '#domain/publish-failures.ts';
-import { nextLookAt, type TargetCheckpoint, type TargetCommand, type TargetIn } from '#domain/target.ts';
+import {
+  mayAssumeAbsence,
+  nextLookAt,
+  type TargetCheckpoint,
+  type TargetCommand,
+  type TargetIn,
+} from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import { adapterTimes } from './adapter-times.ts';
@@ -10,7 +16,7 @@ import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
 import { adapterOf, mediaReadiness, schedulerOf, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
-import { recordOutcome, reportLapse, reportLapsedAccount } from './outcome.ts';
+import { recordOutcome, reportLapse, reportLapsedAccount, retryPolicy } from './outcome.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
 
@@ -72,7 +78,7 @@ export const settleUnknown = async (
 ): Promise<number | 'settled'> => {
   const { tools, leased } = context;
   const delays = tools.config.reconcileDelaysMs;
-  const since = Date.parse(target.unknownSince);
+  const since = Date.parse(target.askedFrom);
   const elapsed = tools.now() - since;
   if (nextQuestionMs(tools.now(), since, delays, null) === null) return restMs;
   const first = delays[0] ?? 0;
@@ -115,7 +121,7 @@ const settleAbsent = async ({ tools, leased }: WorkContext, answer: Answer): Pro
       type: 'Settle',
       by: 'reconcile',
       now: leased.now(),
-      outcome: { kind: 'absent', proof: true },
+      outcome: { kind: 'absent', proof: true, policy: retryPolicy(tools) },
     });
   } else {
     const policy = tools.absencePolicy;
@@ -132,7 +138,7 @@ const nextQuestion = (
 ): number => {
   const looked = state.status === 'outcome_unknown' ? nextLookAt(state.absences, tools.absencePolicy) : null;
   const from = absence.kind === 'nothing' ? null : Math.max(absence.from, looked ?? absence.from);
-  const since = Date.parse(target.unknownSince);
+  const since = Date.parse(target.askedFrom);
   return nextQuestionMs(tools.now(), since, tools.config.reconcileDelaysMs, from) ?? restMs;
 };
 
@@ -157,6 +163,7 @@ const absenceOf = (
   if (adapter.absenceIsProof(platform)) return { kind: 'proof', from };
   const isCounted = scheduleMode !== 'native' && adapter.listsOwnPosts(platform);
   if (target.status !== 'outcome_unknown' || !isCounted || !retriesWhenAbsent(client)) return nothing;
+  if (!mayAssumeAbsence(target)) return nothing;
   return { kind: 'look', from: Math.max(from, nextLookAt(target.absences, tools.absencePolicy)) };
 };
 

@@ -173,7 +173,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt',
     TargetAbsenceObserved: '1: attempt takeover observedAt',
     TargetOutcomeSettled:
-      '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy',
+      '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy retryAt?',
     TargetPlaceLapsed: '1:',
     TargetOverdue: '1: dueAt',
     TargetRequeued: '2: by:schedule|retry|revise dueAt',

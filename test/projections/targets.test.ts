@@ -229,6 +229,22 @@ suite('read models: targets', (t) => {
       next_action_at: instant(4),
       failure: null,
     });
+    // It is the first time that people see, until one of them has the target tried again.
+    const anew = [started, unknown, settle({ outcome: 'absent', retryAt: instant(20) })];
+    await sees(anew, { retry_at: instant(20), next_action_at: instant(20) });
+    for (const [between, since] of [
+      [[], 3],
+      [[settle({ outcome: 'absent', by: 'policy' })], 3],
+      [[settle({ outcome: 'absent', by: 'admin' })], 8],
+      [[target('TargetRequeued', { by: 'schedule', dueAt: instant(31) })], 3],
+      [[target('TargetRequeued', { by: 'retry', dueAt: instant(31) })], 8],
+      [[target('TargetSegmentPublished', { ...out, segment: { index: 0, of: 2 } })], 8],
+    ] as const) {
+      await sees([...anew, started, ...between, started, unknown], {
+        status: 'outcome_unknown',
+        unknown_since: instant(since),
+      });
+    }
     await sees([target('TargetPlaceLapsed', {})], { status: 'pending', due_at: due });
     const overdue = target('TargetOverdue', { dueAt: due });
     await sees([overdue], { status: 'pending', due_at: due, next_action_at: due, overdue: true });

@@ -246,7 +246,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
           ...ids,
           attempts,
           scheduledAt: dueAt,
-          retryAt: occurredAt,
+          retryAt: data.retryAt ?? occurredAt,
           reason: data.by === 'policy' ? 'assumed_absent' : 'proven_absent',
         }),
       },

@@ -30,7 +30,7 @@ const CancelReason = OpenEnum(
 const RequeueReason = OpenEnum(
   'TargetRequeueReason',
   ['retry_time_reached', 'retry_requested', 'revised', 'proven_absent', 'assumed_absent', 'segment_found'],
-  'retry_time_reached: the time of the next attempt after a rate limit has come; retry_requested: a caller retried the target; revised: a caller revised the post after the target had failed; proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will; assumed_absent: three looks at the network found no post, and the rules of the client let the target be tried again then, so it may be published twice; segment_found: the segment of a thread whose outcome was unknown is published, and the next segment follows.',
+  'retry_time_reached: the time of the next attempt after a rate limit has come; retry_requested: a caller retried the target; revised: a caller revised the post after the target had failed; proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will; assumed_absent: three looks at the network found no post, and the rules of the client let the target be tried again then, once, so it may be published twice; segment_found: the segment of a thread whose outcome was unknown is published, and the next segment follows.',
 );
 const comment = targetEvents.TargetFirstCommentFailed.properties;
 const CommentFailure = Named(

@@ -30,6 +30,7 @@ export const targetExample = {
   segments: [],
   failure: null,
   retryAt: null,
+  unknownSince: null,
   firstComment: null,
   firstCommentExternalId: null,
   firstCommentIssue: null,

@@ -1,7 +1,17 @@
 import type { TargetEvent } from '#schemas/target.ts';
-import { claimOf, requireUnknown, type TargetState } from './state.ts';
+import { claimOf, requireUnknown, type TargetIn, type TargetState } from './state.ts';
 
-/** The rules of a client let a target be tried again after looks at the network that found no post. */
+/**
+ * The rules of a client let a target be tried again after looks at the network that found no post; once, so that a network
+ * that is wrong has two posts at most. If that attempt has no outcome either, a person decides.
+ */
+
+/** Attempts that the rules may assume to have published nothing. */
+const maxAssumed = 1;
+
+/** Whether the rules of the client may let the target be tried again. */
+export const mayAssumeAbsence = ({ common }: TargetIn<'outcome_unknown'>): boolean =>
+  common.assumedAbsences < maxAssumed;
 
 export interface AbsencePolicy {
   /** Looks after which the target is tried again. */
@@ -27,7 +37,7 @@ export interface ObserveAbsence {
  */
 export const observeAbsence = ({ askedAt, policy }: ObserveAbsence, state: TargetState): readonly TargetEvent[] => {
   const target = requireUnknown(state);
-  if (Date.parse(askedAt) < nextLookAt(target.absences, policy)) return [];
+  if (!mayAssumeAbsence(target) || Date.parse(askedAt) < nextLookAt(target.absences, policy)) return [];
   if (target.absences.length + 1 < policy.looks) {
     return [{ type: 'TargetAbsenceObserved', data: { ...claimOf(target), observedAt: askedAt } }];
   }

@@ -41,8 +41,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       const { by, dueAt: retryAt } = event.data;
       // A person's retry or revision resets the counts. An automatic requeue does not, or no limit on automatic attempts
       // would hold.
-      const counted =
-        by === 'schedule' ? common : { ...remember(common, fact), rateLimits: 0, defers: 0, overdue: false };
+      const counted = by === 'schedule' ? common : { ...remember(common, fact), ...noAttempts, overdue: false };
       return pending(counted, retryAt);
     }
 
@@ -96,18 +95,19 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
       const { takeover, boundary } = state;
-      const since = { unknownSince: fact.occurredAt, absences: [] };
+      const since = { ...common, unknownSince: common.unknownSince ?? fact.occurredAt };
+      const asked = { askedFrom: fact.occurredAt, absences: [] };
       // An undo of what the network had has failed by now.
       const of =
         state.status === 'publishing' ? { nativeId: null, undo: state.undo } : { nativeId: state.nativeId, undo: null };
-      return { status: 'outcome_unknown', takeover, boundary, ...since, ...of, common };
+      return { status: 'outcome_unknown', takeover, boundary, ...asked, ...of, common: since };
     }
     case 'TargetAbsenceObserved':
       if (state.status !== 'outcome_unknown') return state;
       return { ...state, absences: [...state.absences, event.data.observedAt] };
     case 'TargetOutcomeSettled': {
-      const { outcome, externalId, permalink, publishedAt, failure } = event.data;
-      if (outcome === 'absent') return pending(common, fact.occurredAt);
+      const { outcome, by, externalId, permalink, publishedAt, failure, retryAt } = event.data;
+      if (outcome === 'absent') return pending(absentBy(by, common), retryAt ?? fact.occurredAt);
       if (outcome === 'failed' && failure !== null) return { status: 'failed', failure, common };
       const post = { externalId: externalId ?? '', permalink, publishedAt: publishedAt ?? fact.occurredAt };
       return { status: 'published', ...post, removedAt: null, firstComment: null, common };
@@ -146,14 +146,27 @@ const pending = (common: TargetCommon, retryAt: string | null = null): TargetSta
   common,
 });
 
+/** What automatic attempts are limited by, before the first of them. */
+const noAttempts = { rateLimits: 0, defers: 0, provenAbsences: 0, assumedAbsences: 0, unknownSince: null } as const;
+
+/** A person who says that the post is not there has the target tried again, as a retry does. */
+const absentBy = (
+  by: Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data']['by'],
+  common: TargetCommon,
+): TargetCommon => {
+  if (by === 'admin') return { ...common, ...noAttempts };
+  return by === 'reconcile'
+    ? { ...common, provenAbsences: common.provenAbsences + 1 }
+    : { ...common, assumedAbsences: common.assumedAbsences + 1 };
+};
+
 const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data']): TargetState =>
   pending({
     ...data,
     appliedRevision: data.postRevision,
     askedTime: null,
     attempts: 0,
-    rateLimits: 0,
-    defers: 0,
+    ...noAttempts,
     overdue: false,
     checkpoints: [],
     publishedSegments: [],
@@ -163,8 +176,7 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
 /** Each segment has as many attempts as a single post. */
 const withSegment = (common: TargetCommon, post: NetworkPost): TargetCommon => ({
   ...common,
-  rateLimits: 0,
-  defers: 0,
+  ...noAttempts,
   publishedSegments: [...common.publishedSegments, postOf(post)],
 });
 

@@ -60,6 +60,18 @@ const managedAfter = (
   return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } }, becomesManaged(reason)];
 };
 
+/** Why a hand-over is not made again at `retryAt`; null: it is. @param retryAt null: it may not be made again */
+const handOverEnds = ({ platform, dueAt }: TargetCommon, retryAt: string | null): ScheduleModeReason | null => {
+  if (retryAt === null) return 'network_unavailable';
+  return retryAt > closesAt(platform, dueAt) ? 'outside_native_window' : null;
+};
+
+/** Null: the attempt of which the network proved that it made nothing was no hand-over, or is made again in time. */
+export const managedAfterAbsence = (common: TargetCommon, retryAt: string | null): TargetEvent | null => {
+  const reason = common.scheduleMode === 'native' ? handOverEnds(common, retryAt) : null;
+  return reason === null ? null : becomesManaged(reason);
+};
+
 /**
  * The events of an attempt to hand over that may be made again at `retryAt`; null: the attempt is no hand-over, or it may
  * be made again in time.
@@ -71,10 +83,9 @@ export const tooLateToHandOver = (
   retryAt: string | null,
   notBefore: string,
 ): readonly TargetEvent[] | null => {
-  const { scheduleMode, platform, dueAt } = target.common;
-  if (scheduleMode === 'managed') return null;
-  if (retryAt === null) return managedAfter(target, failure, notBefore, 'network_unavailable');
-  return retryAt > closesAt(platform, dueAt) ? managedAfter(target, failure, notBefore, 'outside_native_window') : null;
+  if (target.common.scheduleMode === 'managed') return null;
+  const reason = handOverEnds(target.common, retryAt);
+  return reason === null ? null : managedAfter(target, failure, notBefore, reason);
 };
 
 /** The network refused the time of the post, and made nothing. */
@@ -243,7 +254,7 @@ export const evolveNative = (
   switch (event.type) {
     case 'TargetScheduleModeChanged': {
       // A managed attempt has its own counts: those of the hand-over were another call.
-      const counts = event.data.scheduleMode === 'managed' ? { rateLimits: 0, defers: 0 } : {};
+      const counts = event.data.scheduleMode === 'managed' ? { rateLimits: 0, defers: 0, provenAbsences: 0 } : {};
       const changed = { ...state, common: { ...common, ...event.data, ...counts } };
       // A hand-over is tried again before the due time; a managed attempt then would be a post that goes out early.
       const early =

@@ -1,7 +1,9 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
+import { publishUnanswered } from '../publish-failures.ts';
 import { commentAfter } from './first-comment.ts';
-import { handedOver, settleHandedOver } from './native.ts';
+import { handedOver, managedAfterAbsence, settleHandedOver } from './native.ts';
+import type { RetryPolicy } from './outcome.ts';
 import { requireUnknown, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
@@ -24,9 +26,15 @@ export interface Settle {
     | { readonly kind: 'failed'; readonly failure: Failure }
     /** The network's own scheduler has the post. */
     | { readonly kind: 'handed_over'; readonly nativeId: string }
-    /** `proof`: the network reports that this attempt can never appear; without proof the outcome stays unknown. */
-    | { readonly kind: 'absent'; readonly proof: boolean };
+    /**
+     * `proof`: the network reports that this attempt can never appear; without proof the outcome stays unknown. `policy`:
+     * the waits before the next attempts; absent: the next one starts at once.
+     */
+    | { readonly kind: 'absent'; readonly proof: boolean; readonly policy?: RetryPolicy };
 }
+
+/** Attempts after one that the network proved absent: it takes calls, and answers none of them. */
+const maxProven = 3;
 
 type SettledOutcome = Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data'];
 
@@ -49,7 +57,7 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   const target = requireUnknown(state);
   if (by === 'admin') requireUnknownSegment(target, command);
   if (outcome.kind === 'handed_over') return handedOver(target, outcome);
-  if (outcome.kind === 'absent') return outcome.proof ? [settled({ outcome: 'absent' })] : [];
+  if (outcome.kind === 'absent') return outcome.proof ? absent(target, command, outcome.policy, settled) : [];
   if (outcome.kind === 'failed') {
     return [settled({ outcome: 'failed', failure: failureOfThread(target, outcome.failure) })];
   }
@@ -71,6 +79,31 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   const { event, head } = segmentOut(target, segment, { externalId, permalink, publishedAt });
   if (head !== null) return [event, ...published(head)];
   return [event, { type: 'TargetRequeued', data: { by: 'schedule', dueAt: now } }];
+};
+
+/**
+ * The network proved that the attempt published nothing: another one follows, each after a longer wait, and after three
+ * the target fails. A person's word is followed at once, and limited by nothing.
+ */
+const absent = (
+  target: TargetIn<'outcome_unknown'>,
+  { by, now }: Settle,
+  policy: RetryPolicy | undefined,
+  settled: (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>) => TargetEvent,
+): readonly TargetEvent[] => {
+  if (by === 'admin') return [settled({ outcome: 'absent' })];
+  const { common } = target;
+  const mayRepeat = common.provenAbsences < maxProven;
+  const retryAt = mayRepeat ? afterDelay(now, common.provenAbsences, policy) : null;
+  const managed = managedAfterAbsence(common, retryAt);
+  if (managed !== null) return [settled({ outcome: 'absent' }), managed];
+  if (retryAt === null) return [settled({ outcome: 'failed', failure: failureOfThread(target, publishUnanswered) })];
+  return [settled({ outcome: 'absent', ...(retryAt === now ? {} : { retryAt }) })];
+};
+
+const afterDelay = (now: string, before: number, policy: RetryPolicy | undefined): string => {
+  const delay = policy?.deferDelaysMs[before] ?? policy?.deferDelaysMs.at(-1) ?? 0;
+  return new Date(Date.parse(now) + delay * (1 + (policy?.jitter ?? 0) / 10)).toISOString();
 };
 
 const publishedAs = ({ externalId, permalink, publishedAt }: Extract<Settle['outcome'], { kind: 'published' }>) =>

@@ -35,6 +35,12 @@ export interface TargetCommon extends PlannedTarget {
   readonly attempts: number;
   readonly rateLimits: number;
   readonly defers: number;
+  /** Attempts of which the network proved that they published nothing, although it had not answered. */
+  readonly provenAbsences: number;
+  /** Attempts of which the rules of the client assumed it. */
+  readonly assumedAbsences: number;
+  /** When the outcome first became unknown; null: it has not, since a person last had the target tried again. */
+  readonly unknownSince: string | null;
   /** The service told that the target is overdue, and nobody has moved or retried it since. */
   readonly overdue: boolean;
   readonly checkpoints: readonly TargetCheckpoint[];
@@ -89,7 +95,8 @@ type Situation =
       readonly status: 'outcome_unknown';
       readonly takeover: number;
       readonly boundary: TargetCheckpoint | null;
-      readonly unknownSince: string;
+      /** When the outcome of the latest call became unknown: the questions to the network count from it. */
+      readonly askedFrom: string;
       /** When looks found no post, while the rules of the client let the target be tried again then. */
       readonly absences: readonly string[];
       /** Id of the scheduled post on the network; null: none was handed over, or the answer was lost. */

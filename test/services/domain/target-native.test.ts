@@ -1,4 +1,4 @@
-import { deepEqual, equal, throws } from 'node:assert/strict';
+import { deepEqual, equal, ok, throws } from 'node:assert/strict';
 import { closesAt, isUndoable, scheduleModeOf, timeReason, undoClosesMs } from '#domain/native-window.ts';
 import { nativePostLate, undoTooLate } from '#domain/publish-failures.ts';
 import {
@@ -230,7 +230,7 @@ suite('native targets', (t) => {
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
-        overdue: false,
+        ...{ provenAbsences: 0, assumedAbsences: 0, unknownSince: null, overdue: false },
         // A later attempt makes another post.
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },
@@ -661,10 +661,23 @@ suite('native targets', (t) => {
     given(open)
       .when(move(at(90), at(0)))
       .refused('target_not_pending');
+    const absent = settledAs({ outcome: 'absent' });
+    const early = { ...settle({ kind: 'absent', proof: true }), now: at(2) } as TargetCommand;
+    given(open).when(early).then([absent], { again: 'target_not_unknown' });
+    deepEqual(modeOf(state([...open, absent])), ['pending', 'native', null]);
+    const late = [absent, tooLate];
     given(open)
       .when(settle({ kind: 'absent', proof: true }))
-      .then([settledAs({ outcome: 'absent' })], { again: 'target_not_unknown' });
-    deepEqual(modeOf(state([...open, settledAs({ outcome: 'absent' })])), ['pending', 'native', null]);
+      .then(late, { again: 'target_not_unknown' });
+    // After three hand-overs that left nothing behind, this service publishes the post itself, at its time.
+    const given4 = [scheduled, ...Array.from({ length: 3 }, () => [started, boundary, unknown, absent]).flat()];
+    const end = [absent, managedBecause('network_unavailable')];
+    given([...given4, started, boundary, unknown])
+      .when(early)
+      .then(end, { again: 'target_not_unknown' });
+    const own = state([...given4, started, boundary, unknown, ...end]);
+    ok(own.status === 'pending');
+    deepEqual([attemptAt(own), own.common.provenAbsences], [dueAt, 0]);
   });
 
   const canceledBy = (postRevision: number | null): TargetEvent => ({

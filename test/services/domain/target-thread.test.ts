@@ -190,8 +190,14 @@ suite('target that is a thread', (t) => {
     deepEqual(state([...tried, unknown, out(0)]), {
       ...before,
       boundary: null,
-      common: { ...before.common, rateLimits: 0, defers: 0, publishedSegments: [post(0)] },
+      common: { ...before.common, rateLimits: 0, defers: 0, unknownSince: null, publishedSegments: [post(0)] },
     });
+    for (const by of ['reconcile', 'policy'] as const) {
+      const nothing = { externalId: null, permalink: null, publishedAt: null, failure: null };
+      const absent: TargetEvent = { type: 'TargetOutcomeSettled', data: { ...nothing, outcome: 'absent', by } };
+      const now = state([...tried, unknown, absent, started(4), boundary(0), out(0)]);
+      deepEqual(now.status !== 'none' && [now.common.provenAbsences, now.common.assumedAbsences], [0, 0]);
+    }
   });
 
   t('the sentence about published segments fits the field of a failure, and cuts no character in two', () => {

@@ -1,6 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
+import { publishUnanswered } from '#domain/publish-failures.ts';
 import {
   attemptAt,
   isOpen,
@@ -102,6 +103,7 @@ suite('target', (t) => {
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0, overdue: false },
+        ...{ provenAbsences: 0, assumedAbsences: 0, unknownSince: null },
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },
     });
@@ -646,22 +648,72 @@ suite('target', (t) => {
     given([...crossed, takenOver, { ...unknown, data: { ...unknown.data, takeover: 1 } } as TargetEvent])
       .when(look(200))
       .then([{ type: 'TargetAbsenceObserved', data: { attempt: 1, takeover: 1, observedAt: at(200) } }]);
-    // Found in between, it is published; a second unknown outcome begins to count anew.
+    // Found in between, it is published.
     given([...open, seen(200), seen(260)])
       .when({ type: 'Settle', now: at(320), by: 'reconcile', outcome: { kind: 'published', ...there } })
       .then([{ type: 'TargetOutcomeSettled', data: { ...absent.data, ...there, outcome: 'published' } }], {
         again: 'target_not_unknown',
       });
     const second = { attempt: 2, takeover: 0 };
-    given([
-      ...[...open, seen(200), seen(260), settled],
+    // The rules give one attempt more: a second unknown outcome waits for the network or a person.
+    const repeated: readonly TargetEvent[] = [
       { type: 'TargetPublishStarted', data: second },
       { ...boundary, data: { ...boundary.data, ...second } },
       { type: 'TargetOutcomeUnknown', data: { ...second, failure, reconcileAt: at(131) } },
-    ])
+    ];
+    given([...open, settled, ...repeated])
       .when(look(320))
-      .then([{ type: 'TargetAbsenceObserved', data: { ...second, observedAt: at(320) } }]);
+      .then([]);
+    for (const [word, ...rest] of [
+      [{ ...absent, data: { ...absent.data, by: 'admin' } }],
+      [{ ...absent, data: { ...absent.data, outcome: 'failed', failure } }, requeued('retry', at(150))],
+    ] as const) {
+      given([...open, settled, ...repeated, word, ...rest, ...repeated] as readonly TargetEvent[])
+        .when(look(320))
+        .then([{ type: 'TargetAbsenceObserved', data: { ...second, observedAt: at(320) } }]);
+    }
     for (const events of except('outcome_unknown')) deepEqual(state([...events, seen(200)]), state(events));
+  });
+
+  t('an attempt that is proved absent is repeated three times, after longer and longer waits, and then fails', () => {
+    const settle = (by: 'reconcile' | 'admin'): TargetCommand => ({
+      ...{ type: 'Settle', now: at(140), by },
+      outcome: { kind: 'absent', proof: true, policy },
+    });
+    const again = { again: 'target_not_unknown' };
+    let events: readonly Given<TargetEvent>[] = [scheduled];
+    const lose = (attempt: number): readonly Given<TargetEvent>[] => [
+      { type: 'TargetPublishStarted', data: { attempt, takeover: 0 } },
+      { ...boundary, data: { ...boundary.data, attempt } },
+      { ...unknown, data: { ...unknown.data, attempt }, at: at(110 + attempt) },
+    ];
+    for (const [index, seconds] of [31.5, 126, 630].entries()) {
+      events = [...events, ...lose(index + 1)];
+      const news: TargetEvent = { ...absent, data: { ...absent.data, retryAt: at(140 + seconds) } };
+      given(events).when(settle('reconcile')).then([news], again);
+      events = [...events, news];
+      const waiting = state(events);
+      deepEqual(waiting.status === 'pending' && [waiting.retryAt, waiting.common.unknownSince], [
+        at(140 + seconds),
+        at(111),
+      ]);
+    }
+    events = [...events, ...lose(4)];
+    const last = state(events);
+    // The first time is the one that counts for people, the latest one for the questions to the network.
+    deepEqual(last.status === 'outcome_unknown' && [last.common.unknownSince, last.askedFrom], [at(111), at(114)]);
+    const end: TargetEvent = {
+      type: 'TargetOutcomeSettled',
+      data: { ...absent.data, outcome: 'failed', failure: publishUnanswered },
+    };
+    given(events).when(settle('reconcile')).then([end], again);
+    // A person who knows that it is not there has it tried again at once, and the count starts at zero.
+    const word: TargetEvent = { ...absent, data: { ...absent.data, by: 'admin' } };
+    given(events).when(settle('admin')).then([word], again);
+    for (const person of [[word], [end, requeued('retry', at(150))], [end, requeued('revise', at(150))]]) {
+      const anew = state([...events, ...person]);
+      deepEqual(anew.status === 'pending' && [anew.common.provenAbsences, anew.common.unknownSince], [0, null]);
+    }
   });
 
   t('is overdue once fifteen minutes after its attempt was due, until a person moves or retries it', () => {

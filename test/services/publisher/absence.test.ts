@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import type { PlatformAdapter, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { client } from '#domain/client.ts';
+import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Platform } from '#schemas/common.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
-import { type Account, PublishingWorld, quickLooks, quickNetwork } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld, quick, quickLooks, quickNetwork } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -106,6 +107,50 @@ suite('rules for unknown outcomes', { timeoutMs: 240_000, waits: true }, (t) => 
     assert.deepEqual(await settledBy(id), [['absent', 'policy']]);
     await looksAreApart(id, await settledAt(id));
     assert.equal(await world.created(id), 1);
+    await running.stop();
+  });
+
+  t('retry_when_absent, and a network that never shows the post: two posts at most, and a person decides', async () => {
+    const running = publisher();
+    const id = await schedule(await connected('x'), 'hidden [[sandbox:timeout_after]]');
+    instead.set(id, async () => ({ kind: 'absent' }));
+    const isTold = async () => (await events(id)).filter(({ type }) => type === 'TargetOutcomeUnknown').length;
+    await until('the second attempt has no outcome either', async () => (await isTold()) === 2);
+    await restsLong(id);
+    const before = asked.get(id) ?? 0;
+    await until('the network is asked again', async () => {
+      await wake(id);
+      return (asked.get(id) ?? 0) >= before + quickLooks.looks + 1;
+    });
+    assert.equal(await world.created(id), 2);
+    assert.deepEqual(await settledBy(id), [['absent', 'policy']]);
+    const state = await world.target(id);
+    assert.ok(state.status === 'outcome_unknown');
+    const [first] = (await events(id)).filter(({ type }) => type === 'TargetOutcomeUnknown');
+    assert.equal(state.common.unknownSince, first?.metadata.occurredAt);
+    await running.stop();
+  });
+
+  t('a network that takes calls, makes nothing and proves it: four attempts, then a person may retry', async () => {
+    const running = publisher();
+    const account = await connected('bluesky', {});
+    const { postId, targetIds } = await world.schedule([account], { text: 'lost [[sandbox:timeout_before]]' });
+    const [id = ''] = targetIds;
+    const four = Array(4).fill(false);
+    const calls = async () => (await world.sandbox.creates(id)).map(({ outcome }) => outcome === 'created');
+    const [state] = await world.all([id], 'failed');
+    assert.ok(state?.status === 'failed');
+    assert.deepEqual([state.failure.code, state.failure.retryable], ['publish_unanswered', true]);
+    assert.deepEqual(await calls(), four);
+    const absences = (await events(id)).filter(({ data }) => data.outcome === 'absent');
+    const waits = absences.map(
+      ({ data, metadata }) => Date.parse(String(data.retryAt)) - Date.parse(metadata.occurredAt),
+    );
+    assert.ok(waits.length === 3 && waits.every((ms, at) => ms > (quick.deferDelaysMs[at] ?? 0) - 50), waits.join());
+    const retry = { type: 'Retry', commandId: 'again', now: new Date().toISOString() } as const;
+    await execute(world.store, target, id, retry, world.context(), { partitionKey: postId });
+    await until('four attempts more', async () => (await calls()).length === 8);
+    await world.all([id], 'failed');
     await running.stop();
   });
 
