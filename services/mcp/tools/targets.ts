@@ -94,7 +94,12 @@ const act = async (call: ToolCall, chosen: Which, what: Action) => {
   const body = { ...what.body, ...(await selection(call, chosen)) };
   const key = call.key(isStep ? 'step' : 'change');
   const { data, replayed } = await call.invoke<Bulk>('bulkPostTargets', { body, key });
-  if (data.results.length === 0) throw new Refusal(none, 'No target allows it.');
+  if (data.results.length === 0) {
+    const { postId: id } = chosen;
+    // A selection of a post that nobody has is empty, too.
+    const post = id === undefined ? null : (await call.invoke<Post>('getPost', { params: { id } })).data;
+    throw new Refusal(none, `No target allows it${post === null ? '' : `: the post is ${post.status}`}.`);
+  }
   const all = data.results.flatMap(({ target }) => (target === undefined ? [] : [target]));
   const done = shownTargets(call.cuts, all);
   const refused = data.results.flatMap(({ targetId, error }) =>
