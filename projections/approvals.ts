@@ -90,6 +90,45 @@ export const getApproval = async (knex: Knex, workspaceId: string, id: string): 
   return row === undefined ? null : asRow(approvals, row);
 };
 
+/** What a person decided about a post. */
+export interface PostDecision {
+  readonly approvalId: string;
+  readonly status: 'approved' | 'rejected' | 'changes_requested';
+  readonly decidedBy: Actor;
+  readonly decidedAt: string;
+  readonly comment: string | null;
+}
+
+/**
+ * SQL of the newest decision about a post as JSON; null: there is none. Only a request that was approved is withdrawn
+ * after its decision.
+ * @param posts name or alias of `read.posts`
+ */
+export const lastDecisionSql = (posts: string): string =>
+  `(select jsonb_build_object('approvalId', a.id, 'decidedBy', a.decided_by, 'decidedAt', a.decided_at, 'comment', a.comment,
+      'status', case a.status when 'withdrawn' then 'approved' else a.status end)
+    from read.approvals a where a.post_id = ${posts}.id and a.decided_at is not null
+    order by a.created_at desc, a.id desc limit 1)`;
+
+/** The newest decision among those up to `asOf`; null: none. */
+export const lastDecision = async (knex: Knex, workspaceId: string, postId: string, asOf: string) => {
+  const row = await knex('read.approvals')
+    .where({ workspace_id: workspaceId, post_id: postId })
+    .whereRaw('decided_at <= ?::timestamptz', [asOf])
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .first();
+  return row === undefined ? null : decisionOfRow(asRow(approvals, row));
+};
+
+const decisionOfRow = (row: ApprovalRow): PostDecision | null => {
+  const { id: approvalId, status, decided_by: decidedBy, decided_at: decidedAt, comment } = row;
+  if (decidedBy === null || decidedAt === null || status === 'pending') return null;
+  return { approvalId, status: status === 'withdrawn' ? 'approved' : status, decidedBy, decidedAt, comment };
+};
+
 /** A target of a request as it is now: a reschedule, a shift and a cancel keep the approval. */
 export interface TargetNow {
   readonly status: TargetStatus;

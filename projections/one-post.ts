@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { batchesOf } from '#contracts/ports/batches.ts';
+import { lastDecisionSql } from './approvals.ts';
 import { shownCampaignOf } from './post-campaigns.ts';
 import { posts, type ShownPost, shownOfPost } from './posts.ts';
 import { asRow } from './rows.ts';
@@ -16,11 +17,11 @@ const maxPostsAtOnce = 8;
 
 /**
  * Equal while an answer about post `p` stays the same: the generation of the tables, the revisions of the post and of
- * each target, the columns that are counted, which change between two revisions of the post, and whether its campaign
- * is deleted.
+ * each target, the columns that are counted, which change between two revisions of the post, its last decision, and
+ * whether its campaign is deleted.
  */
 const versionOfPost = `concat_ws(' ', (select live from ops.projections where name = 'posts'), p.revision, p.counts,
-  p.publishing_count, extract(epoch from p.scheduled_at), ${shownCampaignOf('p')},
+  p.publishing_count, extract(epoch from p.scheduled_at), ${shownCampaignOf('p')}, ${lastDecisionSql('p')},
   (select string_agg(revision::text, ',' order by id) from read.post_targets where post_id = p.id))`;
 
 interface FoundPost {
@@ -42,7 +43,7 @@ const postsById = batchesOf(async (pool: Pool, keys): Promise<ReadonlyMap<string
     name: 'posts-by-id',
     text: `
       select p.id, k.known, p.workspace_id as "workspaceId", v.version, case when v.version <> k.known then
-        (select row_to_json(s) from (select ${columns.join(', ')},
+        (select row_to_json(s) from (select ${columns.join(', ')}, ${lastDecisionSql('p')} as last_decision,
           (select json_agg(t) from (select ${shownOfTarget.join(', ')} from read.post_targets where post_id = p.id) t)
           as targets) s) end as whole
       from unnest($1::uuid[], $2::text[]) as k (id, known) join read.posts p on p.id = k.id

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Platform } from '#schemas/common.ts';
 import type { PostStatus } from '#schemas/post.ts';
 import { targetStatuses } from '#schemas/target.ts';
+import { lastDecisionSql } from './approvals.ts';
 import { goesToClientsAlone, twice } from './client-posts.ts';
 import { isMergeable, isUnled, type Lead, merged, uuids } from './merged-scans.ts';
 import { shownCampaignOf } from './post-campaigns.ts';
@@ -107,7 +108,9 @@ export const listPosts = async (
   if (leads.length > 0 && after !== null)
     query.whereRaw('(created_at, id) < (?::timestamptz, ?::uuid)', [after.createdAt, after.id]);
   const shown = (rows: Knex.QueryBuilder): Knex.QueryBuilder =>
-    rows.select(columnsOfPost).select(knex.raw(`${shownCampaignOf('posts')} as campaign_id`));
+    rows
+      .select(columnsOfPost)
+      .select(knex.raw(`${shownCampaignOf('posts')} as campaign_id, ${lastDecisionSql('posts')} as last_decision`));
   if (leads.length === 0) return newestFirst(shown(query), posts, page);
   const ids = merged(knex, query, leads, { by: 'created_at', order: 'desc', limit: page.limit + 1 });
   const found = knex('read.posts')

@@ -7,11 +7,13 @@ import { asFacts } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
+import type { PostDecision } from './approvals.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
 import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
 import { latestOf } from './post-intents.ts';
 import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
 import { type RecycleColumns, recycleColumns, recycleIndexes, recycleOfState } from './post-recycles.ts';
+import { toIso } from './rows.ts';
 import { renderTarget, type ShownTarget, type TargetRow } from './targets.ts';
 
 /**
@@ -297,7 +299,14 @@ export const shownOfPost = [
   'publishing_count',
   'scheduled_at',
 ] as const satisfies readonly (keyof PostRow)[];
-export type ShownPost = Pick<PostRow, (typeof shownOfPost)[number]>;
+export type ShownPost = Pick<PostRow, (typeof shownOfPost)[number]> & {
+  /** Joined from the requests for approval. Absent: a command answers, and adds it. */
+  readonly last_decision?: PostDecision | null;
+};
+
+/** Postgres writes an instant in JSON with its own offset. */
+const decisionOf = ({ last_decision: decision = null }: ShownPost): PostDecision | null =>
+  decision === null ? null : { ...decision, decidedAt: toIso(decision.decidedAt) ?? decision.decidedAt };
 
 const shownStatus = (row: ShownPost): PostStatus =>
   row.status === 'scheduled' && row.publishing_count > 0 ? 'publishing' : row.status;
@@ -317,6 +326,7 @@ export const renderPostRow = (row: ShownPost) => {
     publishedAt: row.published_at,
     createdBy: row.created_by,
     approvalId: row.approval?.id ?? null,
+    lastDecision: decisionOf(row),
     recycledFrom: row.recycled_from?.postId ?? null,
     counts: row.counts,
     createdAt: row.created_at,

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { ContentHash } from './approval.ts';
+import { ContentHash, maxComment } from './approval.ts';
 import { Actor, type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
@@ -153,6 +153,12 @@ const RecycleDay = Type.Integer({ minimum: 1 });
 
 const Creator = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
 
+/** The decision that the event follows, for webhooks; the stream of the request is its record. Absent: a former build wrote it. */
+const followed = {
+  decidedBy: Type.Optional(Actor),
+  comment: Type.Optional(Nullable(Type.String({ maxLength: maxComment }))),
+};
+
 export const postEvents = {
   PostDrafted: Type.Object({ clientId: Uuid, createdBy: Creator, body: PostBody }),
   DraftReplaced: Type.Object({ body: PostBody }),
@@ -184,9 +190,9 @@ export const postEvents = {
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
   }),
   /** An intent: the held targets go out at their times, with exactly the content of this hash. */
-  PostReleased: Type.Object({ approvalId: Uuid, hash: ContentHash }),
+  PostReleased: Type.Object({ approvalId: Uuid, hash: ContentHash, ...followed }),
   /** An intent as well: every target of the plan is canceled, and the post is a draft again. */
-  PostReturnedToDraft: Type.Object({ approvalId: Uuid }),
+  PostReturnedToDraft: Type.Object({ approvalId: Uuid, ...followed }),
   /** An intent for many targets, decided here and then carried out on each. */
   PostTargetsChanged: Type.Object({
     change: Type.Object({

@@ -178,3 +178,28 @@ export const Approval = Named(
     },
   ),
 );
+
+/** Also shown on the post. */
+export const PostDecision = Named(
+  'PostDecision',
+  Type.Object(
+    {
+      approvalId: said(
+        Uuid,
+        'The request that was decided. Another than the `approvalId` of the post: the decision is about a former content.',
+      ),
+      status: said(
+        OpenEnum(
+          'PostDecisionStatus',
+          ['approved', 'rejected', 'changes_requested'],
+          'approved: the content goes out; rejected: the held targets were canceled; changes_requested: the author is asked for another content.',
+        ),
+        'What was decided.',
+      ),
+      decidedBy: said(ActorRef, 'Who decided.'),
+      decidedAt: said(Instant, 'When it was decided.'),
+      comment: said(Nullable(Type.String()), 'What the approver wrote for the author; null: nothing.'),
+    },
+    { description: 'What an approver decided about a post.' },
+  ),
+);

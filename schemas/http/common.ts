@@ -120,6 +120,8 @@ export const warningWords = {
   unknown_override: 'the network has no override of this name, and does not get it',
   timezone_not_used:
     '`timezone` does not count for these targets, because their accounts or clients have a zone of their own; the message names both instants',
+  changes_requested:
+    'an approver asked for changes, and the content is still the same: `lastDecision` of the post has the comment',
   approval_not_required: '`requestApproval` changes nothing, because no approval is required',
   no_account: 'no account of the client is on this network',
   duplicate_text: 'the account has the same text within 24 hours',
@@ -281,6 +283,7 @@ export const Problem = Named(
       resetsAt: Type.Optional(
         said(Instant, 'With `quota_exceeded`: when the next month begins, in the zone of the workspace.'),
       ),
+      approvalId: Type.Optional(said(Uuid, 'With `changes_requested`: the request for approval that was decided.')),
       approvalStatus: Type.Optional(
         Type.String({
           description: 'With `approval_not_pending`: the status of the request.',

@@ -18,6 +18,7 @@ import {
 } from '#schemas/post.ts';
 import { byUuid, ClosedEnum, forType, Named, OpenEnum, onlyWith, said, unreadIn } from '#schemas/published.ts';
 import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
+import { PostDecision } from './approval.ts';
 import {
   type Cleaned,
   Defaulted,
@@ -268,6 +269,12 @@ export const unreadOfPost = (members: Readonly<Record<string, unknown>>, reason:
 
 const published = {
   schedule: Maybe(said(ScheduleInput, 'Replaces the schedule of the draft. Absent: that of the draft.')),
+  acknowledgeDecision: Maybe(
+    Type.Boolean({
+      description:
+        'false: where an approver asked for changes and the content is still the same, the call is refused with `changes_requested`. true or absent: it is published, with a warning.',
+    }),
+  ),
 };
 export const PostPublish = Named(
   'PostPublish',
@@ -362,6 +369,10 @@ const shared = {
   ),
   createdBy: said(ActorRef, 'Who created it.'),
   approvalId: said(Nullable(Uuid), 'Its request for approval; null: none.'),
+  lastDecision: said(
+    Nullable(PostDecision),
+    'What an approver decided last about the post, also about a former content of it; null: nobody has decided.',
+  ),
   recycledFrom: said(Nullable(Uuid), 'The post that it repeats; null: none.'),
   counts: said(Counts, 'How many targets it has, by status.'),
 };

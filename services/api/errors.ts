@@ -1,8 +1,4 @@
 import type { ErrorCode } from '#domain/codes.ts';
-import { mediaFailures } from '#domain/media-failures.ts';
-import { failureCodes } from '#domain/platforms/failure-codes.ts';
-import { publishFailures } from '#domain/publish-failures.ts';
-import { reportFailures } from '#domain/report-failures.ts';
 
 /**
  * Every code that a caller may meet, and what it means. Codes are stable and public; GET /errors/{code} serves each.
@@ -160,6 +156,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'The approval is superseded',
     about:
       'The post was changed or canceled after the approval was asked for, so the decision has no effect and the request is withdrawn. Read the post: `approvalId` names the newest request.',
+  },
+  changes_requested: {
+    status: 409,
+    title: 'An approver asked for changes',
+    about:
+      'The draft has still the content for which an approver asked for changes: `detail` has the comment, and so has `lastDecision` of the post. Change the draft, or publish it with `acknowledgeDecision: true`.',
   },
   post_not_draft: {
     status: 409,
@@ -358,43 +360,3 @@ export const categoryOf = (status: number): Category => {
 };
 
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errors, code);
-
-/** A page of the catalogue. `status` is null for what a target, an asset or a run fails with: no answer carries it as its code. */
-export interface ErrorPage {
-  readonly code: string;
-  readonly status: number | null;
-  readonly category: Category | 'media' | 'target' | 'report';
-  readonly title: string;
-  readonly about: string;
-}
-
-const aboutFailures: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(publishFailures.map(({ code, message }) => [code, message])),
-  ...failureCodes,
-};
-
-const pageOf =
-  (category: ErrorPage['category'], title: string) =>
-  ([code, about]: readonly [code: string, about: string]): ErrorPage => ({
-    code,
-    status: null,
-    category,
-    title,
-    about,
-  });
-
-const ofMedia = Object.entries(mediaFailures).map(pageOf('media', 'A media asset, or one of its renditions, failed'));
-
-const ofTarget = Object.entries(aboutFailures)
-  .filter(([code]) => !isErrorCode(code) && !Object.hasOwn(mediaFailures, code))
-  .map(pageOf('target', 'A target failed, or was refused by the gate'));
-
-const ofReports = Object.entries(reportFailures).map(pageOf('report', 'A run of a report failed'));
-
-/** The whole catalogue, in the order of the table above. */
-export const errorPages: readonly ErrorPage[] = [
-  ...Object.entries(errors).map(([code, entry]) => ({ code, category: categoryOf(entry.status), ...entry })),
-  ...ofTarget,
-  ...ofMedia,
-  ...ofReports,
-];

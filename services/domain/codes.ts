@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'upload_mismatch'
   | 'approval_not_pending'
   | 'approval_superseded'
+  | 'changes_requested'
   | 'post_not_draft'
   | 'post_not_scheduled'
   | 'target_not_pending'

@@ -66,9 +66,18 @@ export const superseded = (): Rejection =>
 
 /** A decision of a person about the post's request. */
 export type DecidePost =
-  | { readonly type: 'Release'; readonly approvalId: string; readonly hash: string }
+  | { readonly type: 'Release'; readonly approvalId: string; readonly hash: string; readonly decided?: Decision }
   | { readonly type: 'Reject'; readonly approvalId: string }
-  | { readonly type: 'ReturnToDraft'; readonly approvalId: string };
+  | { readonly type: 'ReturnToDraft'; readonly approvalId: string; readonly decided?: Decision };
+
+/** Who decided, and what they wrote. */
+interface Decision {
+  readonly by: Actor;
+  readonly comment: string | null;
+}
+
+const told = (decided: Decision | undefined) =>
+  decided === undefined ? {} : { decidedBy: decided.by, comment: decided.comment };
 
 /**
  * @param open targets that are not settled and that no cancel names
@@ -87,7 +96,9 @@ export const decidePost = (
     case 'Release':
       if (status === 'released') return [];
       if (status !== 'pending' || approval.hash !== command.hash || open(targetIds).length === 0) throw superseded();
-      return [{ type: 'PostReleased', data: { approvalId: approval.id, hash: approval.hash } }];
+      return [
+        { type: 'PostReleased', data: { approvalId: approval.id, hash: approval.hash, ...told(command.decided) } },
+      ];
     case 'Reject':
       if (status === 'rejected') return [];
       if (status !== 'pending' || held.length === 0) throw superseded();
@@ -100,7 +111,9 @@ export const decidePost = (
     case 'ReturnToDraft':
       if (status !== 'pending' || held.length === 0) throw superseded();
       // Of a post that was released before, a target may be out: it stays held, and waits for a revise.
-      return isWhole ? [{ type: 'PostReturnedToDraft', data: { approvalId: approval.id } }] : [];
+      return isWhole
+        ? [{ type: 'PostReturnedToDraft', data: { approvalId: approval.id, ...told(command.decided) } }]
+        : [];
   }
 };
 

@@ -26,6 +26,8 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
   target_not_pending: 'It is published, on its way or canceled already. post_status says which.',
   target_not_retryable: 'Only what failed or was rate-limited can be tried again. post_status says where it stands.',
   approval_not_pending: 'Somebody decided already, or it was withdrawn. pending_approvals lists what still waits.',
+  changes_requested:
+    'Tell the person the comment, and change the draft with update_draft. Only if the person wants the same content again: call publish_draft with acknowledgeDecision true.',
   approval_superseded: 'The post was changed after this request. pending_approvals has the new one.',
   schedule_in_past: 'Choose a time in the future, or publish at once.',
   schedule_too_far: 'Choose a time within the next 18 months.',
@@ -42,7 +44,16 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
 const maxIssuesTold = 8;
 
 /** Ids beside a problem that the next call needs. */
-const besides = ['postId', 'postIds', 'resetsAt', 'approvalStatus', 'decidedAt', 'usedBytes', 'quotaBytes'] as const;
+const besides = [
+  'postId',
+  'postIds',
+  'resetsAt',
+  'approvalId',
+  'approvalStatus',
+  'decidedAt',
+  'usedBytes',
+  'quotaBytes',
+] as const;
 
 export const wordsOf = (problem: ProblemAnswer, correlationId: string): string => {
   const { code, detail, errors: issues, extra, headers } = problem;

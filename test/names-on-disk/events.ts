@@ -113,8 +113,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
       '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]} held?:true recycledFrom?:{postId occurrence day}',
     PostSubmittedForApproval:
       '1: approvalId request hash submittedBy:{type:member|apikey|service|guest|admin id} targetIds:[]',
-    PostReleased: '1: approvalId hash',
-    PostReturnedToDraft: '1: approvalId',
+    PostReleased: '1: approvalId hash decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
+    PostReturnedToDraft: '1: approvalId decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
     PostTargetsChanged:
       '3: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected} targetIds:[]',
     PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null',

@@ -109,6 +109,12 @@ const settled = (postId: string, post: Post) => {
 const failedIds = ({ indexes, outcomes }: Post): string[] =>
   [...indexes].flatMap(([id, place]) => (outcomes[place] === codes.failed ? [id] : []));
 
+/** Events of former builds do not have it. */
+const decisionOf = ({ decidedBy, comment }: Data<'PostReleased' | 'PostReturnedToDraft'>) => ({
+  decidedBy: decidedBy ?? null,
+  comment: comment ?? null,
+});
+
 /** A post as a whole. Outcomes of its targets are published by the targets themselves. */
 export const post: Publisher<typeof postPublic, PostEvent, Post> = {
   rules: {
@@ -180,6 +186,7 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
           postId: id,
           clientId,
           approvalId: data.approvalId,
+          ...decisionOf(data),
           // What was due before is due at once.
           scheduledAt: [submitted.dueAt, occurredAt].sort()[1] ?? occurredAt,
           targetCount: submitted.targets,
@@ -189,7 +196,10 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
     PostReturnedToDraft: [
       {
         type: 'post.returned_to_draft',
-        ofStream: ({ id, data }, { clientId }) => ({ postId: id, clientId, approvalId: data.approvalId }),
+        ofStream: ({ id, data }, { clientId }) => ({
+          ...{ postId: id, clientId, approvalId: data.approvalId },
+          ...decisionOf(data),
+        }),
       },
     ],
     PostDiscarded: [{ type: 'post.discarded', ofStream: ({ id }, subject) => idsOf(id, subject) }],

@@ -62,6 +62,17 @@ const none = { campaignId: null, externalRef: null };
 const exampleText = { excerpt: 'Our spring collection is here.', mediaIds: [example.assetId], ...none };
 const settled = { campaignId: Campaign, externalRef: Ref, counts: said(Counts, 'The outcomes of its targets.') };
 
+const decision = {
+  decidedBy: said(
+    Nullable(ActorRef),
+    'Who decided; null: an earlier release of the service stored the decision without it.',
+  ),
+  comment: said(
+    Nullable(Type.String({ maxLength: 2000 })),
+    'What the approver wrote for the author; null: nothing, or an earlier release stored the decision.',
+  ),
+};
+
 export const postPublic = {
   'post.created': publicEvent(
     'A caller created a post, as a draft or scheduled.',
@@ -137,15 +148,26 @@ export const postPublic = {
     Type.Object({
       ...postIds,
       approvalId: ApprovalId,
+      ...decision,
       scheduledAt: ScheduledAt,
       targetCount: Count('Number of targets that were released.'),
     }),
-    { ...examplePost, approvalId: example.approvalId, scheduledAt: instants.due, targetCount: 2 },
+    {
+      ...examplePost,
+      approvalId: example.approvalId,
+      decidedBy: exampleActor,
+      comment: null,
+      scheduledAt: instants.due,
+      targetCount: 2,
+    },
   ),
   'post.returned_to_draft': publicEvent(
     'An approver requested changes: the post is a draft again.',
-    Type.Object({ ...postIds, approvalId: ApprovalId }),
-    { ...examplePost, approvalId: example.approvalId },
+    Type.Object({ ...postIds, approvalId: ApprovalId, ...decision }),
+    {
+      ...{ ...examplePost, approvalId: example.approvalId, decidedBy: exampleActor },
+      comment: 'Please mention the opening hours.',
+    },
   ),
   'post.revised': publicEvent(
     'A caller changed a scheduled post for its unpublished targets.',

@@ -1,8 +1,11 @@
+import { post } from '#domain/post.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post } from '#schemas/http/post.ts';
 import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerWithTargets } from '../posts/answers.ts';
+import { withDecision } from '../posts/decisions.ts';
 import { deletePost as remove } from '../posts/delete.ts';
 import { postDataExample, targetExample } from '../posts/examples.ts';
 
@@ -31,6 +34,7 @@ export const deletePost = operation({
   },
   handle: async (call) => {
     const { events, targetEvents, revision } = await remove(call);
-    return { data: await withLiveCampaign(call, answerWithTargets(events, targetEvents)), revision };
+    const answer = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
+    return { data: await withDecision(call, answer, { state: foldEvents(post, events), events }), revision };
   },
 });

@@ -1,6 +1,5 @@
 import { ErrorDoc, ErrorParams } from '#schemas/http/error.ts';
-import { errorHtml, exampleError, showError } from '../error-page.ts';
-import { errorPages } from '../errors.ts';
+import { errorHtml, errorPages, exampleError, showError } from '../error-page.ts';
 import { operation } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 

@@ -1,7 +1,6 @@
 import { ErrorDoc } from '#schemas/http/error.ts';
 import { wholeList } from '../cursor.ts';
-import { exampleError, showError } from '../error-page.ts';
-import { errorPages } from '../errors.ts';
+import { errorPages, exampleError, showError } from '../error-page.ts';
 import { operation } from '../operation.ts';
 
 export const listErrors = operation({

@@ -3,6 +3,7 @@ import { Post, PostPublish } from '#schemas/http/post.ts';
 import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
+import { repeatWarnings, withDecision } from '../posts/decisions.ts';
 import { postExample } from '../posts/examples.ts';
 import { publishDraft } from '../posts/publish.ts';
 import { PostWarnings } from '../posts/warnings.ts';
@@ -27,6 +28,7 @@ export const publishPost = operation({
     'validation_failed',
     'idempotency_key_reused',
     'post_not_draft',
+    'changes_requested',
     'schedule_in_past',
     'schedule_too_far',
     'cadence_exceeded',
@@ -44,7 +46,9 @@ export const publishPost = operation({
     const warned = new PostWarnings(call);
     const { state, events, revision, replayed } = await publishDraft(call, warned);
     const { id } = call.params;
-    const data = await withLiveCampaign(call, answerPost(id, state, events));
-    return { data, revision, replayed, warnings: await warned.of({ id, state, notes: call.notes, replayed }) };
+    const answer = await withLiveCampaign(call, answerPost(id, state, events));
+    const data = await withDecision(call, answer, { state, events });
+    const warnings = await warned.of({ id, state, notes: call.notes, replayed });
+    return { data, revision, replayed, warnings: [...(await repeatWarnings(call, id, events)), ...warnings] };
   },
 });

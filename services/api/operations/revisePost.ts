@@ -5,6 +5,7 @@ import { PostRevise, RevisedPost } from '#schemas/http/post-revise.ts';
 import { withLiveCampaign } from '../campaigns/check.ts';
 import { operation } from '../operation.ts';
 import { answerWithTargets } from '../posts/answers.ts';
+import { repeatWarnings, withDecision } from '../posts/decisions.ts';
 import { postDataExample } from '../posts/examples.ts';
 import { changesTimes, revisePost as revise } from '../posts/revise.ts';
 import { PostWarnings } from '../posts/warnings.ts';
@@ -57,11 +58,13 @@ export const revisePost = operation({
     const { id } = call.params;
     const warned = new PostWarnings(call);
     const { events, targetEvents, revision, replayed, changed, skipped } = await revise(call, warned);
-    const shown = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
     const state = foldEvents(post, events);
+    const answer = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
+    const shown = await withDecision(call, answer, { state, events });
     const isTimed = state.status !== 'none' && changesTimes(call.body, state.body);
     const targets = shown.targets.filter((one) => changed.includes(one.id));
     const about = { id, state, targets, sent: call.body, notes: call.notes, isTimed, replayed };
-    return { data: { ...shown, revise: { changed, skipped } }, revision, replayed, warnings: await warned.of(about) };
+    const warnings = [...(await repeatWarnings(call, id, events)), ...(await warned.of(about))];
+    return { data: { ...shown, revise: { changed, skipped } }, revision, replayed, warnings };
   },
 });

@@ -5,6 +5,7 @@ import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { bodyOf } from '../posts/body.ts';
 import { checkDraft } from '../posts/checks.ts';
+import { withDecision } from '../posts/decisions.ts';
 import { draftExample } from '../posts/examples.ts';
 import { refOfDraft } from '../posts/external-ref.ts';
 import { asDraft } from '../posts/load.ts';
@@ -52,6 +53,7 @@ export const updatePost = operation({
     });
     await refs.release();
     const warnings = await warned.of({ id, state, sent: call.body, notes: call.notes });
-    return { data: answerPost(id, state, events), revision, warnings };
+    const data = await withDecision(call, answerPost(id, state, events), { state, events });
+    return { data, revision, warnings };
   },
 });

@@ -74,6 +74,7 @@ export const postRowExample = {
   publishedAt: null,
   createdBy: { type: 'apikey', id: '3c9e6679-7425-40de-944b-e07fc1f90ae7' },
   approvalId: null,
+  lastDecision: null,
   recycledFrom: null,
   counts: { total: 1, pending: 1 },
   createdAt: created,

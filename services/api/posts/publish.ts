@@ -13,6 +13,7 @@ import { streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
 import { planForCaller } from './checks.ts';
+import { requireChanged } from './decisions.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 import { reservePlan } from './quota.ts';
 import type { PostWarnings } from './warnings.ts';
@@ -68,7 +69,11 @@ const settled = async (call: Publishing, draft: LoadedPost): Promise<LoadedPost>
 };
 
 /** Plans the draft by the schedule of the call, else by its own. */
-const accept = async (call: Publishing, { state, revision }: LoadedPost, warned: PostWarnings): Promise<Accepted> => {
+const accept = async (
+  call: Publishing,
+  { state, revision, events }: LoadedPost,
+  warned: PostWarnings,
+): Promise<Accepted> => {
   const { clientId, body, plans } = asDraft(state);
   const sent = call.body.schedule;
   const schedule = sent === undefined ? body.schedule : scheduleOf(sent);
@@ -78,6 +83,9 @@ const accept = async (call: Publishing, { state, revision }: LoadedPost, warned:
     body: { ...body, schedule, campaignId: null },
     onChecked: (found: Checked) => warned.begin(id, body, found),
   });
+  if (call.body.acknowledgeDecision === false) {
+    await requireChanged(call, events, { body, accounts: planned.plan.targets });
+  }
   return { revision, schedule, ...planned };
 };
 

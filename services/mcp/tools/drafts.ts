@@ -157,13 +157,20 @@ export const publishDraft = tool({
     scheduledLocal: when.scheduledLocal,
     timezone: when.timezone,
     spreadMinutes: when.spreadMinutes,
+    acknowledgeDecision: Maybe(
+      Type.Boolean({
+        description:
+          'True: the person knows that an approver asked for changes, and wants the unchanged content out again.',
+      }),
+    ),
     idempotencyKey: IdempotencyKey,
   }),
   output: Type.Object({ ...Changed.properties, replayed: Replayed }),
-  run: async (call, { postId, action, idempotencyKey: _key, ...args }) => {
+  run: async (call, { postId, action, acknowledgeDecision = false, idempotencyKey: _key, ...args }) => {
     if (action === 'schedule') requireTime(args);
     else forbidTime(args);
-    const asked = { params: { id: postId }, body: { schedule: scheduleOf(args) }, key: call.key('change') };
+    const body = { schedule: scheduleOf(args), acknowledgeDecision };
+    const asked = { params: { id: postId }, body, key: call.key('change') };
     const { data, replayed } = await call.invoke<Post>('publishPost', asked);
     const answer = shown(call, data);
     const where = call.mode === 'sandbox' ? 'in the sandbox: no real network sees it' : 'live';

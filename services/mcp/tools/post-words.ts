@@ -125,10 +125,51 @@ export const accountNames = async (call: ToolCall, clientId: string): Promise<Re
   }
 };
 
+export const DecisionOut = Nullable(
+  Type.Object({
+    approvalId: Type.String(),
+    status: Type.String(),
+    decidedBy: Type.String({ description: 'The kind of actor and its id.' }),
+    decidedAt: Type.String(),
+    comment: Nullable(Type.String(), 'Null: none.'),
+  }),
+  'What an approver decided last, maybe about a former content; null: nobody has decided.',
+);
+type DecisionOut = Static<typeof DecisionOut>;
+
+type Decision = Post['lastDecision'];
+
+export const decisionOf = (decision: Decision): DecisionOut => {
+  if (decision === null) return null;
+  const { decidedBy, ...more } = decision;
+  return { ...more, decidedBy: `${decidedBy.type} ${decidedBy.id}` };
+};
+
+/** The comment of an approver is told whole. */
+const maxComment = 2_000;
+
+export const decisionLine = (cuts: Cuts, decision: Decision): string | null => {
+  if (decision === null) return null;
+  const { status, decidedBy, decidedAt, comment } = decision;
+  const said = comment === null ? '' : `: ${cuts.quoted('comment', comment, maxComment)}`;
+  return `Last decision: ${status} by ${decidedBy.type} ${decidedBy.id} at ${decidedAt}${said}`;
+};
+
+/** Whether an approver asked for changes, and nobody has submitted the post since. */
+const isSentBack = ({ lastDecision, approvalId }: Pick<Post, 'lastDecision' | 'approvalId'>): boolean =>
+  lastDecision?.status === 'changes_requested' && lastDecision.approvalId === approvalId;
+
 const waiting = new Set(['pending', 'handed_to_platform', 'publishing', 'rate_limited', 'outcome_unknown']);
 
 /** What a caller should do about a post. */
-export const nextStepOf = ({ status, targets }: Pick<Post, 'status' | 'targets'>): string => {
+export const nextStepOf = (post: Pick<Post, 'status' | 'targets' | 'lastDecision' | 'approvalId'>): string => {
+  const { status, targets } = post;
+  if (isSentBack(post) && status === 'draft') {
+    return 'An approver asked for changes: tell the person the comment, change it with update_draft, then publish_draft.';
+  }
+  if (isSentBack(post) && status === 'pending_approval') {
+    return 'An approver asked for changes: tell the person the comment. What is not out waits until revise_post changes it.';
+  }
   if (status === 'draft')
     return 'It is a draft, which nobody sees. publish_draft sends it out once the person wants that.';
   if (targets.some((one) => one.status === 'failed')) {

@@ -21,6 +21,9 @@ import {
 } from '../words.ts';
 import {
   accountNames,
+  DecisionOut,
+  decisionLine,
+  decisionOf,
   maxTargetsTold,
   nextStepOf,
   type Post,
@@ -69,6 +72,7 @@ export const findPosts = tool({
         scheduledAt: Nullable(Type.String(), 'When the first target is due; null: a draft.'),
         publishedAt: Nullable(Type.String(), 'Null: nothing is out yet.'),
         approvalId: Nullable(Type.String(), 'Null: no approval was asked for.'),
+        lastDecision: DecisionOut,
         externalRef: Nullable(Type.String(), 'Null: none.'),
         counts: Counts,
       }),
@@ -92,6 +96,7 @@ export const findPosts = tool({
       scheduledAt: post.scheduledAt,
       publishedAt: post.publishedAt,
       approvalId: post.approvalId,
+      lastDecision: decisionOf(post.lastDecision),
       externalRef: post.externalRef,
       counts: counts as Record<string, number>,
     }));
@@ -122,6 +127,7 @@ export const postStatus = tool({
     status: Type.String(),
     content: Type.String({ description: 'Cut at 1,000 characters.' }),
     approvalId: Nullable(Type.String(), 'Null: no approval was asked for.'),
+    lastDecision: DecisionOut,
     counts: Counts,
     targets: Type.Array(TargetOut, { description: 'Those that need somebody first.' }),
     targetsInAll: Type.Integer(),
@@ -133,6 +139,7 @@ export const postStatus = tool({
     const nextStep = nextStepOf(post);
     const text = joined(
       `The post ${post.id} is ${post.status} (${call.mode}): ${many(post.targets.length, 'target')}. Its text: ${call.cuts.quoted('content', post.content, 200)}`,
+      decisionLine(call.cuts, post.lastDecision),
       ...targets.map(targetLine),
       post.targets.length > maxTargetsTold ? `… and ${post.targets.length - maxTargetsTold} more targets` : null,
       nextStep,
@@ -146,6 +153,7 @@ export const postStatus = tool({
         status: post.status,
         content: call.cuts.text('content', post.content, 1000),
         approvalId: post.approvalId,
+        lastDecision: decisionOf(post.lastDecision),
         counts: post.counts as Record<string, number>,
         targets,
         targetsInAll: post.targets.length,

@@ -72,11 +72,12 @@ const makeRequest = (
 
 const commandOf = (
   approvalId: string,
-  { status, about }: Exclude<ApprovalState, { status: 'none' }>,
+  { status, about, decided: found }: Exclude<ApprovalState, { status: 'none' }>,
 ): DecidePost | null => {
-  if (status === 'approved') return { type: 'Release', approvalId, hash: about.contentHash };
+  const decided = found === null ? {} : { decided: { by: found.by, comment: found.comment } };
+  if (status === 'approved') return { type: 'Release', approvalId, hash: about.contentHash, ...decided };
   if (status === 'rejected') return { type: 'Reject', approvalId };
-  return status === 'changes_requested' ? { type: 'ReturnToDraft', approvalId } : null;
+  return status === 'changes_requested' ? { type: 'ReturnToDraft', approvalId, ...decided } : null;
 };
 
 const decisionTypes = ['ApprovalApproved', 'ApprovalRejected', 'ApprovalChangesRequested'];

@@ -445,10 +445,13 @@ suite('published: posts', (t) => {
     await given(held(3, 2))
       .when(submitted)
       .gives({ 'post.submitted': { ...ids, approvalId, plan: 3, submittedBy, targetCount: 2 } });
-    const released = { ...post('PostReleased', { approvalId, hash }), at: at(5) };
+    const decided = { decidedBy: { type: 'guest', id: 'link' }, comment: 'Lovely.' } as const;
+    // Events of former builds do not have the decision.
+    const untold = { decidedBy: null, comment: null };
+    const released = { ...post('PostReleased', { approvalId, hash, ...decided }), at: at(5) };
     await given(held(3, 2), submitted)
       .when(released)
-      .gives({ 'post.released': { ...ids, approvalId, scheduledAt: at(20), targetCount: 2 } });
+      .gives({ 'post.released': { ...ids, approvalId, ...decided, scheduledAt: at(20), targetCount: 2 } });
     const { timezone, scheduledLocal, jitterSeconds, scheduleMode, scheduleModeReason } = planned({
       ...{ targetId: '', accountId: '', clientId },
     });
@@ -456,11 +459,15 @@ suite('published: posts', (t) => {
     const times = [at(40), at(50)].map((dueAt) => ({ ...time, dueAt }));
     const revised = post('PostRevised', { body, changed: ['schedule'], targetIds: named, times });
     await given(held(3, 2), submitted, revised, submitted)
-      .when({ ...released, at: at(45) })
-      .gives({ 'post.released': { ...ids, approvalId, scheduledAt: at(45), targetCount: 2 } });
+      .when({ ...post('PostReleased', { approvalId, hash }), at: at(45) })
+      .gives({ 'post.released': { ...ids, approvalId, ...untold, scheduledAt: at(45), targetCount: 2 } });
+    const asked = { ...decided, comment: 'Shorter.' };
+    await given(held(3, 2), submitted)
+      .when(post('PostReturnedToDraft', { approvalId, ...asked }))
+      .gives({ 'post.returned_to_draft': { ...ids, approvalId, ...asked } });
     await given(held(3, 2), submitted)
       .when(post('PostReturnedToDraft', { approvalId }))
-      .gives({ 'post.returned_to_draft': { ...ids, approvalId } });
+      .gives({ 'post.returned_to_draft': { ...ids, approvalId, ...untold } });
   });
 
   t('a text is cut after whole characters', async () => {

@@ -6,7 +6,8 @@ import { scopes } from '#schemas/apikey.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { codesOf } from '#services/api/contract/codes.ts';
 import { contractFiles, contractsFolder } from '#services/api/contract/emit.ts';
-import { errorPages, errors, isErrorCode } from '#services/api/errors.ts';
+import { errorPages } from '#services/api/error-page.ts';
+import { errors, isErrorCode } from '#services/api/errors.ts';
 import { operations } from '#services/api/operations.ts';
 import { suite } from '#test/support/suite.ts';
 

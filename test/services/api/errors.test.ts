@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import knexFor from 'knex';
 import { contractFiles } from '#services/api/contract/emit.ts';
-import { errorPages } from '#services/api/errors.ts';
+import { errorPages } from '#services/api/error-page.ts';
 import { revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
