@@ -50,6 +50,8 @@ export interface ShownApproval {
 /** Networks that get the same text and the same files. */
 interface Card extends ShownContent {
   readonly platforms: readonly Platform[];
+  /** The items of each file and account. */
+  readonly byId: ReadonlyMap<string | null, readonly ShownItem[]>;
 }
 
 /** Accounts of one card that stand open; the rest unfold. */
@@ -74,10 +76,9 @@ const on = ({ platforms }: Pick<Card, 'platforms'>, item: ShownItem): string =>
 const textOf = (text: string): string => (text === '' ? '' : `<p class="text" dir="auto">${escapeHtml(text)}</p>`);
 
 const wordsOfFile = (card: Card, id: string | null) => {
-  const of = (kind: ShownItem['kind']) =>
-    card.items.filter((one) => one.kind === kind && one.id === id && isOn(card, one));
+  const of = (kind: ShownItem['kind']) => (card.byId.get(id) ?? []).filter((one) => one.kind === kind);
   const altTexts = of('alt_text').map((one) => `Alt text${on(card, one)}: ${escapeHtml(one.value)}`);
-  const bytes = card.items.filter((one) => one.kind === 'bytes' && one.id === id).map(({ value }) => escapeHtml(value));
+  const bytes = of('bytes').map(({ value }) => escapeHtml(value));
   return { alt: of('alt_text')[0]?.value ?? null, altTexts, bytes };
 };
 
@@ -192,11 +193,13 @@ const cardsOf = ({ items, files, targets }: ShownContent): readonly Card[] => {
   const platforms = [...new Set(targets.map(({ platform }) => platform))];
   const gets = (platform: Platform): string =>
     bodies.flatMap((one, at) => (one.platforms.includes(platform) ? [at] : [])).join();
-  return [...Map.groupBy(platforms, gets).values()].map((alike) => ({
-    ...{ platforms: alike, files },
-    items: sent.filter((one) => isOn({ platforms: alike }, one)),
-    targets: targets.filter(({ platform }) => alike.includes(platform)),
-  }));
+  return [...Map.groupBy(platforms, gets).values()].map((alike) => {
+    const own = sent.filter((one) => isOn({ platforms: alike }, one));
+    return {
+      ...{ platforms: alike, files, items: own, byId: Map.groupBy(own, ({ id }) => id) },
+      targets: targets.filter(({ platform }) => alike.includes(platform)),
+    };
+  });
 };
 
 const cardOf = (card: Card): string => {

@@ -71,6 +71,8 @@ interface Net extends PlatformContent {
   /** The text comes from a setting. */
   readonly isReplaced: boolean;
   readonly title: string | null;
+  /** Of all segments. */
+  readonly files: ReadonlySet<string>;
 }
 
 interface Seen extends Decided {
@@ -153,9 +155,6 @@ const variantOf = (seen: Seen, variant: CoveredBody['variants'][number]): readon
 const ownTitle = ({ title, overrides }: Net): boolean =>
   title !== null && !(typeof overrides.title === 'string' && overrides.title.trim() !== '');
 
-/** Whether the network gets the file, as part of the post or as its cover. */
-const getsFile = ({ segments }: Net, id: string): boolean => segments.some(({ mediaIds }) => mediaIds.includes(id));
-
 const takesThisCover = (seen: Seen, { platform, segments, overrides }: Net): boolean =>
   segments.some(({ mediaIds }) => {
     const kinds = kindsOf(seen, mediaIds);
@@ -209,7 +208,7 @@ const shown: { readonly [M in CoveredMember]: (seen: Seen) => readonly ShownItem
     return [...ids].flatMap((id) => {
       const text = altTextOf(seen, id);
       if (text === null || text === '') return [];
-      const takers = seen.nets.filter((one) => capabilities(one.platform).altText && getsFile(one, id));
+      const takers = seen.nets.filter((one) => capabilities(one.platform).altText && one.files.has(id));
       return [sentTo(item('alt_text', text, { id }), takers, 'No network of this decision gets it.')];
     });
   },
@@ -236,7 +235,7 @@ const shown: { readonly [M in CoveredMember]: (seen: Seen) => readonly ShownItem
       const facts = [file?.contentType, file?.bytes === null || file === null ? null : `${file.bytes} bytes`];
       const known = [...facts, file?.sha256 ? `SHA-256 ${file.sha256}` : 'its bytes are not known'];
       const isCover = id === seen.body.coverMediaId;
-      const takers = seen.nets.filter((one) => getsFile(one, id) || (isCover && takesThisCover(seen, one)));
+      const takers = seen.nets.filter((one) => one.files.has(id) || (isCover && takesThisCover(seen, one)));
       const made = item('bytes', known.filter(Boolean).join(', '), { id });
       return sentTo(made, takers, 'No network of this decision gets it.');
     }),
@@ -261,6 +260,7 @@ const netOf = (body: CoveredBody, platform: Platform): Net => {
     isThread: goesOutAsThread(body, platform),
     variant: body.variants.find((one) => one.platform === platform),
     isReplaced: replacedBy !== undefined && typeof content.overrides[replacedBy] === 'string',
+    files: new Set(content.segments.flatMap(({ mediaIds }) => mediaIds)),
     title: titleFor(platform, content.segments[0].content, content.overrides),
   };
 };
