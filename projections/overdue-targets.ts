@@ -1,11 +1,14 @@
 import type { Pool } from 'pg';
 import { leaseKindOfTargets } from './due-targets.ts';
 
-/** Targets whose attempt was due long ago and that have not ended. A partial index holds only targets not told of yet. */
+/**
+ * Targets whose attempt was due long ago and that have not ended, and those that are put off again and again. Partial indexes
+ * hold only targets not told of yet.
+ */
 
 export interface UnfinishedTarget {
   readonly id: string;
-  /** When its attempt was due, as Postgres writes it, to keep its microseconds. */
+  /** When its attempt was due, or since when it is put off, as Postgres writes it, to keep its microseconds. */
   readonly at: string;
 }
 
@@ -17,18 +20,25 @@ export const unfinished =
 /** A retry, a rate limit and a deferral give the attempt a time of its own. */
 export const attemptAtSql = 'coalesce(retry_at, due_at)';
 
-/** Earliest first. `$1`, `$2`: time and id of the last one seen; `$3`: the latest time of an attempt. */
-export const unfinishedSql = `
-select t.id::text as id, ${attemptAtSql}::text as at from read.post_targets t
-where ${unfinished} and (${attemptAtSql}, t.id) > ($1::timestamptz, $2::uuid) and ${attemptAtSql} <= $3
-order by ${attemptAtSql}, t.id limit 100`;
+/** Those that rate limits and deferrals keep beyond their time. */
+export const deferred = "deferred_since is not null and status in ('pending', 'rate_limited') and overdue is not true";
 
+/** Earliest first. `$1`, `$2`: time and id of the last one seen; `$3`: the latest time. */
+const earliestSql = (which: string, at: string): string => `
+select t.id::text as id, ${at}::text as at from read.post_targets t
+where ${which} and (${at}, t.id) > ($1::timestamptz, $2::uuid) and ${at} <= $3
+order by ${at}, t.id limit 100`;
+export const unfinishedSql = earliestSql(unfinished, attemptAtSql);
+export const deferredSql = earliestSql(deferred, 'deferred_since');
+
+/** @param sql `unfinishedSql` or `deferredSql` */
 export const unfinishedTargets = async (
   pool: Pool,
+  sql: string,
   after: UnfinishedTarget,
-  dueBefore: Date,
+  before: Date,
 ): Promise<readonly UnfinishedTarget[]> =>
-  (await pool.query<UnfinishedTarget>(unfinishedSql, [after.at, after.id, dueBefore.toISOString()])).rows;
+  (await pool.query<UnfinishedTarget>(sql, [after.at, after.id, before.toISOString()])).rows;
 
 /** Whether a publisher works on the target now. */
 export const isWorkedOn = async (pool: Pool, targetId: string): Promise<boolean> => {

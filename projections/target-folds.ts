@@ -15,6 +15,7 @@ interface NativeRow {
   readonly schedule_mode_reason: string | null;
   readonly undo: UndoStatus | null;
   readonly overdue: boolean;
+  readonly deferred_since: string | null;
   readonly applied_revision: number;
   readonly approval_late: PlannedTarget['approvalLate'] | null;
 }
@@ -36,6 +37,15 @@ export const pending = (dueAt: string, retryAt: string | null = null) =>
     failure: null,
   }) as const;
 
+/** Nothing keeps the target beyond its time, as far as the service knows. */
+export const inTime = { overdue: false, deferred_since: null } as const;
+
+/** As the target's state counts it. */
+export const deferredBy = (
+  { deferred_since: since, due_at: due }: Pick<NativeRow, 'deferred_since' | 'due_at'>,
+  { metadata }: DecodedEvent,
+) => ({ deferred_since: since ?? (metadata.occurredAt < due ? due : metadata.occurredAt) });
+
 /** A held target has work only where it fails if nobody has approved it in time. */
 export const held = (row: Pick<NativeRow, 'approval_late'>, dueAt: string) =>
   ({ due_at: dueAt, retry_at: null, next_action_at: row.approval_late === 'fail' ? dueAt : null }) as const;
@@ -49,7 +59,7 @@ export const due = (
   ...(row.status === 'awaiting_approval'
     ? held(row, dueAt)
     : { ...pending(dueAt), ...atOnce(row.schedule_mode, event) }),
-  overdue: false,
+  ...inTime,
 });
 
 /** A post that was taken back from the network's own scheduler, or that the network turned out not to have. */
@@ -66,6 +76,7 @@ export const handedOver = <R extends NativeRow>(
   status: 'handed_to_platform',
   failure: null,
   retry_at: null,
+  deferred_since: null,
   next_action_at: row.undo === 'pending' ? event.metadata.occurredAt : dueAt,
 });
 

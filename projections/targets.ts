@@ -5,7 +5,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { countedSql, slotAtSql, waitingSql } from './cadence-columns.ts';
 import { change, defineModel, type Row, retired, unchanged } from './model.ts';
-import { attemptAtSql, unfinished } from './overdue-targets.ts';
+import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
 import * as fold from './target-folds.ts';
 import { atOnce, due, held, pending, settled } from './target-folds.ts';
 import { addSegment, renderSegments, type SegmentsOut } from './target-segments.ts';
@@ -55,6 +55,8 @@ interface Own {
   /** As in the target's state. */
   readonly overdue: boolean;
   /** As in the target's state. */
+  readonly deferred_since: string | null;
+  /** As in the target's state. */
   readonly unknown_since: string | null;
   readonly first_comment_issue: FirstCommentIssue | null;
   /** Id of the comment on the network. */
@@ -92,6 +94,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     retry_at: 'timestamptz',
     next_action_at: 'timestamptz',
     overdue: 'bool',
+    deferred_since: 'timestamptz',
     unknown_since: 'timestamptz',
     first_comment_issue: 'jsonb',
     first_comment_id: 'text',
@@ -122,6 +125,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     // How often an account publishes; see cadence-slots.ts.
     { on: `(account_id, ${slotAtSql}, id) where ${countedSql}` },
     { on: `(account_id, retry_at, id) where ${waitingSql}` },
+    { on: `(deferred_since, id) where ${deferred}` },
   ],
   on: {
     TargetScheduled: (_row, data, event) => ({
@@ -143,7 +147,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       external_id: null,
       permalink: null,
       segments: null,
-      overdue: false,
+      ...fold.inTime,
       unknown_since: null,
       first_comment_issue: null,
       first_comment_id: null,
@@ -162,7 +166,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...pending(dueAt),
       ...atOnce(row.schedule_mode, event),
       ...(dueAt === row.due_at ? {} : { scheduled_local: null, jitter_seconds: 0 }),
-      overdue: false,
+      ...fold.inTime,
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
     TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }, event) => ({
@@ -178,7 +182,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       schedule_mode_reason: data.scheduleModeReason,
       // A failed target stays failed until it is requeued.
       ...(row.status === 'failed'
-        ? { due_at: data.dueAt, overdue: false }
+        ? { due_at: data.dueAt, ...fold.inTime }
         : due({ ...row, schedule_mode: data.scheduleMode }, data.dueAt, event)),
       scheduled_local: data.scheduledLocal,
       timezone: data.timezone,
@@ -208,6 +212,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...(data.segment.index === 0 ? { external_id: data.externalId, permalink: data.permalink } : {}),
       segments: addSegment(row.segments, data),
       unknown_since: null,
+      deferred_since: null,
       next_action_at: event.metadata.occurredAt,
     })),
     TargetPublishTakenOver: change((row, { takeover }, event) => ({
@@ -236,15 +241,17 @@ export const postTargets = defineModel<Own, TargetEvent>({
       failure,
     })),
     TargetApprovalLapsed: change((row) => ({ ...row, ...settled, status: 'failed', failure: approvalTooLate })),
-    TargetRateLimited: change((row, { retryAt, failure }) => ({
+    TargetRateLimited: change((row, { retryAt, failure }, event) => ({
       ...row,
+      ...fold.deferredBy(row, event),
       status: 'rate_limited',
       retry_at: retryAt,
       next_action_at: retryAt,
       failure,
     })),
-    TargetPublishDeferred: change((row, { retryAt, failure }) => ({
+    TargetPublishDeferred: change((row, { retryAt, failure }, event) => ({
       ...row,
+      ...fold.deferredBy(row, event),
       ...pending(row.due_at, retryAt),
       failure,
     })),
@@ -253,6 +260,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       status: 'outcome_unknown',
       failure,
       retry_at: null,
+      deferred_since: null,
       next_action_at: reconcileAt,
       unknown_since: row.unknown_since ?? event.metadata.occurredAt,
     })),
@@ -280,8 +288,8 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetRequeued: change((row, { by, dueAt: retryAt }) => ({
       ...row,
       ...pending(row.due_at, retryAt),
-      overdue: by === 'schedule' && row.overdue,
-      unknown_since: by === 'schedule' ? row.unknown_since : null,
+      // An automatic requeue changes nothing that a person was told of.
+      ...(by === 'schedule' ? {} : { ...fold.inTime, unknown_since: null }),
     })),
     TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({
       ...row,

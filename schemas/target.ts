@@ -232,10 +232,12 @@ export const targetEvents = {
     /** With `absent`: when the next attempt starts. Absent: at once. */
     retryAt: Type.Optional(Instant),
   }),
-  /** Nobody has worked the target off for a while. Once, until a person gives it another time or retries it. */
+  /** Nobody has worked the target off for a while, or it was put off for a day. Once, until a person gives it another time or retries it. */
   TargetOverdue: Type.Object({
-    /** When its attempt was due. */
+    /** When its attempt was due, or will be. */
     dueAt: Instant,
+    /** Since when deferrals and rate limits keep it beyond its time. Absent: they do not explain it. */
+    deferredSince: Type.Optional(Instant),
   }),
   /**
    * The place that a quota held for the next append of this stream was given back; a pending write fails at this

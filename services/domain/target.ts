@@ -22,7 +22,7 @@ import { initial, type TargetState } from './target/state.ts';
 
 export { type AbsencePolicy, mayAssumeAbsence, nextLookAt } from './target/absence.ts';
 export type { RetryPolicy } from './target/outcome.ts';
-export { overdueAfterMs } from './target/overdue.ts';
+export { deferredLimitMs, overdueAfterMs } from './target/overdue.ts';
 export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts';
 export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {

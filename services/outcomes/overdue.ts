@@ -1,11 +1,13 @@
 import type { Pool } from 'pg';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { birthOf } from '#domain/decider.ts';
-import { overdueAfterMs, target } from '#domain/target.ts';
+import { deferredLimitMs, overdueAfterMs, target } from '#domain/target.ts';
 import {
   beforeAllTargets,
+  deferredSql,
   isWorkedOn,
   type UnfinishedTarget,
+  unfinishedSql,
   unfinishedTargets,
 } from '#projections/overdue-targets.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -16,7 +18,7 @@ import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
 
 /**
- * Tells of targets that are unfinished long after their attempt was due. It runs in the outcomes process and not in the
+ * Tells of targets that are unfinished long after their attempt was due, or that were put off for a day. It runs in the outcomes process and not in the
  * publisher, so that it works when all publishers are down.
  */
 
@@ -57,22 +59,29 @@ const record = async (store: DomainStore, pool: Pool, id: string, now: number): 
   }
 };
 
+const searches = [
+  { sql: unfinishedSql, afterMs: overdueAfterMs },
+  { sql: deferredSql, afterMs: deferredLimitMs },
+] as const;
+
 /** One round over all overdue targets. @returns how many it told of */
 export const tellOverdue = async (deps: Omit<OverdueDeps, 'config'>, signal: AbortSignal): Promise<number> => {
   const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure, onOverdue } = deps;
   let told = 0;
-  const dueBefore = new Date(now() - overdueAfterMs);
-  for (let after: UnfinishedTarget | undefined = beforeAllTargets; after !== undefined; ) {
-    const targets: readonly UnfinishedTarget[] = await unfinishedTargets(pool, after, dueBefore);
-    for (const { id } of targets) {
-      if (signal.aborted) return told;
-      await alone({ logger, resting, signal, onFailure }, 'target', id, async () => {
-        if (!(await record(store, pool, id, now()))) return;
-        told += 1;
-        onOverdue?.();
-      });
+  for (const { sql, afterMs } of searches) {
+    const before = new Date(now() - afterMs);
+    for (let after: UnfinishedTarget | undefined = beforeAllTargets; after !== undefined; ) {
+      const targets: readonly UnfinishedTarget[] = await unfinishedTargets(pool, sql, after, before);
+      for (const { id } of targets) {
+        if (signal.aborted) return told;
+        await alone({ logger, resting, signal, onFailure }, 'target', id, async () => {
+          if (!(await record(store, pool, id, now()))) return;
+          told += 1;
+          onOverdue?.();
+        });
+      }
+      after = targets.at(-1);
     }
-    after = targets.at(-1);
   }
   if (told > 0) logger.warn({ targets: told }, 'targets are overdue');
   return told;

@@ -175,7 +175,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetOutcomeSettled:
       '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy retryAt?',
     TargetPlaceLapsed: '1:',
-    TargetOverdue: '1: dueAt',
+    TargetOverdue: '1: dueAt deferredSince?',
     TargetRequeued: '2: by:schedule|retry|revise dueAt',
     TargetFirstCommentScheduled: '1: try dueAt refusal:{code message platformCode:null}|null',
     TargetFirstCommentStarted: '1: try deadline',

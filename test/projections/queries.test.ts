@@ -17,7 +17,7 @@ import { getClient, listClients } from '#projections/clients.ts';
 import { projectionOf } from '#projections/index.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost } from '#projections/one-post.ts';
-import { beforeAllTargets, unfinishedSql } from '#projections/overdue-targets.ts';
+import { beforeAllTargets, deferredSql, unfinishedSql } from '#projections/overdue-targets.ts';
 import { listPosts } from '#projections/post-queries.ts';
 import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/post-recycles.ts';
 import { readPostingRules, workspacesWithQuota } from '#projections/posting-rules.ts';
@@ -385,6 +385,16 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       assert.doesNotMatch(text, /Seq Scan|"Sort"|Rows Removed by Filter":[1-9]/);
       assert.match(text, /"Actual Rows":100/);
     }
+  });
+
+  t('the search for targets that are put off reads its index', async () => {
+    const latest = '2027-01-01T00:00:00Z';
+    const found = await pool.query(`explain (analyze, format json) ${deferredSql}`, [
+      ...[beforeAllTargets.at, beforeAllTargets.id, latest],
+    ]);
+    const text = JSON.stringify(found.rows);
+    assert.match(text, /post_targets_v1_15/);
+    assert.doesNotMatch(text, /Seq Scan|"Sort"|Rows Removed by Filter":[1-9]/);
   });
 
   t('the query of the sweeper reads its index', async () => {

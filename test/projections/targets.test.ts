@@ -258,6 +258,29 @@ suite('read models: targets', (t) => {
     ]) {
       await sees([overdue, event], { status: 'pending', overdue: false });
     }
+    // Put off beyond its time; before it, the wait counts from it.
+    const put = (at: string) => ({
+      ...target('TargetPublishDeferred', { ...claim, retryAt: instant(90), failure }),
+      at,
+    });
+    const afterDue = '2026-03-02T10:00:00.000Z';
+    await sees([put(instant(50))], { deferred_since: due });
+    for (const first of [put(afterDue), { ...limited, at: afterDue }]) {
+      const twice = [started, first, started, put('2026-03-02T11:00:00.000Z')];
+      await sees(twice, { deferred_since: afterDue });
+      await sees([...twice, requeued], { deferred_since: afterDue });
+      for (const event of [
+        target('TargetRescheduled', moved),
+        revisedManaged,
+        target('TargetReleased', { postRevision: 3, dueAt: instant(7) }),
+        target('TargetRequeued', { by: 'retry', dueAt: instant(31) }),
+        target('TargetSegmentPublished', { ...out, segment: { index: 0, of: 2 } }),
+        target('TargetHandedToPlatform', { ...claim, nativeId: 'n1', dueAt: due }),
+        unknown,
+      ]) {
+        await sees([...twice, event], { deferred_since: null });
+      }
+    }
     const looked = target('TargetAbsenceObserved', { ...claim, observedAt: instant(11) });
     await sees([started, unknown, looked], { status: 'outcome_unknown', next_action_at: instant(12), failure });
     await sees([started, unknown, settle({ outcome: 'failed', failure })], { status: 'failed', failure });

@@ -260,6 +260,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
           attempts,
           scheduledAt: dueAt,
           retryAt: data.dueAt === dueAt ? null : data.dueAt,
+          deferredSince: data.deferredSince ?? null,
         }),
       },
     ],

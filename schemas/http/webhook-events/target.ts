@@ -274,17 +274,21 @@ export const targetPublic = {
     { ...exampleTarget, attempts: 1, failure: noAnswer, reconcileAt: instants.later },
   ),
   'target.overdue': publicEvent(
-    'A target is unfinished 15 minutes after its attempt was due, and neither a wait for approval, a rate limit, a deferral nor an unknown outcome explains it. Sent once, until a caller moves or retries the target; it is still published as soon as that is possible.',
+    'A target is unfinished 15 minutes after its attempt was due, and neither a wait for approval, a rate limit, a deferral nor an unknown outcome explains it; or rate limits and deferrals have kept it beyond its time for 24 hours together. Sent once, until a caller moves or retries the target; it is still published as soon as that is possible.',
     Type.Object({
       ...targetIds,
       attempts: Attempts,
       scheduledAt: ScheduledAt,
       retryAt: said(
         Nullable(Instant),
-        'When the attempt was due that follows a rate limit, a deferral or a retry; null: at `scheduledAt`.',
+        'When the attempt is or was due that follows a rate limit, a deferral or a retry; null: at `scheduledAt`.',
+      ),
+      deferredSince: said(
+        Nullable(Instant),
+        'Since when rate limits and deferrals keep it beyond its time; null: they do not explain it.',
       ),
     }),
-    { ...exampleTarget, attempts: 0, scheduledAt: instants.due, retryAt: null },
+    { ...exampleTarget, attempts: 0, scheduledAt: instants.due, retryAt: null, deferredSince: null },
   ),
   'target.requeued': publicEvent(
     'A target that had stopped is due again.',

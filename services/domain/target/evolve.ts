@@ -24,15 +24,15 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'awaiting_approval', common: applied(common, event.data.postRevision) };
     case 'TargetReleased': {
       const { postRevision, dueAt } = event.data;
-      return pending({ ...releasedAt(applied(common, postRevision), dueAt), overdue: false });
+      return pending({ ...releasedAt(applied(common, postRevision), dueAt), ...inTime });
     }
     case 'TargetRescheduled':
-      return due({ ...remember(common, fact), ...event.data, askedTime: null, overdue: false });
+      return due({ ...remember(common, fact), ...event.data, askedTime: null, ...inTime });
     case 'TargetRevised': {
       const { postRevision: appliedRevision, dueAt } = event.data;
       const askedTime = dueAt === common.dueAt ? common.askedTime : null;
       // An upload of the former content must not go out: no later attempt may see its checkpoints.
-      const revised = { ...common, ...event.data, appliedRevision, askedTime, checkpoints: [], overdue: false };
+      const revised = { ...common, ...event.data, appliedRevision, askedTime, checkpoints: [], ...inTime };
       return state.status === 'failed' ? { ...state, common: revised } : due(revised);
     }
     case 'TargetCanceled':
@@ -41,7 +41,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       const { by, dueAt: retryAt } = event.data;
       // A person's retry or revision resets the counts. An automatic requeue does not, or no limit on automatic attempts
       // would hold.
-      const counted = by === 'schedule' ? common : { ...remember(common, fact), ...noAttempts, overdue: false };
+      const counted = by === 'schedule' ? common : { ...remember(common, fact), ...noAttempts, ...inTime };
       return pending(counted, retryAt);
     }
 
@@ -84,18 +84,23 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { status: 'failed', failure: approvalTooLate, common };
     case 'TargetRateLimited': {
       const { retryAt } = event.data;
-      return { status: 'rate_limited', retryAt, common: { ...common, rateLimits: common.rateLimits + 1 } };
+      return {
+        status: 'rate_limited',
+        retryAt,
+        common: { ...deferredBy(common, fact), rateLimits: common.rateLimits + 1 },
+      };
     }
     case 'TargetPublishDeferred': {
       const { retryAt, failure } = event.data;
       // One that the publisher put off before its claim, or because publishing is held, used up no try.
       const isTry = state.status !== 'pending' && failure.code !== publishingHeld.code;
-      return pending(isTry ? { ...common, defers: common.defers + 1 } : common, retryAt);
+      const put = deferredBy(common, fact);
+      return pending(isTry ? { ...put, defers: common.defers + 1 } : put, retryAt);
     }
     case 'TargetOutcomeUnknown': {
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
       const { takeover, boundary } = state;
-      const since = { ...common, unknownSince: common.unknownSince ?? fact.occurredAt };
+      const since = { ...common, deferredSince: null, unknownSince: common.unknownSince ?? fact.occurredAt };
       const asked = { askedFrom: fact.occurredAt, absences: [] };
       // An undo of what the network had has failed by now.
       const of =
@@ -146,6 +151,15 @@ const pending = (common: TargetCommon, retryAt: string | null = null): TargetSta
   common,
 });
 
+/** Nothing keeps the target beyond its time, as far as the service knows. */
+const inTime = { deferredSince: null, overdue: false } as const;
+
+/** The wait counts from the due time: a hand-over to the network's own scheduler may be deferred long before it. */
+const deferredBy = (common: TargetCommon, { occurredAt }: Fact): TargetCommon => ({
+  ...common,
+  deferredSince: common.deferredSince ?? (occurredAt < common.dueAt ? common.dueAt : occurredAt),
+});
+
 /** What automatic attempts are limited by, before the first of them. */
 const noAttempts = { rateLimits: 0, defers: 0, provenAbsences: 0, assumedAbsences: 0, unknownSince: null } as const;
 
@@ -167,7 +181,7 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
     askedTime: null,
     attempts: 0,
     ...noAttempts,
-    overdue: false,
+    ...inTime,
     checkpoints: [],
     publishedSegments: [],
     appliedCommands: [],
@@ -177,6 +191,7 @@ const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data
 const withSegment = (common: TargetCommon, post: NetworkPost): TargetCommon => ({
   ...common,
   ...noAttempts,
+  deferredSince: null,
   publishedSegments: [...common.publishedSegments, postOf(post)],
 });
 

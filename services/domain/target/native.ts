@@ -275,7 +275,7 @@ export const evolveNative = (
         nativeId,
         boundary,
         undo,
-        common: { ...common, checkpoints: [] },
+        common: { ...common, checkpoints: [], deferredSince: null },
       };
     }
     case 'TargetUndoRequested': {

@@ -41,6 +41,8 @@ export interface TargetCommon extends PlannedTarget {
   readonly assumedAbsences: number;
   /** When the outcome first became unknown; null: it has not, since a person last had the target tried again. */
   readonly unknownSince: string | null;
+  /** Since when deferrals and rate limits keep the target beyond its time; null: none does. */
+  readonly deferredSince: string | null;
   /** The service told that the target is overdue, and nobody has moved or retried it since. */
   readonly overdue: boolean;
   readonly checkpoints: readonly TargetCheckpoint[];

@@ -187,10 +187,13 @@ suite('published: targets', (t) => {
     await given(scheduled).when(target('TargetPlaceLapsed', {})).gives({});
     await given(scheduled)
       .when(target('TargetOverdue', { dueAt: at(0) }))
-      .gives({ 'target.overdue': { ...ids, attempts: 0, scheduledAt: at(0), retryAt: null } });
+      .gives({ 'target.overdue': { ...ids, attempts: 0, scheduledAt: at(0), retryAt: null, deferredSince: null } });
     await given(scheduled, started, limited)
       .when(target('TargetOverdue', { dueAt: at(15) }))
-      .gives({ 'target.overdue': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(15) } });
+      .gives({ 'target.overdue': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(15), deferredSince: null } });
+    await given(scheduled, started, limited)
+      .when(target('TargetOverdue', { dueAt: at(15), deferredSince: at(2) }))
+      .gives({ 'target.overdue': { ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(15), deferredSince: at(2) } });
     for (const [by, reason] of [
       ['schedule', 'retry_time_reached'],
       ['retry', 'retry_requested'],

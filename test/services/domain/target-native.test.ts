@@ -230,7 +230,7 @@ suite('native targets', (t) => {
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
-        ...{ provenAbsences: 0, assumedAbsences: 0, unknownSince: null, overdue: false },
+        ...{ provenAbsences: 0, assumedAbsences: 0, unknownSince: null, deferredSince: null, overdue: false },
         // A later attempt makes another post.
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },

@@ -103,6 +103,7 @@ suite('target', (t) => {
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0, overdue: false },
+        deferredSince: null,
         ...{ provenAbsences: 0, assumedAbsences: 0, unknownSince: null },
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },
@@ -713,6 +714,54 @@ suite('target', (t) => {
     for (const person of [[word], [end, requeued('retry', at(150))], [end, requeued('revise', at(150))]]) {
       const anew = state([...events, ...person]);
       deepEqual(anew.status === 'pending' && [anew.common.provenAbsences, anew.common.unknownSince], [0, null]);
+    }
+  });
+
+  t('is overdue once its deferrals and rate limits have lasted a day together, until a person acts', () => {
+    const day = 86_400;
+    const ask = (seconds: number): TargetCommand => ({ type: 'RecordOverdue', now: at(seconds) });
+    const second: TargetEvent = { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } };
+    const wait = (occurred: number, retryAt: number): Given<TargetEvent> => ({
+      ...{ ...deferred, data: { ...deferred.data, retryAt: at(retryAt) } },
+      at: at(occurred),
+    });
+    const refuse = (occurred: number, retryAt: number) => ({ ...limited(at(retryAt)), at: at(occurred) });
+    const again = [...claimed, wait(110, 50_000), second, refuse(50_010, 200_000)];
+    for (const [events, since] of [
+      [again, 110],
+      [[scheduled, wait(110, 200_000)], 110],
+      // A deferral before the time, as of a hand-over, keeps nothing beyond it.
+      [[scheduled, wait(10, 50_000), wait(50_000, 200_000)], 100],
+      [[...again, requeued('schedule', at(200)), second, refuse(300, 200_000)], 110],
+    ] as const) {
+      given(events)
+        .when(ask(since + day - 0.001))
+        .then([]);
+      const told: TargetEvent = { type: 'TargetOverdue', data: { dueAt: at(200_000), deferredSince: at(since) } };
+      given(events)
+        .when(ask(since + day))
+        .then([told]);
+      given([...events, told])
+        .when(ask(199_999))
+        .then([]);
+    }
+    // An attempt under way is not put off.
+    given([...again.slice(0, -1)])
+      .when(ask(110 + day))
+      .then([{ type: 'TargetOverdue', data: { dueAt: at(50_000) } }]);
+    const moved: TargetEvent = {
+      type: 'TargetRescheduled',
+      data: { dueAt: at(90_000), scheduledLocal: null, jitterSeconds: 0 },
+    };
+    const told: TargetEvent = { type: 'TargetOverdue', data: { dueAt: at(200_000), deferredSince: at(110) } };
+    for (const person of [
+      [moved],
+      [requeued('retry', at(90_000))],
+      [requeued('schedule', at(200)), second, unknown, absent],
+    ]) {
+      const begun = [...again, told, ...person, { ...second, data: { attempt: 3, takeover: 0 } }];
+      const anew = state([...begun, wait(90_010, 300_000)]);
+      equal(anew.status === 'pending' && anew.common.deferredSince, at(90_010));
     }
   });
 

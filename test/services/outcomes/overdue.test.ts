@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { overdueAfterMs, type TargetCommand, target } from '#domain/target.ts';
+import { deferredLimitMs, overdueAfterMs, type TargetCommand, target } from '#domain/target.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -104,6 +104,31 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
     assert.equal(await tell(later, one.id), 1);
     assert.equal((await toldOf(one.id)).length, 2);
     await one.act({ type: 'Cancel', reason: 'requested', postRevision: null, now: new Date().toISOString() });
+    await projected(one.id);
+  });
+
+  t('a target that is put off again and again is told of after a day of it, once', async () => {
+    const one = await due(-60_000);
+    const state = await world.target(one.id);
+    assert.ok(state.status === 'pending');
+    const { dueAt } = state.common;
+    const beyond = Date.parse(dueAt);
+    const at = (ms: number) => new Date(beyond + ms).toISOString();
+    const wait = (retryAt: string) => one.act({ type: 'DeferAtClaim', retryAt, failure });
+    const [hour, day] = [3_600_000, deferredLimitMs];
+    await wait(at(2 * day));
+    const asOf = (ms: number) => tell({ now: () => beyond + ms }, one.id);
+    assert.equal(await asOf(day - 1_000), 0);
+    assert.equal(await asOf(day), 1);
+    assert.deepEqual(await toldOf(one.id), [{ dueAt: at(2 * day), deferredSince: dueAt }]);
+    await wait(at(2 * day + hour));
+    assert.equal(await asOf(day + hour), 0, 'told is told');
+    const again = { commandId: 'again', dueAt: at(hour), scheduledLocal: null, jitterSeconds: 0 };
+    await one.act({ type: 'Reschedule', now: at(0), ...again });
+    await wait(at(3 * day));
+    assert.equal(await asOf(day), 0, 'the wait begins anew');
+    assert.equal(await asOf(day + hour), 1);
+    await one.act({ type: 'Cancel', reason: 'requested', postRevision: null, now: at(0) });
     await projected(one.id);
   });
 

@@ -41,13 +41,14 @@ export const checkRecycle = (world: World): void => {
 export const checkCounts = (world: World): void => {
   for (const { state, row } of world.targets) {
     if (state.status === 'none') continue;
-    const { status, due_at, schedule_mode, attempts, overdue, applied_revision, unknown_since } = row as TargetRow;
+    const { status, due_at, schedule_mode, attempts, overdue, applied_revision } = row as TargetRow;
     const { common } = state;
     assert.deepEqual(
       [status, due_at, schedule_mode, attempts, overdue, applied_revision],
       [...[state.status, common.dueAt, common.scheduleMode, common.attempts, common.overdue], common.appliedRevision],
     );
-    assert.deepEqual(unknown_since, common.unknownSince);
+    const { unknown_since, deferred_since } = row as TargetRow;
+    assert.deepEqual([unknown_since, deferred_since], [common.unknownSince, common.deferredSince]);
     assert.ok(common.provenAbsences <= 3 && common.assumedAbsences <= 1, 'an attempt too many after absences');
   }
   const live = world.post.state;
