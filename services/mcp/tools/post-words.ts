@@ -28,6 +28,10 @@ export const TargetOut = Type.Object({
   localTime: Type.String({ description: 'The same in the zone of the target, with the zone.' }),
   publishedAt: Nullable(Type.String(), 'Null: not published.'),
   permalink: Nullable(Type.String(), 'Address of the published post; null: not known.'),
+  undo: Nullable(
+    Type.String(),
+    'pending: the network is asked to give the post back, and the target is canceled or moved only then; failed: it did not.',
+  ),
   problem: Nullable(
     Type.Object({
       code: Type.String(),
@@ -102,14 +106,17 @@ export const shownTargets = (
       localTime: localTime(target.scheduledAt, target.timezone),
       publishedAt: target.publishedAt,
       permalink: target.permalink,
+      undo: target.undo,
       problem: problemOf(cuts, target),
     }));
 
-export const targetLine = ({ platform, account, status, localTime: time, targetId, permalink, problem }: TargetOut) => {
+export const targetLine = (target: TargetOut) => {
+  const { platform, account, status, localTime: time, targetId, permalink, undo, problem } = target;
+  const back = undo === 'pending' ? ', being taken back from the network' : '';
   const name = account === null ? '' : ` ${JSON.stringify(account)}`;
   const out = permalink === null ? '' : `, ${permalink}`;
   const wrong = problem === null ? '' : `: ${problem.message} What to do: ${problem.whatToDo}`;
-  return `- ${platform}${name} (targetId ${targetId}): ${status}, ${time}${out}${wrong}`;
+  return `- ${platform}${name} (targetId ${targetId}): ${status}${back}, ${time}${out}${wrong}`;
 };
 
 /** Names of the accounts of a client; none where the credential may not read accounts. */

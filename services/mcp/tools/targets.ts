@@ -106,8 +106,10 @@ const act = async (call: ToolCall, chosen: Which, what: Action) => {
     error === undefined ? [] : [{ targetId, code: error.code, message: error.detail ?? error.title }],
   );
   const told = [...call.cuts.rows('refused', refused, maxRefusedTold)];
+  const undone = all.filter(({ undo }) => undo === 'pending').length;
+  const waiting = undone === 0 ? '' : `, ${undone} of them only once the network has given them back`;
   const text = joined(
-    `${many(all.length, 'target')} ${words} (${call.mode}).`,
+    `${many(all.length, 'target')} ${words}${waiting} (${call.mode}).`,
     replayedWords(replayed),
     ...done.map(targetLine),
     all.length > done.length ? `… and ${all.length - done.length} more targets` : null,

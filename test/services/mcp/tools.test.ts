@@ -281,6 +281,26 @@ suite('mcp tools', (t) => {
     assert.equal((await world.tester.get(`/posts/${draft.postId}`)).status, 404);
   });
 
+  t('a cancel says of what its network has to give back first that it is not canceled yet', async () => {
+    const own = await composer(world, ['facebook']);
+    const schedule = { type: 'at', scheduledAt: new Date(Date.now() + 3_600_000).toISOString() };
+    const made = await world.tester.post('/posts', own.body({ scheduleMode: 'native', schedule }));
+    const postId = String(made.data.id);
+    const [{ id = '' } = {}] = made.data.targets as readonly { readonly id?: string }[];
+    const claim = { attempt: 1, takeover: 0 };
+    const calling: readonly TargetCommand[] = [
+      { type: 'Start', now: new Date().toISOString() },
+      { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: schedule.scheduledAt },
+    ];
+    const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+    for (const one of calling) await execute(world.store, target, id, one, context, { partitionKey: postId });
+    const some = await mcp.call('cancel', { postId, targetIds: [id] });
+    const { done } = valid('cancel', some) as unknown as { done: (ShownTarget & { readonly undo: string })[] };
+    assert.deepEqual([done[0]?.status, done[0]?.undo], ['publishing', 'pending']);
+    assert.match(some.text, /1 target canceled, 1 of them only once the network has given them back/);
+    assert.match((await mcp.call('cancel', { postId })).text, /0 of 1 target .*being taken back from the network/s);
+  });
+
   t('import_media and media_status tell how far a file is', async () => {
     const { asset } = (await use('import_media', { url: 'https://cdn.example/winter.png', altText: 'Snow' })) as {
       asset: { mediaId: string; publishable: boolean };
