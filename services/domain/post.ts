@@ -37,6 +37,7 @@ export {
   type PostState,
   type RecycledFrom,
   type TargetOutcome,
+  type TargetProgress,
 } from './post-state.ts';
 export { publishedAtOf, statusOf } from './post-status.ts';
 

@@ -6,7 +6,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type QuotaProgress, sweepQuotas } from '#services/outcomes/quotas.ts';
-import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
+import { recordOutcomes } from '#services/workflows/posts/outcomes.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { abandonMs } from '#services/workflows/quota/give-back.ts';
 import { type ComposerOptions, composer } from './composing.ts';

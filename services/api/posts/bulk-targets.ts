@@ -1,5 +1,6 @@
 import { type TargetCommand, target } from '#domain/target.ts';
 import { listTargets, type TargetFilters } from '#projections/target-queries.ts';
+import type { TargetRow } from '#projections/targets.ts';
 import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -15,7 +16,7 @@ import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
 import { invalid } from '../refusal.ts';
 import { answerTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
-import { type LoadedTarget, loadTarget } from './load.ts';
+import { type LoadedTarget, loadTarget, recordOrLeave } from './load.ts';
 import { giveBackOrLeave, reservingOf } from './quota.ts';
 import { canceling, rescheduling, retrying, type TargetAction } from './target-actions.ts';
 
@@ -69,8 +70,12 @@ export const actOnTargets = async (call: Asking): Promise<Pieces> => {
 const possible = {
   reschedule: ['pending', 'rate_limited', 'awaiting_approval', 'handed_to_platform'],
   retry: ['failed', 'rate_limited'],
-  cancel: ['pending', 'rate_limited', 'awaiting_approval', 'handed_to_platform'],
+  cancel: ['pending', 'rate_limited', 'awaiting_approval', 'handed_to_platform', 'publishing', 'outcome_unknown'],
 } as const;
+
+/** Of the attempts under way, and of those whose outcome is not known, a cancel reaches hand-overs alone. */
+const isPossible = ({ status, schedule_mode: mode }: Pick<TargetRow, 'status' | 'schedule_mode'>): boolean =>
+  mode === 'native' || (status !== 'publishing' && status !== 'outcome_unknown');
 
 /**
  * The targets of a selection. The call is accepted with them, so that a repeat neither moves one of them twice nor takes
@@ -94,8 +99,9 @@ const selected = async (call: Asking, select: NonNullable<PostTargetBulk['select
   if (hasMore) {
     throw invalid('/select', 'too_many', `selects more than ${maxSelectedTargets} targets: narrow it`);
   }
-  await call.charge(Math.max(0, rows.length - 1));
-  return rows.map(({ target: { id } }) => id);
+  const ids = rows.flatMap(({ target: row }) => (isPossible(row) ? [row.id] : []));
+  await call.charge(Math.max(0, ids.length - 1));
+  return ids;
 };
 
 const decideAll = async (
@@ -155,7 +161,26 @@ const carryOutAll = async (
     }
     faultPoint('bulk:between-targets');
   });
+  await recordAll(call, outcomes.values(), seen);
   return decisions.flatMap(({ targetId }) => outcomes.get(targetId) ?? []);
+};
+
+/** Once for each post, whatever the number of its targets. */
+const recordAll = async (
+  call: Asking,
+  outcomes: Iterable<Outcome>,
+  seen: ReadonlyMap<string, LoadedTarget>,
+): Promise<void> => {
+  const done = Array.from(outcomes).flatMap((one) => ('problem' in one ? [] : (seen.get(one.targetId) ?? [])));
+  const byPost = Map.groupBy(done, ({ target: { state } }) => state.common.postId);
+  await inParallel([...byPost], width, async ([postId, all]) => {
+    await recordOrLeave(
+      call,
+      postId,
+      all.map((one) => one.target),
+      all[0]?.post,
+    );
+  });
 };
 
 const carryOut = async (

@@ -7,6 +7,7 @@ import type { Call } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { ownStreamToDelete } from '../rows.ts';
 import { releaseRefOf } from './external-ref.ts';
+import { recordOrLeave } from './load.ts';
 import { giveBackOrLeave } from './quota.ts';
 
 /** Deletes a post: discards a draft, or cancels every target that can still be canceled. */
@@ -53,8 +54,10 @@ export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
   }
   const fanned = await fanOutOf(call);
   requireCanceled(fanned);
+  const targets = [...fanned.targets.values()];
+  const recorded = await recordOrLeave(call, call.params.id, targets, fanned.post);
   await giveBackOrLeave(call, call.params.id, [...fanned.targets.keys()]);
-  return { ...fanned.post, targetEvents: [...fanned.targets.values()] };
+  return { ...(recorded ?? fanned.post), targetEvents: targets };
 };
 
 const fanOutOf = ({ deps, params, context, positions }: Deleting): Promise<FannedOut> =>

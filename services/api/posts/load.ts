@@ -6,6 +6,7 @@ import type { TargetWithContent } from '#projections/target-queries.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
+import { recordOutcomesOf } from '#services/workflows/posts/outcomes.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 import { plannedTarget } from './answers.ts';
@@ -89,6 +90,26 @@ export const tendOrLeave = async (
     await tendApprovals(deps.store, postId, { positions });
   } catch (error) {
     deps.logger.warn({ err: error, postId, correlationId }, 'the request for approval is left to the sweeper');
+  }
+};
+
+/**
+ * Records in the post what a command did to its targets, so that the answer and the reads after it show what became of
+ * the post. What cannot be recorded here is left to the consumer of outcomes.
+ * @returns the post with it; null where it could not be recorded
+ */
+export const recordOrLeave = async (
+  { deps, positions, correlationId, now }: Leaving & Pick<Call, 'now'>,
+  postId: string,
+  targets: Iterable<Loaded<TargetState>>,
+  loaded?: Loaded<PostState>,
+): Promise<Loaded<PostState> | null> => {
+  try {
+    const known = loaded === undefined ? { positions } : { positions, loaded };
+    return await recordOutcomesOf(deps.store, postId, targets, () => Date.parse(now), known);
+  } catch (error) {
+    deps.logger.warn({ err: error, postId, correlationId }, 'the outcomes of targets are left to their consumer');
+    return null;
   }
 };
 

@@ -1,7 +1,7 @@
 import { target } from '#domain/target.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
-import { type LoadedTarget, loadTarget } from './load.ts';
+import { type LoadedTarget, loadTarget, recordOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveFor } from './quota.ts';
 import type { TargetAction } from './target-actions.ts';
 
@@ -15,7 +15,7 @@ export const actOnTarget = async <Decided>(
     found = await loadTarget(call, call.params.id);
     return found;
   };
-  const { events, revision, replayed } = await call.stream(target).act({
+  const { state, events, revision, replayed } = await call.stream(target).act({
     load: async () => (await load()).target,
     guard: call.guard,
     accept: async () => accept(found ?? (await load()), call.now),
@@ -25,6 +25,7 @@ export const actOnTarget = async <Decided>(
     partitionKey: (state) => (state.status === 'none' ? '' : state.common.postId),
   });
   const { post, target: before } = found ?? (await load());
+  await recordOrLeave(call, before.state.common.postId, [{ state, events, revision }], post);
   await giveBackOrLeave(call, before.state.common.postId, [call.params.id]);
   return { data: answerTarget(events, post.events), revision, replayed };
 };

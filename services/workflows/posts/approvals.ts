@@ -8,6 +8,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import type { Plan, PostEvent } from '#schemas/post.ts';
 import type { TargetTime } from '#schemas/target.ts';
 import { fanOut } from '../fan-out.ts';
+import { recordOutcomesOf } from './outcomes.ts';
 
 /**
  * Brings a post and its requests for approval to agree: the request that its stream asks for is made, a decision is
@@ -97,7 +98,11 @@ const carryOut = async (
   if (command.type === 'ReturnToDraft') await fanOut(store, postId, following(decision), given);
   try {
     const written = await execute(store, post, postId, command, following(decision), given);
-    return (await fanOut(store, postId, following(decision), { ...given, loaded: written })).post;
+    const { post: fanned, targets } = await fanOut(store, postId, following(decision), { ...given, loaded: written });
+    if (command.type !== 'Reject') return fanned;
+    // The person who rejected it reads next what became of the post.
+    const at = () => Date.parse(decision.metadata.occurredAt);
+    return await recordOutcomesOf(store, postId, targets.values(), at, { ...given, loaded: fanned });
   } catch (error) {
     if (error instanceof Rejection && error.code === 'approval_superseded') return null;
     throw error;

@@ -1,13 +1,15 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import type { Decider, Fact } from '#domain/decider.ts';
-import { type PostCommand, type PostState, post } from '#domain/post.ts';
+import { type PostCommand, type PostState, post, type TargetProgress } from '#domain/post.ts';
+import { type TargetState, target } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { derivedFrom, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
+import { inGroups } from '../fan-out.ts';
 
 /**
  * Records the outcomes of targets in their posts. Nothing else settles or reopens targets in a post's stream, so the
@@ -80,37 +82,102 @@ const inOrder: Decider<PostState, readonly PostCommand[], PostEvent> = {
   },
 };
 
+/** What the post has not recorded, as a given fold of it knows. */
+type Unrecorded = (loaded: Loaded<PostState>) => readonly Outcome[] | Promise<readonly Outcome[]>;
+
+interface Given {
+  readonly positions?: Positions;
+  /** As the caller knows the post. */
+  readonly loaded?: Loaded<PostState>;
+}
+
 /**
  * Records outcomes in one post. Conflicts are retried without limit: no other process would record them. The event ids
  * follow from the first cause that the post has not recorded, so a repeated append has the same ids, and no two
  * different appends share one.
+ * @returns the post with them
  */
 const recordInPost = async (
   store: DomainStore,
   postId: string,
-  all: readonly Outcome[],
+  outcomesOf: Unrecorded,
   now: () => number,
-): Promise<void> => {
-  for (;;) {
-    const loaded = await store.load(post, postId);
+  { positions, loaded: known }: Given = {},
+): Promise<Loaded<PostState>> => {
+  for (let loaded = known ?? (await store.load(post, postId)); ; loaded = await store.load(post, postId)) {
+    const all = await outcomesOf(loaded);
     const unrecorded = all.findIndex(({ command }) => post.decide(command, loaded.state).length > 0);
     const first = all[unrecorded];
-    if (first === undefined) return;
+    if (first === undefined) return loaded;
     try {
-      await execute(
-        store,
-        inOrder,
-        postId,
-        all.slice(unrecorded).map(({ command }) => command),
-        serviceContext('outcomes', derivedFrom(first.cause), now()),
-        { loaded, redecide: false },
-      );
+      const commands = all.slice(unrecorded).map(({ command }) => command);
+      const context = serviceContext('outcomes', derivedFrom(first.cause), now());
+      const given = positions === undefined ? {} : { positions };
+      const recorded = await execute(store, inOrder, postId, commands, context, { loaded, redecide: false, ...given });
       faultPoint('outcomes:after-append');
-      return;
+      return recorded;
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
   }
+};
+
+/** Targets that are read at once. */
+const targetsAtOnce = 50;
+
+/** A target that is settled for good. What failed may have been tried again since it was read. */
+const isFinal = ({ state }: Loaded<TargetState>): boolean =>
+  state.status === 'canceled' || state.status === 'published';
+
+/**
+ * Records what a command did to these targets of one post before it answers, as the consumer of outcomes does later: the
+ * later one yields no event. If we die before, the consumer alone does it. A target that the post knows as failed may
+ * have been tried again, which the post has not recorded; so those are read first, or a post would be said to have failed
+ * of which a target is open.
+ * @param targets as they are after the command
+ * @returns the post with their outcomes
+ */
+export const recordOutcomesOf = (
+  store: DomainStore,
+  postId: string,
+  targets: Iterable<Loaded<TargetState>>,
+  now: () => number,
+  given: Given = {},
+): Promise<Loaded<PostState>> => {
+  const known = new Map(
+    Array.from(targets).flatMap((one): [string, Loaded<TargetState>][] =>
+      one.state.status === 'none' ? [] : [[one.state.common.targetId, one]],
+    ),
+  );
+  const read = async (targetId: string): Promise<void> => {
+    known.set(targetId, await store.load(target, targetId));
+  };
+  const unrecorded: Unrecorded = async ({ state }) => {
+    if (state.status !== 'live') return [];
+    const newsOf = (targetId: string) => newOutcomes(known.get(targetId)?.events ?? [], state.targets[targetId]);
+    if ([...known.keys()].every((targetId) => newsOf(targetId).length === 0)) return [];
+    const failed = Object.keys(state.targets).filter((targetId) => {
+      const one = known.get(targetId);
+      const isSaidFailed = state.targets[targetId]?.outcome === 'failed' || one?.state.status === 'failed';
+      return isSaidFailed && !(one !== undefined && isFinal(one));
+    });
+    await inGroups(failed, read, targetsAtOnce);
+    // What is open again comes before what ended: the post is settled after the last of them, or not at all.
+    const news = [...known.keys()].flatMap(newsOf);
+    const isReopened = ({ command }: Outcome): boolean => command.type === 'ReopenTarget';
+    return [...news.filter(isReopened), ...news.filter((one) => !isReopened(one))];
+  };
+  return recordInPost(store, postId, unrecorded, now, given);
+};
+
+/** The last outcome among a target's events that its post has not recorded, behind the last of those that reopened it. */
+const newOutcomes = (events: readonly DecodedEvent[], known: TargetProgress | undefined): readonly Outcome[] => {
+  const news = events
+    .filter(({ revision }) => revision > (known?.revision ?? -1))
+    .flatMap((one) => outcomeOf(one) ?? []);
+  const reopened = news.findLast(({ command }) => command.type === 'ReopenTarget');
+  const last = news.at(-1);
+  return [reopened, last === reopened ? undefined : last].flatMap((one) => one ?? []);
 };
 
 /** Posts that are written concurrently. */
@@ -133,7 +200,7 @@ export const recordOutcomes = async (
   const posts = [...byPost];
   for (let at = 0; at < posts.length; at += postsAtOnce) {
     await Promise.all(
-      posts.slice(at, at + postsAtOnce).map(([postId, outcomes]) => recordInPost(store, postId, outcomes, now)),
+      posts.slice(at, at + postsAtOnce).map(([postId, outcomes]) => recordInPost(store, postId, () => outcomes, now)),
     );
   }
 };

@@ -4,7 +4,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
+import { recordOutcomes, recordOutcomesOf } from '#services/workflows/posts/outcomes.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import type { Answered } from '#test/support/http.ts';
@@ -94,6 +94,83 @@ suite('deleting a post over HTTP', (t) => {
     await world.settled();
     assert.deepEqual((await tester.get(path)).data, deleted.data);
   });
+
+  t('an answer to whatever ends targets shows what became of the post, and so does a read right after it', async () => {
+    const ways: Readonly<Record<string, (ids: readonly string[], path: string) => Promise<unknown>>> = {
+      delete: async (_, path) => {
+        const { data, headers } = await tester.delete(path);
+        assert.equal(data.status, 'canceled', 'the answer to DELETE');
+        assert.equal(headers.get('etag'), `"${data.revision}"`);
+      },
+      cancel: async (ids) => {
+        for (const id of ids) await tester.post(`/post-targets/${id}/cancel`);
+      },
+      bulk: (targetIds) => tester.post('/post-targets/bulk', { action: 'cancel', targetIds }),
+    };
+    for (const [how, end] of Object.entries(ways)) {
+      const made = await tester.post('/posts', all.body());
+      const path = `/posts/${made.data.id}`;
+      await end(idsOf(made), path);
+      const shown = await tester.get(path);
+      assert.deepEqual([shown.data.status, shown.data.counts], ['canceled', { total: 2, canceled: 2 }], how);
+      // What the outcomes process brings at the same time or later is recorded once.
+      const before = await typesOf(`post-${made.data.id}`);
+      assert.equal(before.filter((type) => type === 'PostCanceled').length, 1, how);
+      await recorded(...idsOf(made));
+      assert.deepEqual(await typesOf(`post-${made.data.id}`), before, how);
+    }
+  });
+
+  t('the command and the outcomes process record an outcome at the same time: it is recorded once', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const made = await tester.post('/posts', all.body());
+      const ids = idsOf(made);
+      const { context, now } = { context: contextOf(world.operator, twin), now: new Date().toISOString() };
+      const cancel = { type: 'Cancel', reason: 'requested', postRevision: null, now } as const;
+      const canceled = await Promise.all(
+        ids.map((id) => execute(world.store, target, id, cancel, context, { partitionKey: made.data.id })),
+      );
+      await Promise.all([
+        ...[1, 2].map(() => recordOutcomesOf(world.store, made.data.id, canceled, Date.now)),
+        recordOutcomes(
+          world.store,
+          canceled.flatMap(({ events }) => events),
+        ),
+        ...canceled.map(({ events }) => recordOutcomes(world.store, events)),
+      ]);
+      const types = ['PostScheduled', 'PostTargetSettled', 'PostTargetSettled', 'PostCanceled'];
+      assert.deepEqual(await typesOf(`post-${made.data.id}`), types);
+    }
+  });
+
+  t(
+    'a target that failed and one that is tried again decide with the canceled ones what became of the post',
+    async () => {
+      const fail = async (postId: string, id: string) =>
+        tell(postId, id, start, { type: 'RecordFailed', attempt: 1, takeover: 0, failure });
+      const made = await tester.post('/posts', all.body());
+      const [first = '', second = ''] = idsOf(made);
+      const path = `/posts/${made.data.id}`;
+      await fail(made.data.id, first);
+      assert.equal((await tester.delete(path)).data.status, 'failed');
+      assert.equal((await tester.get(path)).data.status, 'failed');
+      assert.equal((await tester.post(`/post-targets/${first}/retry`)).status, 200);
+      assert.equal((await tester.get(path)).data.status, 'scheduled', 'after the retry');
+      await tester.post('/post-targets/bulk', { action: 'cancel', targetIds: [first] });
+      assert.equal((await tester.get(path)).data.status, 'canceled');
+      assert.ok(second);
+
+      // Its failure is recorded, and that it is tried again is not yet: nothing has become of the post.
+      const other = await tester.post('/posts', all.body());
+      const [third = '', fourth = ''] = idsOf(other);
+      await fail(other.data.id, third);
+      await recorded(third);
+      await tell(other.data.id, third, { type: 'Retry', commandId: randomUUID(), now: new Date().toISOString() });
+      await tester.post(`/post-targets/${fourth}/cancel`);
+      assert.ok(!(await typesOf(`post-${other.data.id}`)).includes('PostFailed'));
+      assert.equal((await tester.get(`/posts/${other.data.id}`)).data.status, 'scheduled');
+    },
+  );
 
   t('what is out or on its way stays; where nothing can be canceled it is refused and nothing is stored', async () => {
     const made = await tester.post('/posts', all.body());
@@ -197,7 +274,8 @@ suite('deleting a post over HTTP', (t) => {
     await execute(world.store, post, made.data.id, { type: 'Delete', unsettled }, contextOf(world.operator, twin));
     const deleted = await tester.delete(`/posts/${made.data.id}`);
     assert.deepEqual(statusesOf(deleted), ['canceled', 'canceled']);
-    assert.deepEqual(await typesOf(`post-${made.data.id}`), ['PostScheduled', 'PostTargetsChanged']);
+    const outcome = ['PostTargetSettled', 'PostTargetSettled', 'PostCanceled'];
+    assert.deepEqual(await typesOf(`post-${made.data.id}`), ['PostScheduled', 'PostTargetsChanged', ...outcome]);
   });
 
   t('a key limited to clients keeps a draft of its own that names an account that nobody has', async () => {

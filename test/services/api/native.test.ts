@@ -236,6 +236,12 @@ suite('native targets over HTTP', (t) => {
       const answer = await tester.post('/post-targets/bulk', { action: 'cancel', targetIds: [id] });
       return (answer.data.results as { target?: Shown }[])[0]?.target;
     },
+    selection: async (postId, id) => {
+      await world.settled();
+      const answer = await tester.post('/post-targets/bulk', { action: 'cancel', select: { postId } });
+      const found = (answer.data.results as { target?: Shown }[]).map(({ target }) => target);
+      return found.find((one) => one?.id === id);
+    },
     delete: async (postId, id) => {
       const answer = await tester.delete(`/posts/${postId}`);
       assert.equal(answer.status, 200, answer.text);

@@ -81,7 +81,7 @@ const submitted = async () => {
 
 const outcomes = {
   approve: { post: 'scheduled', targets: 'pending', approval: 'approved' },
-  reject: { post: 'pending_approval', targets: 'canceled', approval: 'rejected' },
+  reject: { post: 'canceled', targets: 'canceled', approval: 'rejected' },
   request_changes: { post: 'draft', targets: 'canceled', approval: 'changes_requested' },
 } as const;
 

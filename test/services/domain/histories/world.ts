@@ -33,7 +33,7 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
 import type { PlannedTarget, TargetEvent, TargetStatus, TargetTime } from '#schemas/target.ts';
-import { outcomeOf } from '#services/outcomes/record-outcomes.ts';
+import { outcomeOf } from '#services/workflows/posts/outcomes.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { postArrows, targetArrows } from './arrows.ts';
 import { type CommandName, instantOf, makers, minuteMs, type Sender } from './commands.ts';
