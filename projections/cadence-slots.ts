@@ -7,6 +7,7 @@ import { cadenceReached } from '#domain/publish-failures.ts';
 import { platforms } from '#schemas/common.ts';
 import type { CadenceSource } from '#services/workflows/cadence/check.ts';
 import { countedSql, slotAtSql, waitingSql } from './cadence-columns.ts';
+import { bodyAtSql } from './post-bodies.ts';
 import { postingRulesOf } from './posting-rules.ts';
 
 /** When the targets of an account go out, or went out. */
@@ -22,10 +23,10 @@ const callsMade = `case when t.published_at is null and t.segments is not null a
   then jsonb_array_length(t.segments -> 'out') end`;
 /** A network counts each post of a thread, and X a first comment as one more. */
 const callsOfPost = `case when t.platform in (${names(withThreads)}) then (
-  select coalesce(jsonb_array_length(nullif(p.body -> 'thread', 'null') -> 'segments'), 1)
-    + (t.platform = 'x' and exists (select 1 from jsonb_array_elements(p.body -> 'variants') v
+  select coalesce(jsonb_array_length(nullif(b.body -> 'thread', 'null') -> 'segments'), 1)
+    + (t.platform = 'x' and exists (select 1 from jsonb_array_elements(b.body -> 'variants') v
       where v ->> 'platform' = 'x' and btrim(v -> 'overrides' ->> 'firstComment') <> ''))::int
-  from read.posts p where p.id = t.post_id) end`;
+  from read.posts p cross join lateral (select ${bodyAtSql} as body) b where p.id = t.post_id) end`;
 const callsSql = `coalesce(${callsMade}, ${callsOfPost}, 1)`;
 
 const ms = (sql: string): string => `round(extract(epoch from ${sql}) * 1000)::float8`;
@@ -35,7 +36,7 @@ export const slotsSql = `
   select a.key, t.id::text as "targetId", ${ms('t.at')} as at, ${callsSql} as calls
   from unnest($1::text[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as a (key, account_id, lo, hi)
   cross join lateral (
-    select id, platform, post_id, status, published_at, segments, ${slotAtSql} as at from read.post_targets
+    select id, platform, post_id, post_revision, status, published_at, segments, ${slotAtSql} as at from read.post_targets
     where account_id = a.account_id and ${slotAtSql} > a.lo and ${slotAtSql} < a.hi and ${countedSql}
     order by ${slotAtSql}, id limit ${maxSlots}
   ) t`;
@@ -126,7 +127,7 @@ export const takenSql = `
   union all
   select a.key, null, null, t.id::text, ${ms('t.retry_at')}, ${callsSql}, 'waiting'
   from asked a cross join lateral (
-    select id, platform, post_id, status, published_at, segments, retry_at from read.post_targets
+    select id, platform, post_id, post_revision, status, published_at, segments, retry_at from read.post_targets
     where account_id = a.account_id and workspace_id = a.workspace_id and retry_at > a.waiting
       and ${waitingSql} and segments is null and failure ->> 'code' = '${cadenceReached.code}'
     order by retry_at, id limit ${maxSlots}

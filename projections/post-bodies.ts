@@ -1,11 +1,15 @@
+import type { LivePost, PostState } from '#domain/post.ts';
+import type { PostApproval } from '#domain/post-approval.ts';
+import type { BodyAt } from '#domain/post-bodies.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
 
 /**
- * Bodies of a post that a revise replaced and that some target may still show: a target shows the body of its own
- * revision of the post. Only a revise writes them, so a post that was never revised has none.
+ * The bodies of a post in its row: the released one in a column of its own, and beside it those that a revise replaced or
+ * asks for and that some target may show, since a target shows the body of its own revision of the post. Only a revise
+ * writes them, so a post that was never revised has none.
  */
 
-export interface EarlierBodies {
+export interface OtherBodies {
   /** By revision of the event that holds the body. */
   readonly bodies: Readonly<Record<string, PostBody>>;
   /**
@@ -15,34 +19,80 @@ export interface EarlierBodies {
   readonly targets: Readonly<Record<string, readonly [now: number, before: number]>>;
 }
 
-const noEarlierBodies: EarlierBodies = { bodies: {}, targets: {} };
+const noOtherBodies: OtherBodies = { bodies: {}, targets: {} };
 
-interface Revised {
-  readonly body: PostBody;
-  readonly bodyRevision: number;
-  readonly planRevision: number;
-  readonly earlier: EarlierBodies | null;
-  /** All targets of the plan. */
-  readonly targetIds: readonly string[];
+/** What the decider knows of the two bodies beside the released one, which is in a column of its own. */
+export interface BodyState {
+  readonly released: boolean;
+  /** Revisions of the bodies, which are in `earlier`. */
+  readonly asked: number | null;
+  readonly replaced: number | null;
 }
 
+interface WithBodies {
+  /** The released one; while nothing was released, the only one. */
+  readonly body: PostBody;
+  /** Revision of the event that holds `body`; null until the post is revised. */
+  readonly body_revision: number | null;
+  readonly earlier: OtherBodies | null;
+}
+
+interface BeforeEvent extends WithBodies {
+  readonly plan_revision: number | null;
+  readonly plans: number;
+  readonly standings: Readonly<Record<string, unknown>>;
+  readonly approval: PostApproval | null;
+  /** Null: what follows from `approval`, with nothing asked for. */
+  readonly body_state: BodyState | null;
+}
+
+/** Of a post of which nothing is asked for beside its body. A former release wrote no other rows. */
+const usualState = (approval: PostApproval | null): BodyState => ({
+  released: approval === null || approval.status === 'released' || !approval.isWhole,
+  asked: null,
+  replaced: null,
+});
+
+const revisionOf = (one: BodyAt | null): number | null => one?.revision ?? null;
+
+/** Null where it is the usual one. */
+export const bodyStateOf = ({ approval, released, asked, replaced }: LivePost): BodyState | null => {
+  const isUsual = asked === null && replaced === null && released === usualState(approval).released;
+  return isUsual ? null : { released, asked: revisionOf(asked), replaced: revisionOf(replaced) };
+};
+
+/** The decider's state of the bodies. The projector loads the bodies for the events alone that change them. */
+export const stateOfBodies = (
+  row: BeforeEvent,
+  planRevision: number,
+): Pick<LivePost, 'body' | 'bodyRevision' | 'released' | 'asked' | 'replaced'> => {
+  const { body, body_revision: bodyRevision, earlier, approval } = row;
+  const { released, asked, replaced } = row.body_state ?? usualState(approval);
+  const at = (revision: number | null): BodyAt | null =>
+    revision === null ? null : { revision, body: earlier?.bodies[revision] as PostBody };
+  return { body, bodyRevision: bodyRevision ?? planRevision, released, asked: at(asked), replaced: at(replaced) };
+};
+
 /**
- * Keeps the body that the revise replaces. Drops a body once no target can show it: so a post has at most two bodies
- * for each target, however often it is revised.
+ * Keeps the body that the revise replaces, which the next event may put back, and drops every other one that no target
+ * can show any more: so a post has at most two bodies for each target and one more, however often it is revised.
  */
 const withRevise = (
-  { body, bodyRevision, planRevision, earlier, targetIds }: Revised,
+  { bodies, targets }: OtherBodies,
+  former: BodyAt & { readonly isPutBack: boolean },
+  planRevision: number,
   revision: number,
+  all: readonly string[],
   named: readonly string[],
-): EarlierBodies => {
-  const { bodies, targets } = earlier ?? noEarlierBodies;
+): OtherBodies => {
   const isNamed = new Set(named);
-  const next = targetIds.map((id): readonly [string, readonly [number, number]] => {
+  const next = all.map((id): readonly [string, readonly [number, number]] => {
     const [shown = planRevision] = targets[id] ?? [];
     return [id, isNamed.has(id) ? [revision, shown] : [shown, shown]];
   });
   const needed = new Set(next.flatMap(([, both]) => both));
-  const known: Readonly<Record<string, PostBody>> = { ...bodies, [bodyRevision]: body };
+  if (former.isPutBack) needed.add(former.revision);
+  const known: Readonly<Record<string, PostBody>> = { ...bodies, [former.revision]: former.body };
   return {
     bodies: Object.fromEntries(Object.entries(known).filter(([at]) => needed.has(Number(at)))),
     targets: Object.fromEntries(next),
@@ -51,10 +101,10 @@ const withRevise = (
 
 /** The revise came too late for these targets: they show what they showed before. */
 const withoutSkipped = (
-  { bodies, targets }: EarlierBodies,
+  { bodies, targets }: OtherBodies,
   revision: number,
   skipped: readonly string[],
-): EarlierBodies => {
+): OtherBodies => {
   const restored = skipped.flatMap((id): (readonly [string, readonly [number, number]])[] => {
     const [now, before] = targets[id] ?? [];
     return now === revision && before !== undefined ? [[id, [before, before]]] : [];
@@ -62,52 +112,58 @@ const withoutSkipped = (
   return { bodies, targets: { ...targets, ...Object.fromEntries(restored) } };
 };
 
-interface WithBodies {
-  readonly body: PostBody;
-  /** Null until the post is revised. */
-  readonly body_revision: number | null;
-  readonly earlier: EarlierBodies | null;
-}
+const without = (bodies: OtherBodies['bodies'], revision: number): OtherBodies['bodies'] =>
+  Object.fromEntries(Object.entries(bodies).filter(([at]) => Number(at) !== revision));
 
-interface BeforeEvent extends WithBodies {
-  readonly plan_revision: number | null;
-  readonly plans: number;
-  readonly standings: Readonly<Record<string, unknown>>;
-}
-
-/** Revision of the event that holds the body, after an event. */
-export const bodyRevisionOf = (row: BeforeEvent | null, { type }: PostEvent, revision: number): number | null => {
-  if (type === 'PostScheduled') return null;
-  return type === 'PostRevised' ? revision : (row?.body_revision ?? null);
-};
-
-/** The earlier bodies after an event. @param row before the event; null: the event is the first one */
-export const earlierOf = (row: BeforeEvent | null, event: PostEvent, revision: number): EarlierBodies | null => {
-  if (row === null) return null;
-  const { body, plan_revision: planRevision } = row;
+/** The bodies after an event that the state has folded in. @param row before the event; null: the event is the first one */
+export const bodiesAfter = (
+  row: BeforeEvent | null,
+  state: Exclude<PostState, { status: 'none' }>,
+  event: PostEvent,
+): WithBodies => {
+  const { body } = state;
+  // A new plan has new targets. An empty object, because a cold column keeps its value where the fold gives null.
+  if (event.type === 'PostScheduled') {
+    return { body, body_revision: null, earlier: row !== null && row.plans > 0 ? noOtherBodies : null };
+  }
+  if (row === null) return { body, body_revision: null, earlier: null };
   // The projector loads them only for the events below.
-  const { earlier = null } = row;
+  const { earlier = null, plan_revision: planRevision, body_revision: known } = row;
+  const left = { body, body_revision: known, earlier };
+  if (state.status !== 'live' || planRevision === null) return left;
+  const { bodyRevision, asked, replaced } = state;
+  const body_revision = bodyRevision === planRevision ? null : bodyRevision;
   switch (event.type) {
-    case 'PostScheduled':
-      // A new plan has new targets. An empty object, because a cold column keeps its value where the fold gives null.
-      return row.plans > 0 ? noEarlierBodies : null;
     case 'PostRevised': {
-      if (planRevision === null) return earlier;
-      const targetIds = Object.keys(row.standings);
-      const bodyRevision = row.body_revision ?? planRevision;
-      return withRevise({ body, bodyRevision, planRevision, earlier, targetIds }, revision, event.data.targetIds);
+      const former = { revision: known ?? planRevision, body: row.body, isPutBack: replaced !== null };
+      const all = Object.keys(row.standings);
+      const { targetIds } = event.data;
+      const others = withRevise(earlier ?? noOtherBodies, former, planRevision, bodyRevision, all, targetIds);
+      return { body, body_revision, earlier: others };
     }
+    case 'PostSubmittedForApproval': {
+      if (asked === null || earlier === null) return left;
+      const bodies = { ...earlier.bodies, [asked.revision]: asked.body };
+      return { body, body_revision, earlier: { ...earlier, bodies } };
+    }
+    case 'PostReleased':
+      if (bodyRevision === (known ?? planRevision) || earlier === null) return left;
+      return { body, body_revision, earlier: { ...earlier, bodies: without(earlier.bodies, bodyRevision) } };
     case 'PostTargetsSkipped':
-      return earlier && withoutSkipped(earlier, event.data.intentRevision, event.data.targetIds);
+      return { ...left, earlier: earlier && withoutSkipped(earlier, event.data.intentRevision, event.data.targetIds) };
     default:
-      return earlier;
+      return left;
   }
 };
 
+/** What a revise asks for while it is held; null: nothing. */
+export const askedBodyOf = ({ body_state, earlier }: Pick<BeforeEvent, 'body_state' | 'earlier'>): PostBody | null =>
+  body_state?.asked == null ? null : (earlier?.bodies[body_state.asked] ?? null);
+
 /** The body that a target shows. */
 export const bodyAt = ({ body, body_revision, earlier }: WithBodies, postRevision: number): PostBody =>
-  body_revision !== null && postRevision < body_revision ? (earlier?.bodies[postRevision] ?? body) : body;
+  postRevision === body_revision ? body : (earlier?.bodies[postRevision] ?? body);
 
 /** The same in SQL, for a post `p` and its target `t`. */
-export const bodyAtSql = `case when t.post_revision < p.body_revision
-  then coalesce(p.earlier -> 'bodies' -> t.post_revision::text, p.body) else p.body end`;
+export const bodyAtSql = `case when p.earlier is null or t.post_revision = p.body_revision then p.body
+  else coalesce(p.earlier -> 'bodies' -> t.post_revision::text, p.body) end`;

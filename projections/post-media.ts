@@ -17,11 +17,14 @@ export const isOpenWithMedia = `${isOpen} and (${mediaOf}) <> '[]'`;
 /** Few posts were ever revised. */
 export const isOpenWithEarlierMedia = `${isOpen} and earlier is not null`;
 
-/** The post `p` has a target that still goes out with an earlier body that names the asset. */
-const isNeededEarlier = `exists (
+/**
+ * The post `p` has a target that still goes out with another body that names the asset, or asks for a body that names it
+ * and that its targets may not have yet.
+ */
+const isNeededEarlier = `((${mediaIn("(p.earlier -> 'bodies' -> (p.body_state ->> 'asked'))", '$')}) @> $2::jsonb or exists (
   select 1 from read.post_targets t
-  where t.post_id = p.id and t.post_revision < p.body_revision and t.status not in ('published', 'failed', 'canceled')
-    and (${mediaIn("(p.earlier -> 'bodies' -> t.post_revision::text)", '$')}) @> $2::jsonb)`;
+  where t.post_id = p.id and t.post_revision is distinct from p.body_revision and t.status not in ('published', 'failed', 'canceled')
+    and (${mediaIn("(p.earlier -> 'bodies' -> t.post_revision::text)", '$')}) @> $2::jsonb))`;
 
 /** Posts of a workspace that may still be published with this asset, at most `limit`. */
 export const openPostsWith = async (

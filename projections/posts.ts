@@ -9,7 +9,15 @@ import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } fr
 import type { TargetStatus } from '#schemas/target.ts';
 import type { PostDecision } from './approvals.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
-import { bodyAt, bodyRevisionOf, type EarlierBodies, earlierOf } from './post-bodies.ts';
+import {
+  askedBodyOf,
+  type BodyState,
+  bodiesAfter,
+  bodyAt,
+  bodyStateOf,
+  type OtherBodies,
+  stateOfBodies,
+} from './post-bodies.ts';
 import { latestOf } from './post-intents.ts';
 import { isOpenWithEarlierMedia, isOpenWithMedia, mediaOf, mediaOfEarlier } from './post-media.ts';
 import { type RecycleColumns, recycleColumns, recycleIndexes, recycleOfState } from './post-recycles.ts';
@@ -29,12 +37,14 @@ type Counts = { readonly total: number } & { readonly [S in TargetStatus]?: numb
 interface Own extends RecycleColumns {
   readonly client_id: string;
   readonly status: PostStatus;
-  /** Set on rows that the projector loads only where the post is revised. */
+  /** The released one, or the only one. Set on rows that the projector loads only where the post is revised. */
   readonly body: PostBody;
   /** Revision of the event that holds `body`; null until the post is revised. */
   readonly body_revision: number | null;
   /** Cold like `body`; null until the post is revised. */
-  readonly earlier: EarlierBodies | null;
+  readonly earlier: OtherBodies | null;
+  /** Null: nothing is asked for beside `body`. */
+  readonly body_state: BodyState | null;
   readonly created_by: { readonly type: string; readonly id: string };
   /** Revision of the event that holds the plan in force; null while there is no plan. */
   readonly plan_revision: number | null;
@@ -79,6 +89,7 @@ const stateOf = (row: Own | null): PostState => {
   const written = { clientId, createdBy, body, plans, requests: approval?.request ?? 0, recycle, recycledFrom };
   const live: LivePost = {
     ...written,
+    ...stateOfBodies(row, planRevision ?? -1),
     status: 'live',
     plan: { number: plans, targets: [] },
     planRevision: planRevision ?? -1,
@@ -116,9 +127,8 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
     ...(row ?? uncounted),
     client_id: state.clientId,
     status,
-    body: state.body,
-    body_revision: bodyRevisionOf(row, one.event, one.fact.revision),
-    earlier: earlierOf(row, one.event, one.fact.revision),
+    ...bodiesAfter(row, state, one.event),
+    body_state: live && bodyStateOf(live),
     created_by: state.createdBy,
     plan_revision: live?.planRevision ?? null,
     plans: state.plans,
@@ -196,10 +206,14 @@ export const posts = defineModel<Own, PostEvent>({
     fan_out_behind: 'bool',
     body_revision: 'int4',
     earlier: 'jsonb',
+    body_state: 'jsonb',
     ...recycleColumns,
   },
   cold: ['body', 'earlier'],
-  warmedBy: ['PostRevised', 'PostTargetsSkipped', 'PostCampaignChanged'],
+  warmedBy: [
+    ...(['PostRevised', 'PostSubmittedForApproval', 'PostReleased'] as const),
+    ...(['PostTargetsSkipped', 'PostCampaignChanged'] as const),
+  ],
   fences: post.fences ?? [],
   counted: {
     counts: `'{"total": 0}'`,
@@ -289,6 +303,7 @@ export const shownOfPost = [
   'body',
   'body_revision',
   'earlier',
+  'body_state',
   'created_by',
   'plan_revision',
   'published_at',
@@ -338,6 +353,19 @@ export const renderPostRow = (row: ShownPost) => {
 const byDue = (a: ShownTarget, b: ShownTarget): number =>
   a.due_at < b.due_at ? -1 : a.due_at > b.due_at ? 1 : a.id < b.id ? -1 : 1;
 
+/** What a held revise asks for; null: nothing. */
+const pendingRevisionOf = (row: ShownPost) => {
+  const body = askedBodyOf(row);
+  if (body === null || row.approval === null) return null;
+  const { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
+  const { schedule, timezone } = body;
+  const { id: approvalId, targetIds } = row.approval;
+  return {
+    ...{ approvalId, targetIds, content, mediaIds, variants, thread, mediaAltTexts },
+    ...{ coverMediaId, coverFrameMs, aiDisclosure, schedule, timezone },
+  };
+};
+
 /** The whole post. A draft's selection is resolved when the draft is published, so `targets` is `[]` until then. */
 export const renderPost = (row: ShownPost, all: readonly ShownTarget[]) => {
   const { plan_revision: plan } = row;
@@ -345,6 +373,7 @@ export const renderPost = (row: ShownPost, all: readonly ShownTarget[]) => {
   return {
     ...renderPostRow(row),
     variants: row.body.variants,
+    pendingRevision: pendingRevisionOf(row),
     targets: targets.map((one) => renderTarget(one, bodyAt(row, one.post_revision))),
   };
 };

@@ -209,6 +209,11 @@ export const postEvents = {
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
     /** One for each of `targetIds`, in their order; null: each target keeps its own time. */
     times: Nullable(Type.Array(TargetTime, { minItems: 1, maxItems: maxTargets })),
+    /**
+     * PostSubmittedForApproval follows in the same append: the body is asked for, and not released. Absent: none follows,
+     * or a former release wrote the event.
+     */
+    held: Type.Optional(Type.Literal(true)),
   }),
   /** An intent came too late for these targets and is never applied to them. */
   PostTargetsSkipped: Type.Object({

@@ -58,7 +58,7 @@ export const PostRevise = Named(
   unreadIn(
     Type.Object(revised, {
       description:
-        'Changes of a scheduled post, at least one: a member that is sent replaces that of the post as a whole, and one that is absent stays as it is. Null clears a thread, alt texts, a cover or its frame; for any other member it means absent.',
+        'Changes of a scheduled post, at least one: a member that is sent replaces that of the post as a whole, and one that is absent stays as it is. Null clears a thread, alt texts, a cover or its frame; for any other member it means absent. A post with a `pendingRevision` is changed from that, any other from its released content.',
     }),
     unreadOfPost(revised, 'a revise does not change it'),
   ),

@@ -333,24 +333,16 @@ const Counts = Named(
   ),
 );
 
-const shared = {
-  id: said(Uuid, 'Id of the post.'),
-  object: Type.Literal('post', { description: 'The kind of resource.' }),
-  ...stamps,
-  clientId: said(Uuid, 'The client that it belongs to.'),
-  status: said(PostStatus, 'Where it stands: a summary of its targets.'),
+const content = {
   content: Type.String({ description: 'The text, for every network without a text of its own.' }),
   mediaIds: Type.Array(Uuid, { description: 'Ids of its media assets, in order.' }),
-  targetSelection: said(TargetSelection, 'The selection of accounts, as it was sent in `targets`.'),
-  schedule: said(Schedule, 'When it goes out, as it was sent.'),
-  scheduleMode: said(ScheduleMode, 'The mode that was asked for; each target says which one it has.'),
-  timezone: Type.String({
-    description: 'IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none.',
-  }),
-  aiDisclosure: Type.Boolean({ description: 'Whether the content was made with AI.' }),
-  requestApproval: Type.Boolean({ description: 'Whether approval was asked for.' }),
-  campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none, or one that was deleted.'),
-  externalRef: said(Nullable(ExternalRef), 'Your own reference of the post; null: none.', { examples: ['CMS-1042'] }),
+};
+const schedule = said(Schedule, 'When it goes out, as it was sent.');
+const timezone = Type.String({
+  description: 'IANA zone for `schedule.scheduledLocal`, of targets whose account and client have none.',
+});
+const aiDisclosure = Type.Boolean({ description: 'Whether the content was made with AI.' });
+const attached = {
   thread: said(Nullable(Thread), 'Its segments on x and threads; null: no thread.'),
   mediaAltTexts: said(
     Nullable(MediaAltTexts),
@@ -361,6 +353,25 @@ const shared = {
     Nullable(Type.Integer()),
     'Milliseconds into the video at which tiktok takes its cover; null: none was sent.',
   ),
+};
+const variants = Type.Array(Variant, { description: 'What differs on single networks.' });
+
+const shared = {
+  id: said(Uuid, 'Id of the post.'),
+  object: Type.Literal('post', { description: 'The kind of resource.' }),
+  ...stamps,
+  clientId: said(Uuid, 'The client that it belongs to.'),
+  status: said(PostStatus, 'Where it stands: a summary of its targets.'),
+  ...content,
+  targetSelection: said(TargetSelection, 'The selection of accounts, as it was sent in `targets`.'),
+  schedule,
+  scheduleMode: said(ScheduleMode, 'The mode that was asked for; each target says which one it has.'),
+  timezone,
+  aiDisclosure,
+  requestApproval: Type.Boolean({ description: 'Whether approval was asked for.' }),
+  campaignId: said(Nullable(Uuid), 'The campaign that it belongs to; null: none, or one that was deleted.'),
+  externalRef: said(Nullable(ExternalRef), 'Your own reference of the post; null: none.', { examples: ['CMS-1042'] }),
+  ...attached,
   scheduledAt: Nullable(
     Type.String({ format: 'date-time', description: 'When the first of its targets is due; null for a draft.' }),
   ),
@@ -383,12 +394,36 @@ export const PostSummary = Named(
   Type.Object(shared, { description: 'A post as a row of a list: without its variants and its targets.' }),
 );
 
+const PendingRevision = Named(
+  'PendingRevision',
+  Type.Object(
+    {
+      approvalId: said(Uuid, 'The request for approval that it was submitted with.'),
+      targetIds: Type.Array(Uuid, { description: 'Ids of the targets that it is for.' }),
+      ...content,
+      variants,
+      ...attached,
+      aiDisclosure,
+      schedule,
+      timezone,
+    },
+    {
+      description:
+        'The content that a revise asks for and that no person has approved. It goes out nowhere before that; the next revise starts from it.',
+    },
+  ),
+);
+
 export const Post = Named(
   'Post',
   Type.Object(
     {
       ...shared,
-      variants: Type.Array(Variant, { description: 'What differs on single networks.' }),
+      variants,
+      pendingRevision: said(
+        Nullable(PendingRevision),
+        'What a revise asks for while it waits for an approval, also after changes were requested; null: nothing. The other members show the released content: what went out, was approved, or needed no approval. While nothing of the post was released, they show its only content, and this is null.',
+      ),
       targets: Type.Array(PostTarget, {
         description:
           'Its destinations, one for each account. Empty for a draft: its selection is resolved when it is published.',

@@ -1,7 +1,7 @@
 import { client } from '#domain/client.ts';
 import { contentFor, firstCommentOf } from '#domain/content.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
-import { post } from '#domain/post.ts';
+import { newestBody, post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
@@ -90,7 +90,7 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
   const { postId, postRevision, platform } = state.common;
   const written = (await store.load(post, postId, postRevision)).state;
   const comment =
-    written.status === 'live' ? firstCommentOf(platform, contentFor(written.body, platform).overrides) : null;
+    written.status === 'live' ? firstCommentOf(platform, contentFor(newestBody(written), platform).overrides) : null;
   const commentDueAt = comment === null ? null : now;
   const command = { type: 'Settle', by: 'admin', now, outcome, commentDueAt, ...segment } as const;
   const settled = await execute(store, target, id, command, context, { positions, partitionKey: postId });

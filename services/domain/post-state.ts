@@ -1,6 +1,7 @@
 import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
 import type { TargetTime } from '#schemas/target.ts';
 import type { PostApproval } from './post-approval.ts';
+import type { PostBodies } from './post-bodies.ts';
 import type { Recycle } from './post-recycle.ts';
 
 /** A post as its stream's fold knows it. */
@@ -59,7 +60,7 @@ interface Recyclable {
   readonly recycledFrom: RecycledFrom | null;
 }
 
-export interface LivePost extends Written, Recyclable {
+export interface LivePost extends Written, PostBodies, Recyclable {
   readonly status: 'live';
   readonly plan: Plan;
   /** Revision of the event that holds the plan in force. */
@@ -85,6 +86,36 @@ export const lacksIntent = ({ intents }: LivePost, targetId: string, appliedRevi
     (intent) =>
       intent.revision > appliedRevision && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
   );
+
+/**
+ * Whether a cancel that is still to be carried out names the target. One that came too late for the target is over, and
+ * so is one up to `applied` that the target carried out: a new intent may name it while it is open.
+ */
+export const isMeant = (state: LivePost, id: string, applied = -1): boolean =>
+  state.intents.some(
+    ({ kind, revision, targetIds, skipped }) =>
+      kind === 'cancel' && revision > applied && targetIds.includes(id) && !skipped.includes(id),
+  );
+
+/** Those of these targets that are not settled and that no cancel names. */
+export const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] =>
+  targetIds.filter((id) => state.targets[id]?.outcome === null && !isMeant(state, id));
+
+/**
+ * Whether the content that a target has at this revision of the post was released: approved for it, or never held. An
+ * approval is for the newest request before it.
+ */
+export const isReleasedFor = (state: LivePost, targetId: string, postRevision: number): boolean => {
+  const { intents, planRevision, planHeld } = state;
+  const asks = intents.filter((one) => one.kind === 'revise' && one.held === true).map(({ revision }) => revision);
+  if (planHeld) asks.unshift(planRevision);
+  if (!asks.includes(postRevision)) return true;
+  const next = asks.find((revision) => revision > postRevision) ?? Number.POSITIVE_INFINITY;
+  return intents.some(
+    ({ kind, revision, targetIds }) =>
+      kind === 'release' && revision > postRevision && revision < next && targetIds.includes(targetId),
+  );
+};
 
 interface DraftPost extends Written, Recyclable {
   readonly plans: number;

@@ -10,17 +10,20 @@ import {
   submitted,
   withoutLate,
 } from './post-approval.ts';
+import * as bodies from './post-bodies.ts';
 import { type CampaignChange, changeCampaign } from './post-campaign.ts';
 import { decideRecycle, evolveRecycle, type RecycleCommand } from './post-recycle.ts';
-import type {
-  CancelReason,
-  Intent,
-  LivePost,
-  PostState,
-  RecycledFrom,
-  TargetOutcome,
-  TargetProgress,
-  Written,
+import {
+  type CancelReason,
+  type Intent,
+  isMeant,
+  type LivePost,
+  openOf,
+  type PostState,
+  type RecycledFrom,
+  type TargetOutcome,
+  type TargetProgress,
+  type Written,
 } from './post-state.ts';
 import { statusOf, wholeFact } from './post-status.ts';
 
@@ -30,8 +33,10 @@ import { statusOf, wholeFact } from './post-status.ts';
  * Longer than other streams: plan, intents and the tally of targets guard each other in one fold.
  */
 
+export { newestBody } from './post-bodies.ts';
 export {
   type Intent,
+  isReleasedFor,
   type LivePost,
   lacksIntent,
   type PostState,
@@ -104,20 +109,6 @@ export type PostCommand =
 export const bearsExternalRef = (state: PostState, externalRef: string): boolean =>
   (state.status === 'draft' || state.status === 'live') && state.body.externalRef === externalRef;
 
-/**
- * Whether a cancel that is still to be carried out names the target. One that came too late for the target is over, and
- * so is one up to `applied` that the target carried out: a new intent may name it while it is open.
- */
-const isMeant = (state: LivePost, id: string, applied = -1): boolean =>
-  state.intents.some(
-    ({ kind, revision, targetIds, skipped }) =>
-      kind === 'cancel' && revision > applied && targetIds.includes(id) && !skipped.includes(id),
-  );
-
-/** Those of these targets that are not settled and that no cancel names. */
-const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] =>
-  targetIds.filter((id) => state.targets[id]?.outcome === null && !isMeant(state, id));
-
 /** Whether no target is left that the newest request is about: a person need not decide about it any more. */
 export const isBeyondApproval = (state: PostState): boolean =>
   state.status !== 'live' || (state.approval !== null && openOf(state, state.approval.targetIds).length === 0);
@@ -186,12 +177,9 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       if (targetIds.length === 0) {
         throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
       }
-      const revised: PostEvent = {
-        type: 'PostRevised',
-        data: { body, changed: [...changed], targetIds: [...targetIds], times: times === null ? null : [...times] },
-      };
-      if (submission === undefined || keepsApproval(state, submission)) return [revised];
-      return [revised, ...submit(submission, state.requests, targetIds)];
+      const data = { body, changed: [...changed], targetIds: [...targetIds], times: times && [...times] };
+      if (submission === undefined || keepsApproval(state, submission)) return [{ type: 'PostRevised', data }];
+      return [{ type: 'PostRevised', data: { ...data, held: true } }, ...submit(submission, state.requests, targetIds)];
     }
     case 'RecordSkipped': {
       if (state.status !== 'live') return [];
@@ -249,13 +237,26 @@ const settle = (
 });
 
 const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
-  const next = evolveBody(state, event, fact);
-  if (next.status === 'none') return next;
+  const evolved = evolvePost(state, event, fact);
+  if (evolved.status === 'none') return evolved;
+  const next = evolved.status === 'live' ? withBodies(evolved, event) : evolved;
   const recycle = evolveRecycle(next.recycle, event, fact);
   return recycle === next.recycle ? next : { ...next, recycle };
 };
 
-const evolveBody = (state: PostState, event: PostEvent, fact: Fact): PostState => {
+/** What is asked for beside the released body stands while a target waits for it, or failed before the approval. */
+const withBodies = (state: LivePost, { type }: PostEvent): LivePost => {
+  if (type === 'PostRevised') return state;
+  if (state.asked === null) return bodies.settled(state);
+  // A cancel may come too late, and leave a target that failed: only its outcome tells.
+  const isAwaited = state.approval?.targetIds.some((id) => {
+    const { outcome } = state.targets[id] ?? { outcome: 'canceled' };
+    return outcome === null || outcome === 'failed';
+  });
+  return isAwaited ? state : { ...state, asked: null };
+};
+
+const evolvePost = (state: PostState, event: PostEvent, fact: Fact): PostState => {
   switch (event.type) {
     case 'PostDrafted': {
       const { clientId, createdBy, body } = event.data;
@@ -279,7 +280,7 @@ const evolveBody = (state: PostState, event: PostEvent, fact: Fact): PostState =
         status: 'live',
         clientId,
         createdBy,
-        body,
+        ...bodies.planned(body, fact, event.data.held === true),
         plan,
         plans: plan.number,
         planRevision: fact.revision,
@@ -297,7 +298,7 @@ const evolveBody = (state: PostState, event: PostEvent, fact: Fact): PostState =
       };
     }
     case 'PostCampaignChanged':
-      return state.status === 'none' ? state : { ...state, body: { ...state.body, campaignId: event.data.campaignId } };
+      return state.status === 'none' ? state : bodies.withCampaign(state, event.data.campaignId);
     case 'PostReturnedToDraft':
       return state.status === 'live' ? returnedToDraft(state, fact) : state;
     default:
@@ -307,10 +308,10 @@ const evolveBody = (state: PostState, event: PostEvent, fact: Fact): PostState =
 
 /** Every target of the plan is canceled; a new plan is made only after that. */
 const returnedToDraft = (state: LivePost, fact: Fact): PostState => {
-  const { clientId, createdBy, body, plans, requests, targets, recycle, recycledFrom } = state;
+  const { clientId, createdBy, plans, requests, targets, recycle, recycledFrom } = state;
   const cancel: Intent = { ...aimedAt(Object.keys(targets).sort(), fact), kind: 'cancel', reason: 'changes_requested' };
   const returned: LivePost = { ...state, intents: [...state.intents, cancel] };
-  const written = { clientId, createdBy, body, recycle, recycledFrom };
+  const written = { clientId, createdBy, body: bodies.newestBody(state), recycle, recycledFrom };
   return { status: 'draft', ...written, plans, requests, returned };
 };
 
@@ -323,7 +324,7 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
       const { change, targetIds } = event.data;
       const intents = [...state.intents, { ...aimedAt(targetIds, fact), ...change }];
       if (change.reason !== 'approval_rejected' || state.approval === null) return { ...state, intents };
-      return { ...state, intents, approval: { ...state.approval, status: 'rejected' } };
+      return { ...state, intents, approval: { ...state.approval, status: 'rejected' }, asked: null };
     }
     case 'PostSubmittedForApproval': {
       // It follows the plan or the revise right before it, in one append.
@@ -331,14 +332,15 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
       const intents = state.intents.map(
         (one): Intent => (one.kind === 'revise' && one.revision === before ? { ...one, held: true } : one),
       );
-      return { ...state, ...submitted(state, event.data, fact), intents };
+      return { ...bodies.withSubmission(state), ...submitted(state, event.data, fact), intents };
     }
     case 'PostReleased': {
       const { approval } = state;
       if (approval === null) return state;
       const { occurredAt: decidedAt } = fact;
       const intent: Intent = { ...aimedAt(approval.targetIds, fact), kind: 'release', decidedAt };
-      return { ...state, intents: [...state.intents, intent], approval: { ...approval, status: 'released' } };
+      const intents = [...state.intents, intent];
+      return { ...bodies.withRelease(state), intents, approval: { ...approval, status: 'released' } };
     }
     case 'PostRevised': {
       const { body, targetIds, times } = event.data;
@@ -350,8 +352,7 @@ const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => 
         return known?.outcome === 'failed' ? [[id, { ...known, outcome: null }]] : [];
       });
       return {
-        ...state,
-        body,
+        ...bodies.withRevise(state, body, fact),
         intents: [...state.intents, intent],
         targets: { ...state.targets, ...Object.fromEntries(reopened) },
       };

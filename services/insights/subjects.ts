@@ -1,7 +1,7 @@
 import { contentFor } from '#domain/content.ts';
 import { type MediaState, media } from '#domain/media.ts';
 import { useOf } from '#domain/platforms/index.ts';
-import { post } from '#domain/post.ts';
+import { newestBody, post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
@@ -24,7 +24,7 @@ export const shownOf = async (store: DomainStore, targetId: string): Promise<Sho
   const { state: its } = await store.load(post, state.common.postId, state.common.postRevision);
   if (its.status !== 'live')
     throw new BrokenInvariant(`post ${state.common.postId} has no plan at revision ${state.common.postRevision}`);
-  const { segments, overrides } = contentFor(its.body, state.common.platform);
+  const { segments, overrides } = contentFor(newestBody(its), state.common.platform);
   const kinds = await Promise.all(segments[0].mediaIds.map(async (id) => kindOf((await store.load(media, id)).state)));
   const hasVideo = kinds.some((kind) => kind === 'video' || kind === 'gif');
   return { use: useOf(state.common.platform, overrides, kinds), hasVideo };

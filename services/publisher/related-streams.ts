@@ -2,7 +2,7 @@ import { type AccountState, account } from '#domain/account.ts';
 import { type ClientState, client } from '#domain/client.ts';
 import { contentFor, type PlatformContent } from '#domain/content.ts';
 import { type MediaState, media } from '#domain/media.ts';
-import { post } from '#domain/post.ts';
+import { newestBody, post } from '#domain/post.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
@@ -109,9 +109,10 @@ export class RelatedStreams {
     const { state } = await this.#store.load(post, target.common.postId, target.common.postRevision);
     if (state.status !== 'live')
       throw new BrokenInvariant(`post ${target.common.postId} has no plan at revision ${target.common.postRevision}`);
-    const content = contentFor(state.body, target.common.platform);
+    const body = newestBody(state);
+    const content = contentFor(body, target.common.platform);
     const bare = content.segments.every(({ mediaIds }) => mediaIds.length === 0);
-    return { ...content, aiDisclosure: state.body.aiDisclosure, body: bare ? null : state.body };
+    return { ...content, aiDisclosure: body.aiDisclosure, body: bare ? null : body };
   }
 }
 

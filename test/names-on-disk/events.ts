@@ -117,7 +117,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostReturnedToDraft: '1: approvalId decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
     PostTargetsChanged:
       '3: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected} targetIds:[]',
-    PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null',
+    PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null held?:true',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
     PostCampaignChanged: '1: campaignId:null previousCampaignId:null',

@@ -1,6 +1,6 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
 import { coveredBody } from '#domain/content-hash.ts';
-import { type PostState, post } from '#domain/post.ts';
+import { newestBody, type PostState, post } from '#domain/post.ts';
 import type { ApprovalRow } from '#projections/approvals.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
@@ -21,7 +21,8 @@ const liveOf = (state: PostState, { id }: About): Extract<PostState, { status: '
 
 /** The post as its events up to the request leave it; `others`: the targets that the request is not about. */
 export const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
-  const { body, plan, approval, intents } = liveOf(foldEvents(post, events), row);
+  const state = liveOf(foldEvents(post, events), row);
+  const { plan, approval, intents } = state;
   const held = new Set(approval?.targetIds);
   const times = new Map(
     intents.flatMap((one) =>
@@ -34,6 +35,7 @@ export const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
       const { dueAt: scheduledAt, scheduledLocal, timezone } = times.get(targetId) ?? planned;
       return { targetId, accountId, clientId, platform, scheduledAt, scheduledLocal, timezone };
     });
+  const body = newestBody(state);
   const { schedule, scheduleMode } = body;
   const others = plan.targets.filter(({ targetId }) => !held.has(targetId));
   return { post: { ...coveredBody(body), schedule, scheduleMode, targets }, others };

@@ -1,4 +1,4 @@
-import { post } from '#domain/post.ts';
+import { newestBody, post } from '#domain/post.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { PostRevise, RevisedPost } from '#schemas/http/post-revise.ts';
@@ -61,7 +61,7 @@ export const revisePost = operation({
     const state = foldEvents(post, events);
     const answer = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
     const shown = await withDecision(call, answer, { state, events });
-    const isTimed = state.status !== 'none' && changesTimes(call.body, state.body);
+    const isTimed = state.status !== 'none' && changesTimes(call.body, newestBody(state));
     const targets = shown.targets.filter((one) => changed.includes(one.id));
     const about = { id, state, targets, sent: call.body, notes: call.notes, isTimed, replayed };
     const warnings = [...(await repeatWarnings(call, id, events)), ...(await warned.of(about))];

@@ -86,7 +86,7 @@ const variants = [
   { platform: 'x', contentOverride: 'Our winter menu is here.', mediaIdsOverride: null, overrides: {} },
 ];
 
-export const postDataExample = { ...postRowExample, variants, targets: [targetExample] };
+export const postDataExample = { ...postRowExample, variants, pendingRevision: null, targets: [targetExample] };
 
 const composed = {
   content: postRowExample.content,

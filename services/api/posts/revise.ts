@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type LivePost, type PostState, post } from '#domain/post.ts';
+import { type LivePost, newestBody, type PostState, post } from '#domain/post.ts';
 import type { Submission } from '#domain/post-approval.ts';
 import { neededTimes, revisableStatuses, type SkipReason, skipReasonOf, type TargetState } from '#domain/target.ts';
 import { monthOf } from '#domain/zones.ts';
@@ -132,7 +132,9 @@ const accept = async (call: Revising, warned: PostWarnings): Promise<Accepted> =
   if (targetIds.length === 0) {
     throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
   }
-  const body = revisedBody(state.body, call.body);
+  // What the post asks for is revised further; what was rejected is gone.
+  const base = newestBody(state);
+  const body = revisedBody(base, call.body);
   const isTimed = changesTimes(call.body, body);
   const composed = {
     id,
@@ -148,7 +150,7 @@ const accept = async (call: Revising, warned: PostWarnings): Promise<Accepted> =
   const { plan, ...submitted } = await planForCaller(call, composed, reads);
   const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;
   const places = await placesOf(call, fanned, targetIds, times);
-  const accepted = { revision, body, changed: changedMembers(state.body, body), targetIds, times, skipped };
+  const accepted = { revision, body, changed: changedMembers(base, body), targetIds, times, skipped };
   return { ...accepted, ...submitted, ...(places.length === 0 ? {} : { places }) };
 };
 

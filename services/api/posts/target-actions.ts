@@ -1,16 +1,9 @@
 import { Rejection } from '#domain/decider.ts';
-import type { PostState } from '#domain/post.ts';
-import { approvalTooLate } from '#domain/publish-failures.ts';
+import { isReleasedFor } from '#domain/post.ts';
 import { checkDue } from '#domain/scheduling.ts';
 import type { TargetCommand } from '#domain/target.ts';
 import { invalid } from '../refusal.ts';
 import type { LoadedTarget } from './load.ts';
-
-/** Whether the approval that released the post was asked for this target, too: one that a revise passed over was not. */
-const isReleased = (state: PostState, targetId: string): boolean =>
-  state.status === 'live' &&
-  state.approval?.status === 'released' &&
-  state.approval.targetIds.some((id) => id === targetId);
 
 /** What a caller may do with a target, alone or with others in one call. */
 export interface TargetAction<Decided> {
@@ -54,16 +47,22 @@ export const rescheduling = ({ scheduledAt, shiftMinutes }: Wanted): TargetActio
 const shifted = (instant: string, minutes: number): string =>
   new Date(Date.parse(instant) + minutes * 60_000).toISOString();
 
-export const retrying: TargetAction<{ readonly now: string }> = {
-  accept: ({ target: { state }, post }, now) => {
+interface Retried {
+  readonly now: string;
+  /** Of the content that is tried again. Absent from what a former release accepted. */
+  readonly postRevision?: number;
+}
+
+export const retrying: TargetAction<Retried> = {
+  accept: ({ target: { state }, post: { state: post } }, now) => {
+    const { targetId, postRevision } = state.common;
     // Nothing goes out that no person has approved: a revise asks anew.
-    const isLapsed = state.status === 'failed' && state.failure.code === approvalTooLate.code;
-    if (isLapsed && !isReleased(post.state, state.common.targetId)) {
+    if (state.status === 'failed' && !(post.status === 'live' && isReleasedFor(post, targetId, postRevision))) {
       throw new Rejection('target_not_retryable', 'Nobody has approved this content: a revise asks for an approval.');
     }
-    return { now };
+    return { now, postRevision };
   },
-  command: ({ now }, commandId) => ({ type: 'Retry', commandId, now }),
+  command: (retried, commandId) => ({ type: 'Retry', commandId, ...retried }),
   optional: true,
 };
 

@@ -4,7 +4,7 @@ import {
   composedWarnings,
   unusedAltTexts,
 } from '#domain/composed-warnings.ts';
-import type { PostState } from '#domain/post.ts';
+import { newestBody, type PostState } from '#domain/post.ts';
 import { within } from '#runtime/process/within.ts';
 import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';
@@ -122,7 +122,8 @@ export class PostWarnings {
     if (state.status === 'none') return [];
     const moment = replayed ? [] : await this.#moment;
     const checked = replayed ? null : this.#checked;
-    const { body } = state;
+    // What the command wrote, also where it waits for an approval.
+    const body = newestBody(state);
     const planned = state.status === 'live' ? state.plan.targets : (checked?.plan.targets ?? null);
     const targets = post.targets ?? planned;
     const isHeld = state.status === 'live' ? state.planHeld : (checked?.isHeld ?? null);

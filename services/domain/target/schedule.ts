@@ -157,13 +157,18 @@ export interface Retry {
   readonly type: 'Retry';
   readonly commandId: string;
   readonly now: string;
+  /** Of the content that the caller may send out: one that came since may wait for an approval. Absent: any. */
+  readonly postRevision?: number;
 }
 
-export const retry = ({ commandId, now }: Retry, state: TargetState): readonly TargetEvent[] => {
+export const retry = ({ commandId, now, postRevision }: Retry, state: TargetState): readonly TargetEvent[] => {
   const { common, status } = requireScheduled(state);
   if (common.appliedCommands.includes(commandId)) return [];
   if (status !== 'failed' && status !== 'rate_limited') {
     throw new Rejection('target_not_retryable', `A ${status} target cannot be retried.`);
+  }
+  if (postRevision !== undefined && common.postRevision !== postRevision) {
+    throw new Rejection('target_not_retryable', 'The target has another content since.');
   }
   const managed = modeAt(common, common.dueAt, now);
   // What was to be handed over and can no longer be is published at its time, not before.

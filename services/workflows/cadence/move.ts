@@ -1,6 +1,6 @@
 import { account } from '#domain/account.ts';
 import { callsOf } from '#domain/cadence.ts';
-import { post } from '#domain/post.ts';
+import { newestBody, post } from '#domain/post.ts';
 import { movedTo, type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { type CadenceSource, faultAt } from './check.ts';
@@ -19,14 +19,14 @@ export const faultOfMove = async (
   if (state.status === 'none') return null;
   const dueAt = movedTo(target.decide(command, state));
   if (dueAt === null) return null;
-  const { accountId, postId, platform } = state.common;
+  const { accountId, postId, postRevision, platform } = state.common;
   const { state: of } = await store.load(account, accountId);
   // Nothing limits a sandbox account without rules: its post need not be read.
   if (of.status === 'none' || (source.rules === null && of.network === 'sandbox' && of.observed.length === 0)) {
     return null;
   }
-  const { state: whole } = await store.load(post, postId);
-  const calls = 'body' in whole ? callsOf(whole.body, platform) : 1;
+  const { state: whole } = await store.load(post, postId, postRevision);
+  const calls = 'body' in whole ? callsOf(newestBody(whole), platform) : 1;
   const timed = { accountId, account: of, at: Date.parse(dueAt), calls };
   return faultAt(source, timed, ({ targetId }) => !own.has(targetId));
 };

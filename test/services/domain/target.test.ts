@@ -298,6 +298,14 @@ suite('target', (t) => {
     given([...claimed, limited()])
       .when(retry)
       .then([requeued('retry', at(150))]);
+    const over = state([...claimed, failed]);
+    const postRevision = over.status === 'none' ? 0 : over.common.postRevision;
+    given([...claimed, failed])
+      .when({ ...retry, postRevision })
+      .then([requeued('retry', at(150))]);
+    given([...claimed, failed])
+      .when({ ...retry, postRevision: postRevision - 1 })
+      .refused('target_not_retryable', 'another content');
     refusedIn(except('failed', 'rate_limited'), retry, 'target_not_retryable');
     given([]).when(retry).refused('not_found');
     const again = state([...claimed, deferred, started, limited(), requeued('retry', at(150))]);

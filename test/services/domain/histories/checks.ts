@@ -1,19 +1,57 @@
 import assert from 'node:assert/strict';
-import { type LivePost, statusOf } from '#domain/post.ts';
+import { type LivePost, newestBody, statusOf } from '#domain/post.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
-import { type PostRow, withTargets } from '#projections/posts.ts';
+import { bodyAt } from '#projections/post-bodies.ts';
+import { type PostRow, renderPost, withTargets } from '#projections/posts.ts';
 import type { TargetRow } from '#projections/targets.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
+import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { MemoryDataKeys } from '#test/support/domain.ts';
 import { wholeOf } from './arrows.ts';
+import { contentOf, releasedOf, requestedOf } from './bodies.ts';
 import type { World } from './world.ts';
 
 /** What holds after every step of a history, and at its end. */
 
 const rowsOf = (world: World): readonly TargetRow[] =>
   world.targets.flatMap(({ row }) => (row === null ? [] : [row as TargetRow]));
+
+/** The released body is the newest that was released, and only a request that nobody has decided stands beside it. */
+export const checkBodies = ({ post: { state, row, events }, targets }: World): void => {
+  if (state.status !== 'live') return;
+  const planned = events.slice(events.findLastIndex(({ type }) => type === 'PostScheduled'));
+  const released = releasedOf(planned);
+  const requested = requestedOf(planned);
+  const { body, asked } = state;
+  assert.equal(state.released, released.length > 0);
+  assert.equal(
+    body.content,
+    released.at(-1) ?? contentOf(planned.findLast(({ data }) => 'body' in data) as DecodedEvent),
+  );
+  if (asked !== null) assert.deepEqual([state.released, asked.body.content], [true, requested]);
+  if (requested !== null && state.released) checkDropped(state);
+  const shown = renderPost(row as PostRow, []);
+  assert.deepEqual(
+    [shown.content, shown.pendingRevision?.content ?? null],
+    [body.content, asked?.body.content ?? null],
+  );
+  assert.equal(shown.campaignId, newestBody(state).campaignId);
+  for (const { state: one } of targets) {
+    if (one.status === 'none') continue;
+    const { postRevision } = one.common;
+    assert.equal(bodyAt(row as PostRow, postRevision).content, contentOf(events[postRevision] as DecodedEvent));
+  }
+};
+
+/** A request that nobody has decided is dropped once nothing waits for it any more. */
+const checkDropped = ({ approval, targets, asked }: LivePost): void => {
+  const waiting = (approval?.targetIds ?? []).filter((id) => {
+    const outcome = targets[id]?.outcome;
+    return outcome !== 'published' && outcome !== 'canceled';
+  });
+  assert.equal(asked !== null, waiting.length > 0, `${waiting} wait for a request`);
+};
 
 /** Copies are counted once and in order, none after `times`, and the row wakes the worker for an enabled one alone. */
 export const checkRecycle = (world: World): void => {

@@ -44,6 +44,8 @@ export type Move =
     }
   | { readonly move: 'accept revise'; readonly isTimed: boolean; readonly asks: boolean }
   | { readonly move: 'append revise' }
+  | { readonly move: 'accept retry'; readonly index: number }
+  | { readonly move: 'send retry' }
   | { readonly move: 'fan out'; readonly steps: number }
   | { readonly move: 'record'; readonly count: number; readonly again: number };
 
@@ -122,6 +124,8 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   ],
   [12, fc.record({ move: always('accept revise'), isTimed: fc.boolean(), asks: fc.boolean() })],
   [14, always({ move: 'append revise' })],
+  [12, fc.record({ move: always('accept retry'), index })],
+  [12, always({ move: 'send retry' })],
   [30, fc.record({ move: always('fan out'), steps: fc.constantFrom(0, 1, 2, 3, 99) })],
   [30, fc.record({ move: always('record'), count: fc.nat(6), again: fc.nat(4) })],
 ];
@@ -221,6 +225,12 @@ export const play = (world: World, one: Move): void => {
       break;
     case 'append revise':
       world.appendRevise();
+      break;
+    case 'accept retry':
+      world.acceptRetry(at);
+      break;
+    case 'send retry':
+      world.sendRetry();
       break;
     case 'fan out':
       world.fanOut(one.steps);

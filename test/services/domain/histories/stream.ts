@@ -95,6 +95,17 @@ export class Stream<State extends { readonly status: string }, C extends Command
     return once;
   }
 
+  /** As a projector does it: a cold column is loaded for few events, and keeps its value unless the fold sets it. */
+  #applied(event: DecodedEvent): Row<Own> | null {
+    const { cold, warmedBy } = this.#model;
+    const before = this.#row;
+    if (before === null || warmedBy.includes(event.type)) return applyEvent(this.#model, this.#id, before, event);
+    const cool = Object.fromEntries(Object.entries(before).filter(([name]) => !cold.includes(name))) as Row<Own>;
+    const after: Row<Own> | null = applyEvent(this.#model, this.#id, cool, event);
+    const kept = cold.map((name) => [name, after?.[name as keyof Own] ?? before[name as keyof Own]]);
+    return after && { ...after, ...Object.fromEntries(kept) };
+  }
+
   append({ type, data }: E, { commandId, now }: { readonly commandId: string; readonly now: string }): DecodedEvent {
     const stored: DecodedEvent = frozen({
       ...{ stream: this.name, id: uuid(9, this.events.length), type, data: data as Record<string, unknown> },
@@ -110,7 +121,7 @@ export class Stream<State extends { readonly status: string }, C extends Command
     const arrow = `${from} → ${this.#state.status}`;
     assert.ok(this.#arrows[type]?.includes(arrow), `${type}: ${arrow} is not drawn`);
     this.#walked.add(`${type}: ${arrow}`);
-    this.#row = applyEvent(this.#model, this.#id, this.#row, stored);
+    this.#row = this.#applied(stored);
     this.events.push(stored);
     return stored;
   }

@@ -4,7 +4,9 @@ import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
 import {
   type Intent,
+  isReleasedFor,
   type LivePost,
+  newestBody,
   type PostCommand,
   type PostState,
   post,
@@ -13,7 +15,6 @@ import {
 } from '#domain/post.ts';
 import type { DecidePost, Submission } from '#domain/post-approval.ts';
 import type { RecycleThen } from '#domain/post-recycle.ts';
-import { approvalTooLate } from '#domain/publish-failures.ts';
 import {
   attemptAt,
   isBeingCanceled,
@@ -36,6 +37,7 @@ import type { PlannedTarget, TargetEvent, TargetStatus, TargetTime } from '#sche
 import { outcomeOf } from '#services/workflows/posts/outcomes.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { postArrows, targetArrows } from './arrows.ts';
+import { checkReleased } from './bodies.ts';
 import { type CommandName, instantOf, makers, minuteMs, type Sender } from './commands.ts';
 import { Stream, uuid } from './stream.ts';
 
@@ -73,6 +75,7 @@ export class World {
   #recorded = 0;
   #calls = 0;
   readonly #decisions = new Map<string, DecidePost['type']>();
+  #retrying: { readonly index: number; readonly command: TargetCommand } | null = null;
   #revising: { readonly revision: number; readonly command: PostCommand } | null = null;
 
   constructor(accounts: readonly Account[], walked: Set<string>) {
@@ -104,11 +107,26 @@ export class World {
     this.sendTo(stream, makers[name](stream.state, this.sender(index, more)));
   }
 
+  /** A caller's retry is accepted for the content that the target has, and sent later. */
+  acceptRetry(index: number): void {
+    const state = this.targets[index]?.state ?? { status: 'none' };
+    if (state.status !== 'failed' || this.#isUnapproved(state)) return;
+    const { commandId } = this.sender(index);
+    const { postRevision } = state.common;
+    this.#retrying = { index, command: { type: 'Retry', commandId, now: this.#at, postRevision } };
+  }
+
+  sendRetry(): void {
+    const retrying = this.#retrying;
+    this.#retrying = null;
+    if (retrying !== null) this.sendTo(this.#target(retrying.index), retrying.command);
+  }
+
   /** A caller's retry of what nobody has approved is refused. */
   #isUnapproved(state: ScheduledTarget): boolean {
     const { state: whole } = this.post;
-    const isReleased = whole.status === 'live' && whole.approval?.status === 'released';
-    return state.status === 'failed' && state.failure.code === approvalTooLate.code && !isReleased;
+    const { targetId, postRevision } = state.common;
+    return state.status === 'failed' && !(whole.status === 'live' && isReleasedFor(whole, targetId, postRevision));
   }
 
   sendTo(stream: TargetStream, command: TargetCommand): Rejection | readonly DecodedEvent[] {
@@ -117,7 +135,10 @@ export class World {
     if (sent instanceof Rejection) return sent;
     for (const event of sent) {
       if (event.type === 'TargetPublishStarted') this.#checkStart(stream, from as ScheduledTarget);
-      if (event.type === 'TargetPublishCheckpointed' && event.data.step === 'boundary') checkBoundary(stream, event);
+      if (event.type === 'TargetPublishCheckpointed' && event.data.step === 'boundary') {
+        checkBoundary(stream, event);
+        checkReleased(this.post.events, (from as ScheduledTarget).common.postRevision);
+      }
     }
     this.#log.push(...sent);
     return sent;
@@ -241,8 +262,9 @@ export class World {
     const times = isTimed ? reached.map((one) => this.#timeOf(this.plan.indexOf(one))) : null;
     const known = this.post.state.status === 'live' ? this.post.state : null;
     // Some revises change times alone.
-    const content = this.#calls % 3 === 0 ? (known?.body.content ?? '') : `revised ${this.#calls}`;
-    const body: PostBody = { ...postBody(), content };
+    const base = known === null ? postBody() : newestBody(known);
+    const content = this.#calls % 3 === 0 ? base.content : `revised ${this.#calls}`;
+    const body: PostBody = { ...base, content };
     const isAsked = asks || (known !== null && known.approval !== null);
     const submission = isAsked ? { submission: submissionOf(body, this.plan) } : {};
     const command = { type: 'Revise', commandId: `call-${this.#calls}`, changed: ['content'] } as const;
@@ -258,7 +280,8 @@ export class World {
   sendToPost(command: PostCommand): void {
     const sent = this.post.send(command, this.#at);
     if (sent instanceof Rejection) return;
-    for (const { type } of sent) {
+    for (const { type, data } of sent) {
+      if (type === 'PostReleased') assert.equal(this.#decisions.get(data.approvalId as string), 'Release');
       if (!wholeFacts.includes(type)) continue;
       const isSettled = Object.values((this.post.state as LivePost).targets).every(({ outcome }) => outcome !== null);
       assert.ok(isSettled, `${type} before all targets are settled`);
@@ -343,21 +366,8 @@ export class World {
     this.#recorded = until;
   }
 
-  /** What goes out is what a person approved, wherever it was asked for. */
-  #checkApproved({ postRevision }: ScheduledTarget['common']): void {
-    const { events } = this.post;
-    const isAsked = events.some(
-      ({ type, revision }) => type === 'PostSubmittedForApproval' && revision <= postRevision + 1,
-    );
-    if (!isAsked) return;
-    const hash = contentHashOf(events[postRevision]?.data.body as PostBody, this.plan, () => null);
-    const released = events.filter(({ type, data }) => type === 'PostReleased' && data.hash === hash);
-    const isApproved = released.some(({ data }) => this.#decisions.get(data.approvalId as string) === 'Release');
-    assert.ok(isApproved, 'a content goes out that nobody approved');
-  }
-
   #checkStart(stream: TargetStream, from: ScheduledTarget): void {
-    this.#checkApproved(from.common);
+    checkReleased(this.post.events, from.common.postRevision);
     const types = stream.events.map(({ type }) => type);
     assert.ok(!types.includes('TargetCanceled'), 'an attempt after the cancel');
     const asked = stream.events.findLastIndex(
