@@ -210,6 +210,7 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
           postId: id,
           clientId,
           changed: data.changed,
+          held: data.held === true,
           ...composed(data.body),
           targetCount: data.targetIds.length,
         }),

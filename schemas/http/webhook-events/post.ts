@@ -174,12 +174,16 @@ export const postPublic = {
     Type.Object({
       ...postIds,
       changed: Changed,
+      held: Type.Boolean({
+        description:
+          'Whether the content waits for an approval: it is then the one that the revise asks for, `post.submitted` follows, and what was released before stays so until the approval. False: the content is released.',
+      }),
       ...composed,
       targetCount: Count(
-        'Number of targets that go out with the newer content; one that the publisher takes at the same moment keeps the former.',
+        'Number of targets that go out with the newer content, once it is released; one that the publisher takes at the same moment keeps the former.',
       ),
     }),
-    { ...examplePost, changed: ['content'], ...exampleText, targetCount: 2 },
+    { ...examplePost, changed: ['content'], held: false, ...exampleText, targetCount: 2 },
   ),
   'post.published': publicEvent(
     'The last open target of a post was settled: all targets that were not canceled are published.',

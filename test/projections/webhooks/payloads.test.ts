@@ -334,11 +334,20 @@ suite('published: posts', (t) => {
         'post.revised': {
           ...ids,
           changed: ['content'],
+          held: false,
           excerpt: 'Newer',
           mediaIds: [],
           campaignId,
           externalRef,
           targetCount: 3,
+        },
+      });
+    await given(scheduled(3))
+      .when(post('PostRevised', { body: newer, changed: ['content'], targetIds: named, times: null, held: true }))
+      .gives({
+        'post.revised': {
+          ...{ ...ids, changed: ['content'], held: true, excerpt: 'Newer', mediaIds: [] },
+          ...{ campaignId, externalRef, targetCount: 3 },
         },
       });
     const all = [scheduled(3), settled(0, 'failed'), settled(1, 'canceled'), revised, settled(2, 'published')];
