@@ -118,7 +118,7 @@ export const takenSql = `
   select a.key, null, null, t.id::text, ${ms('t.at')}, ${callsSql},
     case when t.status = 'publishing' and t.schedule_mode <> 'native' then 'under_way' else 'out' end
   from asked a cross join lateral (
-    select id, platform, post_id, status, schedule_mode, published_at, segments, ${slotAtSql} as at from read.post_targets
+    select id, platform, post_id, post_revision, status, schedule_mode, published_at, segments, ${slotAtSql} as at from read.post_targets
     where account_id = a.account_id and workspace_id = a.workspace_id
       and ${slotAtSql} > a.lo and ${slotAtSql} < a.hi and ${countedSql}
       and (segments is not null or status in ('published', 'publishing', 'outcome_unknown', 'handed_to_platform'))

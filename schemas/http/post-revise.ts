@@ -3,7 +3,8 @@ import { Uuid } from '#schemas/common.ts';
 import { MediaAltTexts, maxContent } from '#schemas/post.ts';
 import { byUuid, Named, OpenEnum, said, unreadIn } from '#schemas/published.ts';
 import { type Cleaned, Maybe, Resettable, UuidInput } from './common.ts';
-import { Post, ScheduleInput, ThreadInput, unreadOfPost, VariantInput } from './post.ts';
+import { Post, unreadOfPost } from './post.ts';
+import { ScheduleInput, ThreadInput, VariantInput } from './post-input.ts';
 
 const revised = {
   content: Maybe(

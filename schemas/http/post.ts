@@ -1,5 +1,5 @@
 import { type TInteger, type TOptional, Type } from 'typebox';
-import { ActorRef, LocalDateTime, Nullable, Uuid } from '#schemas/common.ts';
+import { ActorRef, Nullable, Uuid } from '#schemas/common.ts';
 import { ExternalRef } from '#schemas/externalref.ts';
 import {
   MediaAltTexts,
@@ -7,16 +7,12 @@ import {
   maxTargets,
   postStatuses,
   Schedule,
-  scheduleTypes,
-  scheduleTypeWords,
   searchedCharacters,
-  selectionModes,
-  selectionWords,
   TargetSelection,
   Thread,
   Variant,
 } from '#schemas/post.ts';
-import { byUuid, ClosedEnum, forType, Named, OpenEnum, onlyWith, said, unreadIn } from '#schemas/published.ts';
+import { byUuid, ClosedEnum, Named, OpenEnum, said, unreadIn } from '#schemas/published.ts';
 import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
 import { PostDecision } from './approval.ts';
 import {
@@ -30,132 +26,10 @@ import {
   stamps,
   UuidInput,
 } from './common.ts';
+import { MediaIds, ScheduleInput, TargetSelectionInput, Text, ThreadInput, VariantInput } from './post-input.ts';
 import { PostTarget } from './post-target.ts';
 
 /** POST /posts and its relatives: the caller's input, and the post as answered. */
-
-const Text = (maxLength: number, description: string) => Type.String({ maxLength, description });
-const MediaIds = (description: string) => Type.Array(UuidInput, { maxItems: 20, description });
-
-/** The contract shows one such schema for each network. */
-export const VariantInput = Named(
-  'VariantInput',
-  Type.Object({
-    platform: PlatformInput,
-    contentOverride: Maybe(
-      Text(
-        maxContent,
-        'Replaces the content on this network; an empty string is a real empty caption. Absent: the content.',
-      ),
-    ),
-    mediaIdsOverride: Maybe(MediaIds('Replaces the media on this network, in order. Absent: the media of the post.')),
-    overrides: Defaulted(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Settings of the network; unknown keys are ignored, with a warning.',
-      }),
-      {},
-    ),
-  }),
-);
-
-const TargetSelectionInput = Named(
-  'TargetSelectionInput',
-  Type.Object(
-    {
-      mode: said(ClosedEnum('SelectionModeInput', selectionModes, selectionWords), 'How the accounts are selected.'),
-      clientId: onlyWith(
-        'mode',
-        ['group'],
-        Maybe(said(UuidInput, 'Required for mode group, where it equals the `clientId` of the post.')),
-      ),
-      accountIds: onlyWith(
-        'mode',
-        ['selection', 'accounts'],
-        Maybe(
-          Type.Array(UuidInput, {
-            minItems: 1,
-            maxItems: 500,
-            description: 'Required for the modes selection and accounts. One that is listed twice counts once.',
-          }),
-        ),
-      ),
-      platforms: Maybe(
-        Type.Array(PlatformInput, {
-          minItems: 1,
-          maxItems: 11,
-          description: 'Narrows a group to these networks; the other modes ignore it, with a warning.',
-        }),
-      ),
-    },
-    { description: 'The accounts that a post goes to.' },
-  ),
-);
-
-export const ScheduleInput = Named(
-  'ScheduleInput',
-  Type.Object(
-    {
-      type: said(
-        ClosedEnum('ScheduleTypeInput', scheduleTypes, scheduleTypeWords),
-        'Which of the members below count.',
-      ),
-      scheduledAt: forType(
-        'at',
-        Maybe(InstantInput('For type at, where no `scheduledLocal` is sent: the due instant.')),
-      ),
-      scheduledLocal: forType(
-        'at',
-        Maybe(
-          said(
-            LocalDateTime,
-            'For type at: the due wall-clock time `YYYY-MM-DDTHH:mm`, read in each target’s own zone; it wins over `scheduledAt`.',
-            { examples: ['2026-02-02T09:00'] },
-          ),
-        ),
-      ),
-      from: forType('range', Maybe(InstantInput('Required for type range: when the first target is due.'))),
-      to: forType('range', Maybe(InstantInput('Required for type range: when the last target is due, after `from`.'))),
-      spreadMinutes: Maybe(
-        Type.Integer({
-          minimum: 0,
-          maximum: 720,
-          description:
-            'Delays each target by a time of its own within so many minutes, the same at each repeat and never earlier than its time.',
-        }),
-      ),
-    },
-    { description: 'When a post goes out. Members that belong to another type are ignored, with a warning.' },
-  ),
-);
-export type ScheduleInput = Cleaned<typeof ScheduleInput>;
-
-const SegmentInput = Named(
-  'ThreadSegmentInput',
-  Type.Object(
-    {
-      content: Defaulted(Text(maxContent, 'The text of this segment; a segment needs text or media.'), ''),
-      mediaIds: Defaulted(MediaIds('The media of this segment, in order.'), []),
-    },
-    { description: 'One post of a thread.' },
-  ),
-);
-
-export const ThreadInput = Named(
-  'PostThreadInput',
-  Type.Object(
-    {
-      segments: Type.Array(SegmentInput, {
-        minItems: 2,
-        maxItems: 50,
-        description: 'The first is the head; each later one replies to the one before it.',
-      }),
-    },
-    {
-      description:
-        'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
-    },
-  ),
-);
 
 const composed = {
   content: Defaulted(Text(maxContent, 'The text, for every network without a text of its own.'), ''),

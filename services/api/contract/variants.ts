@@ -3,7 +3,7 @@ import { overrideRules } from '#domain/platforms/overrides.ts';
 import { rulesOf } from '#domain/platforms/registry.ts';
 import type { OverrideRule } from '#domain/platforms/rules.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { VariantInput } from '#schemas/http/post.ts';
+import { VariantInput } from '#schemas/http/post-input.ts';
 import { type Components, type ContractNode, withDefault } from './components.ts';
 
 /** The variants of a post, one schema for each network, made from the rules that check them. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { mediaIdsOf } from '#domain/post-media.ts';
-import type { PostReplace, ScheduleInput } from '#schemas/http/post.ts';
+import type { PostReplace } from '#schemas/http/post.ts';
+import type { ScheduleInput } from '#schemas/http/post-input.ts';
 import type { PostRevise } from '#schemas/http/post-revise.ts';
 import type { PostBody, Schedule } from '#schemas/post.ts';
 

@@ -7,6 +7,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { recyclePost } from '#services/outcomes/recycles.ts';
 import { contextOf } from '#services/workflows/provision.ts';
+import { readyAsset } from '#test/support/assets.ts';
 import { type Composer, composedWorld, composer, refused } from '#test/support/composing.ts';
 import type { Answered, Caller } from '#test/support/http.ts';
 import { failure } from '#test/support/samples.ts';
@@ -111,6 +112,9 @@ suite('the two bodies of a post', (t) => {
     assert.deepEqual([pendingOf(shown)?.approvalId, pendingOf(shown)?.targetIds], [shown.data.approvalId, [bluesky]]);
     const approval = await owner.get(`/approvals/${shown.data.approvalId}`);
     assert.equal((approval.data.post as { content: string }).content, asked);
+    const listed = (await owner.get(`/post-targets?postId=${id}`)).rows as unknown as readonly Target[];
+    assert.deepEqual(listed.map(({ content }) => content).sort(), [asked, first]);
+    assert.equal((await owner.get(`/post-targets/${bluesky}`)).data.content, asked);
     await decide(shown.data.approvalId, 'approve');
     assert.deepEqual(texts(await get(id)), { released: asked, asked: null, x: first, bluesky: asked });
     assert.equal((await get(id)).data.aiDisclosure, true);
@@ -185,6 +189,15 @@ suite('the two bodies of a post', (t) => {
     assert.deepEqual(texts(await get(id)), { released: first, asked: null, x: first, bluesky: asked });
   });
 
+  t('a file that only waits for an approval is in use', async () => {
+    const { id } = await partlyOut();
+    const { id: asset } = await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image');
+    await world.settled();
+    await revise(id, { mediaIds: [asset] });
+    await world.settled();
+    refused(await owner.delete(`/media/${asset}`), 409, 'media_in_use');
+  });
+
   t('a campaign is of the whole post, whichever of its bodies goes out', async () => {
     const { id } = await partlyOut();
     const campaign = (await owner.post('/campaigns', { name: `C ${id}`, clientId: own.clientId })).data;
@@ -200,11 +213,13 @@ suite('the two bodies of a post', (t) => {
   for (const decision of [null, 'reject', 'request-changes', 'approve'] as const) {
     const content = decision === 'approve' ? asked : first;
     t(`a copy takes what was released (${decision ?? 'nobody decided'})`, async () => {
-      const { id } = await partlyOut();
+      const { id, bluesky } = await partlyOut();
       const set = await owner.request('PUT', `/posts/${id}/recycle`, { body: { everyDays: 1 } });
       assert.ok(set.data.nextAt, set.text);
       const revised = await revise(id, { content: asked });
       if (decision !== null) await decide(revised.data.approvalId, decision);
+      // What was approved goes out before the copy does.
+      if (decision === 'approve') await settle(id, bluesky, 'published');
       const copy = await copyOf(id);
       assert.deepEqual([copy.status, copy.data.content], [200, content], copy.text);
     });
