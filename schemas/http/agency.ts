@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Mode, Uuid } from '#schemas/common.ts';
-import { Named, said } from '#schemas/published.ts';
+import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { stamps } from './common.ts';
 
 /** The workspace of the credential; under a test key its sandbox twin. */
@@ -28,11 +28,14 @@ const Publishing = Named(
   'AgencyPublishing',
   Type.Object(
     {
-      status: Type.Enum(['on', 'hold'], {
-        description:
+      status: said(
+        OpenEnum(
+          'PublishingStatus',
+          ['on', 'hold'],
           'hold: no post, hand-over, first comment or copy goes out, and nothing is taken back from a network.',
-        examples: ['on'],
-      }),
+        ),
+        'Whether posts go out.',
+      ),
       since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
         description: 'Since when it is held; null where it is not, or where a setting of the service holds it.',
       }),

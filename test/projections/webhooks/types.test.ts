@@ -386,9 +386,10 @@ suite('webhooks and state agree', (t) => {
         ],
         ...['target.schedule_mode_changed', 'target.overdue'],
       ],
-      publishing: ['target.publishing', 'target.overdue'],
+      // A cancel during the call of a hand-over waits for the answer of its network.
+      publishing: ['target.publishing', 'target.overdue', 'target.undo_requested'],
       rate_limited: ['target.rate_limited', 'target.overdue'],
-      outcome_unknown: ['target.outcome_unknown'],
+      outcome_unknown: ['target.outcome_unknown', 'target.undo_requested'],
       handed_to_platform: [
         ...['target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
         // A network that did not publish at the time it was given.
