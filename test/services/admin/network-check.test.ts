@@ -11,6 +11,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
+import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Admin } from '#services/admin/context.ts';
 import { checkNetwork } from '#services/admin/network-check.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
@@ -39,6 +40,7 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     };
     const config = { ...readConfig(env), poolSize: 4 };
     adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(key) });
+    await migrateHolds(adapters.pool);
     store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
     operator = { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() };
   });
@@ -89,6 +91,7 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     const [notes, questions]: [string[], string[]] = [[], []];
     const admin = {
       ...{ store, operator, signal: new AbortController().signal },
+      publishing: new PublishingHold(adapters.pool, 'on'),
       adapterOf: (platform) => live.adapters[platform] ?? null,
       confirm: answer === null ? null : async (question) => questions.push(question) > 0 && answer,
       note: (text) => void notes.push(text),
