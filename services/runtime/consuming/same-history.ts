@@ -77,15 +77,10 @@ const headPauseMs = 200;
  * @returns the head
  * @throws EventStoreError `invalid_position` if the log is ahead. The message is for an operator.
  */
-export const requireHeadAt = async (
-  store: Pick<EventStore, 'head'>,
-  who: string,
-  newest: bigint,
-  pauseMs = headPauseMs,
-): Promise<bigint> => {
+export const requireHeadAt = async (store: Pick<EventStore, 'head'>, who: string, newest: bigint): Promise<bigint> => {
   let head: bigint | null = null;
   for (let asked = 0; asked < headQuestions; asked += 1) {
-    if (asked > 0) await delay(pauseMs);
+    if (asked > 0) await delay(headPauseMs);
     head = await store.head();
     if (head !== null && head >= newest) return head;
   }
