@@ -35,7 +35,8 @@ const Comment = (description: string) =>
 
 const SeenHash = Type.String({
   pattern: '^[0-9a-f]{64}$',
-  expects: 'the `contentHash` of the request',
+  expects:
+    'the `contentHash` of a request, 64 hexadecimal digits, such as 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   description:
     'The `contentHash` of what the approver has seen. Where the request is about another content, the decision is refused. Absent: it is not compared.',
 });

@@ -230,7 +230,7 @@ suite('people, apps and agents at a new service', { timeoutMs: 180_000 }, (t) =>
       ),
     );
     const { tools } = await client.listTools();
-    assert.ok(tools.length >= 14 && tools.length <= 20, `${tools.length} tools`);
+    assert.ok(tools.length >= 14 && tools.length <= 40, `${tools.length} tools`);
     const call = async <T>(name: string, args: Record<string, unknown>): Promise<T> =>
       dataOf<T>((await client.callTool({ name, arguments: args })) as Answer);
     const { accounts } = await call<{ accounts: readonly { readonly accountId: string; readonly platform: string }[] }>(

@@ -50,6 +50,7 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   DEFER_DELAYS_MS: { right: '1', wrong: ['-1'] },
   MAX_RATE_LIMITS: { right: '0', wrong: ['1001'] },
   SWEEP_INTERVAL_MS: { right: '100', wrong: ['99'] },
+  PUBLISHING: { right: 'hold', wrong: ['', 'off'] },
   PUBLISH_CONCURRENCY: { right: '10000', wrong: ['0'] },
   BLUESKY_RESOLVER: { right: 'https://bsky.example.com', wrong: ['bsky.example.com', 'ftp://bsky.example.com'] },
   BLUESKY_DIRECTORY: { right: 'http://127.0.0.1:2582', wrong: ['plc.example.com'] },
