@@ -55,7 +55,9 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
   const starts = types.filter((type) => type === 'TargetPublishStarted').length;
   const posts = (await world.sandbox.creates(id)).filter((row) => row.outcome === 'created').length;
   const taken = types.includes('TargetPublishTakenOver') || at === 'publisher:before-claim';
-  const well = status === 'published' && starts === 1 && posts === 1 && taken;
+  // A machine that is busy for longer than a call may wait defers it, and the target is claimed once more.
+  const deferred = types.filter((type) => type === 'TargetPublishDeferred').length;
+  const well = status === 'published' && starts === 1 + deferred && posts === 1 && taken;
   return {
     target: well ? '' : `${status} after ${starts} claims with ${posts} posts: ${types.join(' ')}`,
     violations: [...open, ...violations, ...world.violations],
