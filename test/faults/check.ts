@@ -3,28 +3,26 @@ import type pg from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { client } from '#domain/client.ts';
-import { contentFor } from '#domain/content.ts';
 import { normaliseName } from '#domain/ids.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
-import { post, statusOf } from '#domain/post.ts';
-import { attemptAt, isOpen, type TargetState, target } from '#domain/target.ts';
-import type { LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { post } from '#domain/post.ts';
+import { target } from '#domain/target.ts';
+import type { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { projections } from '#projections/index.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
-import { idOf, kindOf, topics } from '#schemas/topics.ts';
+import { kindOf, topics } from '#schemas/topics.ts';
 import { patience } from '#test/support/patience.ts';
 import { saysNoOther } from './builds.ts';
 import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
-import { checkApprovals } from './check-approvals.ts';
 import { checkComments } from './check-comments.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkInsights, insightsAtRest } from './check-insights.ts';
 import { type Live, LiveCheck } from './check-live.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
 import { checkReports, reportsAtRest } from './check-reports.ts';
+import { checkTargets, createdIn, onceBetween, type Streams, story, unsettled } from './check-targets.ts';
 import type { Hooks } from './hooks.ts';
 
 /** Invariants at rest, whatever was done to our processes before. */
@@ -63,12 +61,11 @@ export interface CheckResult {
   readonly hooks: { readonly deliveries: number; readonly arrivals: number; readonly repeats: number };
 }
 
-/** A target due later than this, milliseconds, waits for its time. */
-const laterMs = 120_000;
 /** Without an append for this long, milliseconds, nothing is under way. */
 const quietMs = 2_500;
 
-const streamsOf = async ({ store, codec }: Checked): Promise<ReadonlyMap<string, readonly DecodedEvent[]>> => {
+/** Every event of the store, by stream. */
+export const streamsOf = async ({ store, codec }: Pick<Checked, 'store' | 'codec'>): Promise<Streams> => {
   const streams = new Map<string, DecodedEvent[]>();
   for (let after: bigint | null = null; ; ) {
     const page = await store.readAll({ after, limit: 1_000 });
@@ -80,33 +77,6 @@ const streamsOf = async ({ store, codec }: Checked): Promise<ReadonlyMap<string,
       if (known === undefined) streams.set(event.stream, [event]);
       else known.push(event);
     }
-  }
-};
-
-/**
- * Why a target has not ended yet; null when it has, or waits for its time or for a person.
- * @param shown how many posts of it its network shows
- */
-const unsettled = (state: TargetState, shown: number): string | null => {
-  switch (state.status) {
-    case 'none':
-      return 'was never written';
-    case 'pending':
-      return Date.parse(attemptAt(state)) > Date.now() + laterMs ? null : `is pending since ${attemptAt(state)}`;
-    case 'publishing':
-    case 'rate_limited':
-      return `is ${state.status}`;
-    case 'handed_to_platform':
-      return state.undo === null ? null : 'is being taken back';
-    case 'outcome_unknown': {
-      const { absenceIsProof, readsBack } = rulesOf(state.common.platform).publish;
-      if (shown > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
-      return absenceIsProof && readsBack === 'own_posts' ? 'is said to be unknown, and its absence is proof' : null;
-    }
-    case 'published':
-      return state.firstComment === null ? null : `has a first comment that is ${state.firstComment.status}`;
-    default:
-      return null;
   }
 };
 
@@ -200,61 +170,17 @@ const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   return [...found, ...behind.rows.map(({ id }) => `post ${id} has targets that are behind its plan`)];
 };
 
-/** The posts that the network still has. */
-const createdIn = (rows: readonly LedgerRow[]): readonly LedgerRow[] =>
-  rows.filter((one) => one.outcome === 'created' && one.undoneAt === null);
-const story = (events: readonly DecodedEvent[]): string =>
-  events
-    .map(({ type, data }) => (data.step === 'boundary' ? 'boundary' : type.replace(/^(Target|Post)/, '')))
-    .join(' ');
-
-const ledgerOf = async (sandbox: SandboxNetwork): Promise<readonly LedgerRow[]> => {
-  const all: LedgerRow[] = [];
-  for (;;) {
-    const page = await sandbox.ledger({ after: all.at(-1)?.seq ?? 0, limit: 5_000 });
-    if (page.length === 0) return all;
-    all.push(...page);
-  }
-};
-
 /** The whole list. Nothing may be under way: see `untilQuiet`. */
 export const check = async (checked: Checked): Promise<CheckResult> => {
-  const violations: string[] = [];
-  const statuses: Record<string, number> = {};
   const streams = await streamsOf(checked);
   const ofKind = (kind: string) => [...streams].filter(([stream]) => kindOf(stream) === kind);
-  const made = Map.groupBy(createdIn(await ledgerOf(checked.sandbox)), (row) => row.targetId);
-
-  for (const { targetId, posts } of await checked.sandbox.duplicates()) {
-    violations.push(
-      `target ${targetId} was created ${posts.length} times: ${story(streams.get(`target-${targetId}`) ?? [])}`,
-    );
-  }
-  const states = new Map<string, TargetState>();
-  const live = checked.live === null ? null : new LiveCheck(checked.live);
-  const isLive = ([first]: readonly DecodedEvent[]) => first?.metadata.workspaceId === checked.live?.workspaceId;
-  for (const [stream, events] of ofKind('target')) {
-    const state = foldEvents(target, events);
-    const id = idOf(stream);
-    states.set(id, state);
-    statuses[state.status] = (statuses[state.status] ?? 0) + 1;
-    const itsPost = state.status === 'none' ? [] : (streams.get(`post-${state.common.postId}`) ?? []);
-    const onNetwork =
-      live !== null && isLive(events)
-        ? ofLiveTarget(live, state, itsPost, events)
-        : ofTarget(state, made.get(id) ?? [], events, itsPost);
-    const wrong = [...onNetwork, ...ofClaims(events)];
-    violations.push(...wrong.map((what) => `target ${id} ${what}: ${story(events)}`));
-  }
-  for (const [stream, events] of ofKind('post')) {
-    violations.push(...ofPost(events, states).map((what) => `${stream} ${what}: ${story(events)}`));
-  }
+  const { violations: ofTargets, states, statuses } = await checkTargets(streams, checked.sandbox, checked.live);
+  const violations = [...ofTargets];
   for (const [stream, events] of ofKind('account')) {
     violations.push(
       ...onceBetween(stream, events, 'AccountReauthRequired', ['AccountReauthorized', 'AccountConnected']),
     );
   }
-  violations.push(...ofDisconnected(streams, states), ...(live?.strangers() ?? []));
   for (const [stream, events] of ofKind('request')) {
     violations.push(...onceBetween(stream, events, 'RequestAccepted', ['RequestCompleted']));
     violations.push(...onceBetween(stream, events, 'RequestCompleted', ['RequestAccepted']));
@@ -264,9 +190,9 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   violations.push(...(await relayed(checked.pool)));
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
   violations.push(...checkInsights(streams));
-  const inSandbox = new Map([...streams].filter(([, events]) => live === null || !isLive(events)));
+  const isLive = ([first]: readonly DecodedEvent[]) => first?.metadata.workspaceId === checked.live?.workspaceId;
+  const inSandbox = new Map([...streams].filter(([, events]) => checked.live === null || !isLive(events)));
   violations.push(...(await checkComments(inSandbox, checked.sandbox)));
-  violations.push(...checkApprovals(streams));
   const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
     pool: checked.pool,
     url: checked.analyticsUrl,
@@ -295,197 +221,6 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   const posts = ofKind('post').length;
   return { violations, events, rows, statuses, hooks, observations, runs, posts, targets: states.size };
 };
-
-/** By attempt: the instant from which it was allowed to start. */
-const dueTimes = (events: readonly DecodedEvent[]): ReadonlyMap<number, string> =>
-  new Map(
-    events.flatMap(({ type, data }, at) => {
-      if (type !== 'TargetPublishStarted') return [];
-      const begun = foldEvents(target, events.slice(0, at + 1));
-      return begun.status === 'publishing' ? [[Number(data.attempt), attemptAt(begun)] as const] : [];
-    }),
-  );
-
-const ofLiveTarget = (
-  live: LiveCheck,
-  state: TargetState,
-  itsPost: readonly DecodedEvent[],
-  events: readonly DecodedEvent[],
-): readonly string[] => {
-  const open = unsettled(state, state.status === 'none' ? 0 : live.shown(state, itsPost));
-  if (state.status === 'none') return [open ?? ''];
-  const wrong = live.target(state, itsPost, events);
-  return open === null ? wrong : [open, ...wrong];
-};
-
-/** Compares the target's stream with the network's posts. */
-const ofTarget = (
-  state: TargetState,
-  made: readonly LedgerRow[],
-  events: readonly DecodedEvent[],
-  itsPost: readonly DecodedEvent[],
-): readonly string[] => {
-  const open = unsettled(state, made.length);
-  if (open !== null || state.status === 'none') return [open ?? ''];
-  const { publishedSegments: segments } = state.common;
-  const [first] = made;
-  const due = dueTimes(events);
-  const wrong = made
-    .filter(
-      ({ attempt, callStartedAt, scheduledFor }) =>
-        scheduledFor === null && callStartedAt.getTime() < Date.parse(due.get(attempt) ?? state.common.dueAt),
-    )
-    .map(({ attempt, callStartedAt }) => `was due ${due.get(attempt)} and published ${callStartedAt.toISOString()}`);
-  const composed = foldEvents(
-    post,
-    itsPost.filter(({ revision }) => revision <= state.common.postRevision),
-  );
-  const sent = composed.status === 'live' ? contentFor(composed.body, state.common.platform).segments : [];
-  for (const row of made) {
-    if (row.content !== sent[row.segment]?.content)
-      wrong.push(`has another text on its network in segment ${row.segment}`);
-  }
-  // For a thread: each segment once, in order, each a reply to the previous one, whatever the outcome of the whole.
-  for (const [index, { externalId }] of segments.entries()) {
-    const row = made[index];
-    const parent = index === 0 ? null : segments[index - 1]?.externalId;
-    if (row?.postId !== externalId || row.segment !== index || row.replyTo !== parent) {
-      wrong.push(
-        `has the segment ${index} as ${externalId}, and the network has ${row?.postId} in reply to ${row?.replyTo}`,
-      );
-    }
-  }
-  if (state.status === 'handed_to_platform') {
-    return first?.postId === state.nativeId
-      ? wrong
-      : [...wrong, `is handed over as ${state.nativeId}, and the network has ${first?.postId}`];
-  }
-  if (state.status !== 'published') {
-    const more = made[segments.length];
-    return more === undefined ? wrong : [...wrong, `is ${state.status}, and the network has it as ${more.postId}`];
-  }
-  if (first === undefined) return [...wrong, 'is published, and the network has nothing'];
-  if (first.postId !== state.externalId) wrong.push(`is ${state.externalId}, and the network has ${first.postId}`);
-  // A scheduled post becomes visible by the network's clock, which the load moves.
-  const isOut = first.scheduledFor !== null || (first.visibleAt !== null && first.visibleAt.getTime() <= Date.now());
-  if (!isOut) wrong.push('is published, and does not show');
-  return wrong;
-};
-
-const ofClaim = new Set([
-  'TargetPublishCheckpointed',
-  'TargetSegmentPublished',
-  'TargetPublished',
-  'TargetRateLimited',
-  'TargetPublishDeferred',
-  'TargetOutcomeUnknown',
-]);
-
-/** Attempts count up one by one, and only the newest claim of the present attempt writes. */
-const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
-  const wrong: string[] = [];
-  let attempt = 0;
-  let takeover = 0;
-  let under = false;
-  let crossed = false;
-  let handed = false;
-  // Segments that reconcile finds are recorded after the attempt, in the same append as the requeue.
-  const found = (at: number): boolean => /^Target(Requeued|OutcomeSettled)$/.test(events[at + 1]?.type ?? '') && !under;
-  for (const [at, { type, data }] of events.entries()) {
-    if (type === 'TargetPublishStarted') {
-      if (under) wrong.push('was claimed while an attempt was under way');
-      if (data.attempt !== attempt + 1) wrong.push(`began attempt ${data.attempt} after ${attempt}`);
-      [attempt, takeover, under, crossed, handed] = [Number(data.attempt), 0, true, false, false];
-    } else if (type === 'TargetPublishTakenOver') {
-      if (!under || data.takeover !== takeover + 1) wrong.push('was taken over out of turn');
-      takeover = Number(data.takeover);
-    } else if (type === 'TargetHandedToPlatform' || (handed && type === 'TargetOutcomeUnknown')) {
-      // Reconcile finds a hand-over after its attempt, and the network may say nothing at its time.
-      if (data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
-      [under, handed] = [false, true];
-    } else if (type === 'TargetPublishDeferred' && !under) {
-      // Put off before its claim: it names the attempt that the claim would have begun.
-      if (data.attempt !== attempt + 1 || data.takeover !== 0) wrong.push(`${type} by a lost claim`);
-    } else if (ofClaim.has(type) && !(type === 'TargetSegmentPublished' && found(at))) {
-      if (!under || data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
-      if (data.step === 'boundary') {
-        if (crossed) wrong.push('crossed its boundary twice in an attempt');
-        crossed = true;
-      }
-      if (type === 'TargetSegmentPublished') crossed = false;
-      else if (type !== 'TargetPublishCheckpointed') under = false;
-    } else if (type === 'TargetFailed') {
-      [attempt, under] = [Math.max(attempt, Number(data.attempt)), false];
-    }
-  }
-  return wrong;
-};
-
-/** Events about the whole occur once, and the post has the outcome of each target. */
-const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, TargetState>): readonly string[] => {
-  const wrong: string[] = [];
-  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostDrafted', 'PostDiscarded']) {
-    const times = events.filter((one) => one.type === once).length;
-    if (times > 1) wrong.push(`has ${times} times ${once}`);
-  }
-  wrong.push(...onceBetween('', events, 'PostScheduled', ['PostReturnedToDraft']));
-  for (const whole of ['PostPublished', 'PostFailed'])
-    wrong.push(...onceBetween('', events, whole, ['PostTargetReopened', 'PostRevised']));
-  const state = foldEvents(post, events);
-  if (state.status !== 'live') return wrong;
-  for (const { targetId } of state.plan.targets) {
-    const own = targets.get(targetId);
-    if (own === undefined || own.status === 'none') {
-      wrong.push(`planned the target ${targetId}, which is not there`);
-      continue;
-    }
-    const settled = ['published', 'failed', 'canceled'].includes(own.status) ? own.status : null;
-    const told = state.targets[targetId]?.outcome ?? null;
-    if (told !== settled) wrong.push(`knows ${told} of ${targetId}, which is ${own.status}`);
-  }
-  const said = events.findLast((one) =>
-    /^Post(Published|Failed|PartiallyPublished|Canceled|TargetReopened|Revised)$/.test(one.type),
-  );
-  const shown = statusOf(state);
-  if (
-    ['published', 'failed'].includes(shown ?? '') &&
-    said?.type !== (shown === 'published' ? 'PostPublished' : 'PostFailed')
-  )
-    wrong.push(`is ${shown} and does not say so`);
-  return wrong;
-};
-
-/** `what` occurred again before one of `between`. */
-const onceBetween = (
-  stream: string,
-  events: readonly DecodedEvent[],
-  what: string,
-  between: readonly string[],
-): readonly string[] => {
-  let said = false;
-  for (const { type } of events) {
-    if (between.includes(type)) said = false;
-    else if (type === what) {
-      if (said) return [`${stream} says ${what} twice`];
-      said = true;
-    }
-  }
-  return [];
-};
-
-/** What was scheduled to an account before it was disconnected is canceled, also where it was connected again. */
-const ofDisconnected = (
-  streams: ReadonlyMap<string, readonly DecodedEvent[]>,
-  states: ReadonlyMap<string, TargetState>,
-): readonly string[] =>
-  [...states].flatMap(([id, state]) => {
-    if (state.status === 'none' || !isOpen(state)) return [];
-    const since = streams.get(`target-${id}`)?.[0]?.position ?? 0n;
-    const parting = streams
-      .get(`account-${state.common.accountId}`)
-      ?.find(({ type, position }) => type === 'AccountDisconnected' && position > since);
-    return parting === undefined ? [] : [`target ${id} is ${state.status}, and its account was disconnected`];
-  });
 
 const names = (clients: readonly (readonly [string, readonly DecodedEvent[]])[]): readonly string[] => {
   const bearers = new Map<string, string>();
