@@ -338,7 +338,6 @@ export class Load {
         this.#wrong(`of ${targetIds.length} targets not all were moved: ${JSON.stringify(results)}`);
     },
     campaign: async () => {
-      // What is past once a slow, killed api has come to the shift is skipped.
       const hence = this.#in(hourMs + 20_000, hourMs + 20_000);
       const posts = [await this.#post({ type: 'at', scheduledAt: hence }, this.#some(3))];
       posts.push(await this.#post({ type: 'at', scheduledAt: hence }, this.#some(2)));
@@ -348,7 +347,12 @@ export class Load {
       await this.#keyed(`/campaigns/${made.id}/assign`, { postIds });
       const count = posts.flatMap((one) => this.#targetsOf(one)).length;
       const done = await this.#keyed(`/campaigns/${made.id}/shift`, { minutes: -60 });
-      if (done !== null && done.shifted !== count)
+      if (done === null) return;
+      // A slow, killed api may come to the shift so late that the new time is past. Only then a target stays.
+      const isPast = Date.now() > Date.parse(hence) - hourMs;
+      const skipped = (done.skipped ?? []) as readonly { readonly reason: string }[];
+      const late = isPast ? skipped.filter(({ reason }) => reason === 'schedule_in_past').length : 0;
+      if (Number(done.shifted) + late !== count)
         this.#wrong(`of ${count} targets of a campaign not all were moved: ${JSON.stringify(done)}`);
     },
     // People decide while the post comes due, is revised, or becomes a draft again.
