@@ -69,7 +69,10 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<C
   const stop = new AbortController();
   await world.role('webhooks-2').end();
   const { live } = world;
-  const going = Promise.all([world.load.keepGoing(3, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]);
+  const going = Promise.all([
+    world.load.keepGoing(3, stop.signal, true),
+    world.hooks.keepChanging(world.load, stop.signal),
+  ]);
   // Until all is quiet: an unknown outcome is looked for with the account's token.
   const done = new AbortController();
   const consenting = live?.keepConsenting(done.signal);

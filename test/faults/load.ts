@@ -7,6 +7,7 @@ import type { Random } from '#test/support/seed.ts';
 import { saysNoOther } from './builds.ts';
 import type { Subject } from './desk.ts';
 import { insist, patienceMs } from './insist.ts';
+import type { Past } from './past.ts';
 
 /**
  * Callers that continue through any fault: every call has its key, and a call with an unknown outcome is repeated under
@@ -82,6 +83,8 @@ export const actionNames = [
   'gone',
   'report',
   'planned',
+  'recycled',
+  'paced',
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 /** Actions that the build before refuses: a load that meets it leaves them out. */
@@ -99,7 +102,12 @@ const sinceBefore: readonly ActionName[] = [
   'disconnect',
   'refer',
   'restyle',
+  'recycled',
+  'paced',
 ];
+
+/** Actions whose targets end minutes later. */
+const ofLongRuns: readonly ActionName[] = ['paced'];
 
 /** Behaviour of the network for a post, at most once each, so that every target can end. */
 const directives = [
@@ -158,6 +166,10 @@ export interface LoadOptions {
   readonly networkNow: () => Promise<number>;
   /** Makes a report about the subject: now, or by a schedule that is due. */
   readonly report: (about: Subject, planned: boolean) => Promise<void>;
+  /** A post to the account that was published a day ago, and whose copy is due in a moment. */
+  readonly recycled: Past['recycled'];
+  /** A workspace of its own: the token of a key, and what makes its accounts wait between two posts. */
+  readonly paced: () => Promise<{ readonly token: string; readonly pace: () => Promise<void> }>;
   readonly random: Random;
   /** Part of every name, so that two loads share nothing. */
   readonly tag: string;
@@ -209,9 +221,13 @@ export class Load {
     return target;
   }
 
-  /** Concurrent callers until the signal aborts; each ends its action first. */
-  async keepGoing(callers: number, signal: AbortSignal): Promise<void> {
-    const names = actionNames.filter((name) => !this.#options.mixed() || !sinceBefore.includes(name));
+  /**
+   * Concurrent callers until the signal aborts; each ends its action first.
+   * @param long whether the run has minutes until all is quiet
+   */
+  async keepGoing(callers: number, signal: AbortSignal, long = false): Promise<void> {
+    const known = actionNames.filter((name) => !this.#options.mixed() || !sinceBefore.includes(name));
+    const names = known.filter((name) => long || !ofLongRuns.includes(name));
     const one = async (): Promise<void> => {
       while (!signal.aborted) {
         await this.run(this.#options.random.pick(names));
@@ -544,6 +560,30 @@ export class Load {
     },
     report: () => this.#options.report(this.#subject(), false),
     planned: () => this.#options.report(this.#subject(), true),
+    recycled: async () => {
+      const [one] = this.#accounts.filter(({ platform }) => platform === 'bluesky');
+      if (one === undefined) return;
+      const account = { id: one.id, clientId: this.#clientId, platform: 'bluesky' } as const;
+      await this.#options.recycled(account, this.#name('again'));
+    },
+    // Two posts for one instant, and then a rule that keeps them apart.
+    paced: async () => {
+      const { token, pace } = await insist(() => this.#options.paced());
+      const made = await this.#untilKnown('the key of another workspace', async () => {
+        const body = { name: this.#name('paced'), type: 'brand' };
+        const { status, data } = await this.call('POST', '/clients', body, randomUUID(), token);
+        return status === 200 ? data : null;
+      });
+      const accounts = await this.#connect(made.id, [{ platform: 'x', username: this.#name('g') }], token);
+      const schedule = { type: 'at', scheduledAt: this.#in(1_500, 2_500) };
+      for (const _ of [1, 2]) {
+        const body = { clientId: made.id, ...this.#body(schedule, accounts, this.#text('')) };
+        const { status, code } = await this.call('POST', '/posts', body, randomUUID(), token);
+        if (status !== 200 && code !== 'schedule_in_past')
+          this.#wrong(`a post of a paced workspace: ${status} ${code}`);
+      }
+      await pace();
+    },
     connect: async () =>
       void (await this.#connect(this.#clientId, [{ platform: 'bluesky', username: this.#name('guest') }])),
   };
@@ -617,13 +657,14 @@ export class Load {
   async #connect(
     clientId: string,
     wanted: readonly { readonly platform: string; readonly username: string }[],
+    token = this.#options.token,
   ): Promise<readonly Account[]> {
     const body = { platforms: [...new Set(wanted.map((one) => one.platform))], expiresInHours: 1 };
     const path = `/clients/${clientId}/connect-invites`;
     const key = randomUUID();
-    const invite = await this.call('POST', path, body, key);
+    const invite = await this.call('POST', path, body, key, token);
     if (invite.status !== 200) throw new Error(`no invite: ${invite.status} ${invite.code}`);
-    this.told.push({ path, key, body, data: invite.data, exact: true });
+    if (token === this.#options.token) this.told.push({ path, key, body, data: invite.data, exact: true });
     for (const one of wanted) {
       const form = new URLSearchParams({ ...one, timezone: '' });
       const page = new URL(String(invite.data.url)).pathname;
@@ -636,7 +677,13 @@ export class Load {
     }
     const names = new Set(wanted.map((one) => one.username));
     return this.#untilKnown('the accounts just connected', async () => {
-      const { status, data } = await this.get(`/accounts?clientId=${clientId}&limit=100`);
+      const { status, data } = await this.call(
+        'GET',
+        `/accounts?clientId=${clientId}&limit=100`,
+        undefined,
+        undefined,
+        token,
+      );
       const rows = data as unknown as readonly (Account & { readonly username: string; readonly status: string })[];
       const mine = status === 200 ? rows.filter((row) => names.has(row.username) && row.status === 'connected') : [];
       return mine.length === wanted.length ? mine : null;

@@ -34,7 +34,8 @@ import { Hooks } from './hooks.ts';
 import { LiveAccounts } from './live.ts';
 import type { Moment } from './live-moments.ts';
 import { LiveNetworks } from './live-networks.ts';
-import { Load } from './load.ts';
+import { Load, type LoadOptions } from './load.ts';
+import { Past } from './past.ts';
 import type { Point, RoleName } from './points.ts';
 
 /**
@@ -276,6 +277,8 @@ type Made = Pick<FaultWorld, 'adapters' | 'codec' | 'sandbox' | 'hooks' | 'rando
   readonly live: ((load: Load, tag: string) => LiveAccounts) | null;
   readonly session: () => Promise<string>;
   readonly report: Desk['make'];
+  readonly recycled: Past['recycled'];
+  readonly paced: LoadOptions['paced'];
   /** Null: it uses a given store, or each start of the one process has its own engine. */
   readonly engine: Engine | null;
   readonly analyticsUrl: string | undefined;
@@ -350,7 +353,7 @@ export class FaultWorld {
     const owner = await createWorkspace(operator, { name: 'Faults', timezone: 'Europe/Berlin', ownerName: 'Olga' });
     const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
     const key = { ...owner, name: 'faults', scopes: [...scopes], mode: 'test', expiresAt } as const;
-    const { secret } = await createApiKey(operator, key);
+    const { secret, id: keyId } = await createApiKey(operator, key);
     // In the key's own workspace: data of a test key lies beside that of other keys.
     const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), adapters.blobs);
     const console = { store: operator.store, secrets, clock: operator.clock };
@@ -366,6 +369,12 @@ export class FaultWorld {
               }),
       session: async () => (await mintSession(console, { ...owner, mode: 'test' })).token,
       report: new Desk(operator, testTwinIdOf(owner.workspaceId), random).make,
+      recycled: new Past(operator, testTwinIdOf(owner.workspaceId), keyId, random).recycled,
+      paced: async () => {
+        const other = await createWorkspace(operator, { name: 'Paced', timezone: 'UTC', ownerName: 'Petra' });
+        const { secret: token } = await createApiKey(operator, { ...key, ...other });
+        return { token, pace: () => Past.pace(operator, testTwinIdOf(other.workspaceId)) };
+      },
       engine,
       analyticsUrl,
       adapters,
@@ -418,7 +427,7 @@ export class FaultWorld {
     this.#engine = made.engine;
     this.#analyticsUrl = made.analyticsUrl;
     const tag = made.random.int(0, 2 ** 31).toString(36);
-    const { token, random, clipId, session, report } = made;
+    const { token, random, clipId, session, report, recycled, paced } = made;
     const passHours = () => this.sandbox.advance(2 * 3_600_000);
     this.load = new Load({
       origin: () => this.origin(),
@@ -426,7 +435,7 @@ export class FaultWorld {
       session,
       passHours,
       networkNow: async () => (await this.sandbox.now()).getTime(),
-      report,
+      ...{ report, recycled, paced },
       random,
       tag,
       clipId,
