@@ -2,7 +2,7 @@ import { type ContentBody, contentFor, firstCommentOf } from '#domain/content.ts
 import { titleFor } from '#domain/platforms/index.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import type { Failure, PlannedTarget, TargetCancelReason, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { countedSql, slotAtSql, waitingSql } from './cadence-columns.ts';
 import { change, defineModel, type Row, retired, unchanged } from './model.ts';
 import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
@@ -63,6 +63,7 @@ interface Own {
   readonly first_comment_id: string | null;
   /** How far the network has deleted a post that its own scheduler has; null: nobody asked for it. */
   readonly undo: fold.UndoStatus | null;
+  readonly cancel_reason: TargetCancelReason | null;
   readonly post_revision: number;
   readonly applied_revision: number;
 }
@@ -99,6 +100,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     first_comment_issue: 'jsonb',
     first_comment_id: 'text',
     undo: 'text',
+    cancel_reason: 'text',
     post_revision: 'int4',
     applied_revision: 'int4',
   },
@@ -152,6 +154,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       first_comment_issue: null,
       first_comment_id: null,
       undo: null,
+      cancel_reason: null,
       post_revision: data.postRevision,
       applied_revision: data.postRevision,
     }),
@@ -190,11 +193,12 @@ export const postTargets = defineModel<Own, TargetEvent>({
       post_revision: data.postRevision,
       applied_revision: data.postRevision,
     })),
-    TargetCanceled: change((row, { postRevision }) => ({
+    TargetCanceled: change((row, { reason, postRevision }) => ({
       ...row,
       ...settled,
       ...fold.undone(row),
       status: 'canceled',
+      cancel_reason: reason,
       applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
     })),
     TargetPublishStarted: change((row, { attempt, takeover }, event) => ({
@@ -343,6 +347,7 @@ export const shownOfTarget = [
   'first_comment_issue',
   'first_comment_id',
   'undo',
+  'cancel_reason',
   'post_revision',
 ] as const satisfies readonly (keyof TargetRow)[];
 export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
@@ -380,6 +385,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,
     undo: row.undo,
+    cancelReason: row.cancel_reason,
     // For a thread, the content of its head.
     title: titleFor(row.platform, head.content, overrides),
     content: head.content,

@@ -197,7 +197,14 @@ export const postEvents = {
   PostTargetsChanged: Type.Object({
     change: Type.Object({
       kind: Type.Literal('cancel'),
-      reason: Type.Enum(['client_archived', 'account_disconnected', 'post_canceled', 'approval_rejected']),
+      reason: Type.Enum([
+        'client_archived',
+        'account_disconnected',
+        'post_canceled',
+        'approval_rejected',
+        /** A newer copy of the recycled post takes the place of this one. */
+        'copy_replaced',
+      ]),
     }),
     targetIds: Type.Array(Uuid, { minItems: 1, maxItems: maxTargets }),
   }),
@@ -279,22 +286,34 @@ export const postEvents = {
   PostPartiallyPublished: Type.Object({ publishedAt: Instant }),
   PostFailed: Type.Object({}),
   PostCanceled: Type.Object({
-    reason: Type.Enum(['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected']),
+    reason: Type.Enum([
+      'targets_canceled',
+      'client_archived',
+      'approval_rejected',
+      'account_disconnected',
+      'copy_replaced',
+    ]),
   }),
 } as const;
 export type PostEvent = EventOf<typeof postEvents>;
 
-const reasonOf = (change: unknown): unknown => (change as { readonly reason?: unknown }).reason;
+const hasReason = (change: unknown, ...reasons: readonly string[]): boolean =>
+  reasons.includes((change as { readonly reason: string }).reason);
 
 export const postUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has the reason `account_disconnected`. */
   PostTargetsChanged: [
-    grown(({ change }) => reasonOf(change) === 'account_disconnected' || reasonOf(change) === 'approval_rejected'),
+    grown(({ change }) => hasReason(change, 'account_disconnected', 'approval_rejected', 'copy_replaced')),
     /** Version 3 has the reason `approval_rejected`. */
-    grown(({ change }) => reasonOf(change) === 'approval_rejected'),
+    grown(({ change }) => hasReason(change, 'approval_rejected', 'copy_replaced')),
+    /** Version 4 has the reason `copy_replaced`. */
+    grown(({ change }) => hasReason(change, 'copy_replaced')),
   ],
-  /** Version 2 has the reason `account_disconnected`. */
-  PostCanceled: [grown(({ reason }) => reason === 'account_disconnected')],
+  /** Version 2 has the reason `account_disconnected`, version 3 `copy_replaced`. */
+  PostCanceled: [
+    grown((data) => hasReason(data, 'account_disconnected', 'copy_replaced')),
+    grown((data) => hasReason(data, 'copy_replaced')),
+  ],
 };
 
 export const postStatuses = [

@@ -122,14 +122,18 @@ export type FirstCommentIssue = Static<typeof FirstCommentIssue>;
 
 /** Counts the tries of one comment, from 1. */
 const CommentTry = Type.Integer({ minimum: 1 });
-const CancelReason = Type.Enum([
+/** Why a target is canceled. */
+export const cancelReasons = [
   'requested',
   'client_archived',
   'approval_rejected',
   'post_canceled',
   'account_disconnected',
   'changes_requested',
-]);
+  'copy_replaced',
+] as const;
+export type TargetCancelReason = (typeof cancelReasons)[number];
+const CancelReason = Type.Enum([...cancelReasons]);
 
 const claim = { attempt: Type.Integer({ minimum: 1 }), takeover: Type.Integer({ minimum: 0 }) };
 
@@ -259,15 +263,21 @@ export const targetEvents = {
 } as const;
 export type TargetEvent = EventOf<typeof targetEvents>;
 
+const hasReason = ({ reason }: Readonly<Record<string, unknown>>, ...reasons: readonly unknown[]): boolean =>
+  reasons.includes(reason);
+
 export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
-  /** Version 2 has the reason `account_disconnected`. */
+  /** Version 2 has the reason `account_disconnected`, version 3 `changes_requested`, version 4 `copy_replaced`. */
   TargetCanceled: [
-    grown(({ reason }) => reason === 'account_disconnected' || reason === 'changes_requested'),
-    /** Version 3 has the reason `changes_requested`. */
-    grown(({ reason }) => reason === 'changes_requested'),
+    grown((data) => hasReason(data, 'account_disconnected', 'changes_requested', 'copy_replaced')),
+    grown((data) => hasReason(data, 'changes_requested', 'copy_replaced')),
+    grown((data) => hasReason(data, 'copy_replaced')),
   ],
-  /** Version 2 has the reason `changes_requested`. */
-  TargetUndoRequested: [grown(({ reason }) => reason === 'changes_requested')],
+  /** Version 2 has the reason `changes_requested`, version 3 `copy_replaced`. */
+  TargetUndoRequested: [
+    grown((data) => hasReason(data, 'changes_requested', 'copy_replaced')),
+    grown((data) => hasReason(data, 'copy_replaced')),
+  ],
   /** Version 2 has `by: policy`. */
   TargetOutcomeSettled: [grown(({ by }) => by === 'policy')],
   /** Version 2 has `by: revise`. */

@@ -2,7 +2,15 @@ import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { ExternalRef } from '#schemas/externalref.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { Attempts, Failure, ScheduleMode, segmentStatuses, targetStatuses, undoStatuses } from '#schemas/target.ts';
+import {
+  Attempts,
+  cancelReasons,
+  Failure,
+  ScheduleMode,
+  segmentStatuses,
+  targetStatuses,
+  undoStatuses,
+} from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
@@ -14,6 +22,11 @@ const UndoStatus = OpenEnum(
   'UndoStatus',
   undoStatuses,
   'pending: the network is asked to delete the scheduled post, at once or as soon as it is known to have it; done: it has it no longer, or never had it, and the target is canceled or has its new time; failed: it has not deleted it, because it published the post or is about to.',
+);
+export const TargetCancelReason = OpenEnum(
+  'TargetCancelReason',
+  cancelReasons,
+  'requested: a caller canceled the target; client_archived: a caller archived its client; approval_rejected: an approver rejected the post; post_canceled: the whole post was canceled; account_disconnected: a caller disconnected its account; changes_requested: an approver requested changes, and the post is a draft again; copy_replaced: the post is a copy that still waited when the next copy of the recycled post was made, which takes its place.',
 );
 const TargetStatusInput = ClosedEnum('TargetStatusInput', targetStatuses, statusWords);
 
@@ -110,6 +123,7 @@ export const PostTarget = Named(
         Nullable(UndoStatus),
         'What became of the last cancel or reschedule that was asked for while the network’s own scheduler had the target, or of a cancel while the target was being handed over to it; null: none was.',
       ),
+      cancelReason: said(Nullable(TargetCancelReason), 'Why it is canceled; null while it is not.'),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),
       firstCommentExternalId: said(
         Nullable(Type.String()),

@@ -28,7 +28,7 @@ export interface Recycle {
   /** Null: a caller has cleared them. */
   readonly settings: RecycleSettings | null;
   readonly setBy: Actor;
-  /** Every copy is held until it is approved. */
+  /** Every copy is held until it is approved, whatever the role of `setBy` is by then. */
   readonly needsApproval: boolean;
   readonly setAt: string;
   /** Copies so far, under all settings. */

@@ -16,7 +16,7 @@ export interface TargetProgress {
 }
 
 /** Why many targets of a post are canceled at once. */
-export type CancelReason = 'client_archived' | 'account_disconnected' | 'post_canceled';
+export type CancelReason = 'client_archived' | 'account_disconnected' | 'post_canceled' | 'copy_replaced';
 type IntendedReason = CancelReason | 'approval_rejected' | 'changes_requested';
 
 /** A change for many targets: decided in the post's stream, then carried out on each target. */

@@ -59,6 +59,7 @@ const cancelReason = ({ intents, targets }: LivePost): WholeReason => {
   const cancels = intents.filter((intent) => intent.kind === 'cancel');
   if (cancels.some(({ reason }) => reason === 'client_archived')) return 'client_archived';
   if (cancels.some(({ reason }) => reason === 'approval_rejected')) return 'approval_rejected';
+  if (cancels.some(({ reason }) => reason === 'copy_replaced')) return 'copy_replaced';
   const left = new Set(
     cancels
       .filter(({ reason }) => reason === 'account_disconnected')

@@ -56,12 +56,12 @@ const runOn = ({ targets, lateDays }: RecyclePattern, day: number): RecycleRun =
 export type Before =
   /** When it went out; of a publication that has begun and has no outcome, now. */
   | { readonly kind: 'out'; readonly at: string }
-  /** Nothing of it has begun: a cancel keeps it from going out. */
-  | { readonly kind: 'waits' }
+  /** Nothing of it is out: a cancel keeps it from going out. `asked`: its network is asked already whether it does. */
+  | { readonly kind: 'waits'; readonly asked: boolean }
   | { readonly kind: 'nothing' };
 
 export const beforeOf = (state: TargetState, now: string): Before => {
-  if (state.status === 'none' || isCancelable(state, now) || isBeingCanceled(state)) return { kind: 'waits' };
+  if (state.status === 'none' || isCancelable(state, now)) return { kind: 'waits', asked: isBeingCanceled(state) };
   if (state.status === 'published') return { kind: 'out', at: state.publishedAt };
   if (state.status !== 'failed' && state.status !== 'canceled') return { kind: 'out', at: now };
   const segment = state.common.publishedSegments.at(-1);

@@ -30,7 +30,14 @@ import { fanOut } from '#services/workflows/fan-out.ts';
 import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { type PlannedPost, planPost } from '#services/workflows/posts/compose.ts';
-import { loadRecycled, type RecyclingStore, recordCopy } from '#services/workflows/posts/recycle.ts';
+import {
+  lacksAuthority,
+  loadRecycled,
+  type RecyclingStore,
+  recordCopy,
+  replaceCopies,
+  type WaitingCopy,
+} from '#services/workflows/posts/recycle.ts';
 import { type StreamReads, streamReads } from '#services/workflows/posts/stream-reads.ts';
 import { reservePlaces } from '#services/workflows/quota/reserve.ts';
 import { Resting } from './resting.ts';
@@ -56,6 +63,7 @@ interface Origin {
   readonly recycle: Recycle;
   readonly settings: RecycleSettings;
   readonly pattern: RecyclePattern;
+  readonly waiting: readonly WaitingCopy[];
   readonly workspaceId: string;
 }
 
@@ -67,7 +75,7 @@ const originOf = async (recycling: RecyclingStore, id: string): Promise<Origin |
   const { recycle } = state;
   if (recycle === null || !recycle.enabled || recycle.settings === null) return null;
   const recycled = await loadRecycled(recycling, id, state);
-  return recycled && { id, loaded, state, recycle, settings: recycle.settings, workspaceId, pattern: recycled.pattern };
+  return recycled && { id, loaded, state, recycle, settings: recycle.settings, workspaceId, ...recycled };
 };
 
 /** Sends a command about what this process saw of the post: after a conflict the next round looks again. */
@@ -115,8 +123,9 @@ interface Copy extends PlannedPost {
 
 /** @throws Rejection as POST /posts would refuse it */
 const composeCopy = async (
+  { store }: Pick<RecyclingStore, 'store'>,
   reads: StreamReads,
-  { id: originId, state, recycle, pattern }: Origin,
+  { id: originId, state, recycle, pattern, workspaceId }: Origin,
   { day }: RecycleRun,
   accounts: readonly SelectedAccount[],
   now: string,
@@ -127,7 +136,9 @@ const composeCopy = async (
   const kept = new Set(accountIds);
   const times = new Map([...wishedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
   const body = await bodyOfCopy(reads, state, accountIds, times);
-  const author = { actor: recycle.setBy, needsApproval: recycle.needsApproval };
+  // Judged now: whoever set the recycling may have lost the right to publish unasked since.
+  const needsApproval = recycle.needsApproval || (await lacksAuthority(store, workspaceId, recycle.setBy));
+  const author = { actor: recycle.setBy, needsApproval };
   const choose = selectAccounts(accounts);
   const composed = { id, clientId: state.clientId, body, planNumber: 1, choose, times };
   return { id, occurrence, body, ...(await planPost({ author, now }, reads, composed)) };
@@ -219,6 +230,8 @@ export const recyclePost = async (
   // The copy before was late. What has begun and has no outcome counts as out now, so that it never meets the next copy.
   const later = afterTooEarly(pattern, run, settings);
   if (later !== null) return tell({ type: 'MoveRecycle', day: recycle.next.day, then: later });
+  // A network is asked to give back what the next copy replaces: a later round sees whether it did.
+  if (origin.waiting.some(({ asked }) => asked)) return false;
   const failures = await failuresOf(recycling, origin);
   if (failures.length === maxRecycleFailures && failures.every(Boolean)) return stop('failures');
   const reads = streamReads({ deps: recycling, workspaceId }, () => cadenceSource(recycling.pool, workspaceId));
@@ -229,7 +242,7 @@ export const recyclePost = async (
   let copy: Copy;
   let before: Loaded<PostState>;
   try {
-    copy = await composeCopy(reads, origin, run, accounts, now);
+    copy = await composeCopy(recycling, reads, origin, run, accounts, now);
     before = await reserveForCopy(recycling, origin, copy);
   } catch (error) {
     if (!(error instanceof Rejection)) throw error;
@@ -237,6 +250,9 @@ export const recyclePost = async (
     const then = isLast ? ({ reason: 'failures' } as const) : after(run.day);
     return tell({ type: 'RecordRecycleFailed', day: run.day, code: error.code, message: wordsOf(error), then });
   }
+  // Last, so that a copy which is refused replaces none. The places are taken again in a later round, or swept.
+  if (!(await replaceCopies(recycling, origin.waiting))) return false;
+  faultPoint('recycle:after-replace');
   await storeCopy(recycling, origin, copy, before, run.day);
   return true;
 };

@@ -172,6 +172,8 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'campaign:before-give-back': 'test/services/api/quota-deaths.test.ts',
   'quota:after-fence': 'test/services/outcomes/quotas.test.ts',
   'quota:after-set': 'test/services/outcomes/quotas.test.ts',
+  'recycle:before-cancels': 'test/services/outcomes/recycles.test.ts',
+  'recycle:after-replace': 'test/services/outcomes/recycles.test.ts',
   'recycle:after-copy': 'test/services/outcomes/recycles.test.ts',
   'recycle:after-record': 'test/services/outcomes/recycles.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',

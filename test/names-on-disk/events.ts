@@ -116,7 +116,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostReleased: '1: approvalId hash decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
     PostReturnedToDraft: '1: approvalId decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
     PostTargetsChanged:
-      '3: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected} targetIds:[]',
+      '4: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected|copy_replaced} targetIds:[]',
     PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null held?:true',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
@@ -133,7 +133,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostPublished: '1: publishedAt',
     PostPartiallyPublished: '1: publishedAt',
     PostFailed: '1:',
-    PostCanceled: '2: reason:targets_canceled|client_archived|approval_rejected|account_disconnected',
+    PostCanceled: '3: reason:targets_canceled|client_archived|approval_rejected|account_disconnected|copy_replaced',
   },
   approval: {
     ApprovalRequested:
@@ -156,14 +156,14 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetRevised:
       '1: postRevision dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null',
     TargetCanceled:
-      '3: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested postRevision:null',
+      '4: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced postRevision:null',
     TargetPublishStarted: '1: attempt takeover',
     TargetPublishCheckpointed: '1: attempt takeover step data deadline:null segment?:Segment',
     TargetSegmentPublished: '1: attempt takeover segment:Segment externalId permalink:null publishedAt',
     TargetPublishTakenOver: '1: attempt takeover',
     TargetHandedToPlatform: '1: attempt takeover nativeId dueAt',
     TargetUndoRequested:
-      '2: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
+      '3: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
     TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
     TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',

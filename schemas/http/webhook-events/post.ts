@@ -27,8 +27,8 @@ const CreatedStatus = OpenEnum(
 );
 const CancelReason = OpenEnum(
   'PostCancelReason',
-  ['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected'],
-  'targets_canceled: callers canceled its targets; client_archived: a caller archived the client; approval_rejected: an approver rejected the post; account_disconnected: callers disconnected the account of each target.',
+  ['targets_canceled', 'client_archived', 'approval_rejected', 'account_disconnected', 'copy_replaced'],
+  'targets_canceled: callers canceled its targets; client_archived: a caller archived the client; approval_rejected: an approver rejected the post; account_disconnected: callers disconnected the account of each target; copy_replaced: the post is a copy that still waited when the next copy of the recycled post was made, which takes its place.',
 );
 const RecycleStop = OpenEnum(
   'RecycleStop',

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable } from '#schemas/common.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { Attempts, Failure, PlannedTarget, targetEvents } from '#schemas/target.ts';
+import { TargetCancelReason } from '../post-target.ts';
 import { exampleTarget, instants, publicEvent, targetIds } from './common.ts';
 
 /** Events of one destination of a post. */
@@ -21,11 +22,6 @@ const SettledBy = said(
     ),
   ),
   'What determined the outcome; null: the attempt itself.',
-);
-const CancelReason = OpenEnum(
-  'TargetCancelReason',
-  ['requested', 'client_archived', 'approval_rejected', 'post_canceled', 'account_disconnected', 'changes_requested'],
-  'requested: a caller canceled the target; client_archived: a caller archived its client; approval_rejected: an approver rejected the post; post_canceled: the whole post was canceled; account_disconnected: a caller disconnected its account; changes_requested: an approver requested changes, and the post is a draft again.',
 );
 const RequeueReason = OpenEnum(
   'TargetRequeueReason',
@@ -192,7 +188,7 @@ export const targetPublic = {
     Type.Object({
       ...targetIds,
       then: UndoThen,
-      reason: said(Nullable(CancelReason), 'Why it is canceled; null where it is rescheduled.'),
+      reason: said(Nullable(TargetCancelReason), 'Why it is canceled; null where it is rescheduled.'),
       scheduledAt: ScheduledAt,
       newScheduledAt: said(Nullable(Instant), 'Its new time; null where it is canceled.'),
     }),
@@ -261,7 +257,7 @@ export const targetPublic = {
   ),
   'target.canceled': publicEvent(
     'A target was canceled: it is not published.',
-    Type.Object({ ...targetIds, reason: said(CancelReason, 'Why it was canceled.') }),
+    Type.Object({ ...targetIds, reason: said(TargetCancelReason, 'Why it was canceled.') }),
     { ...exampleTarget, reason: 'requested' },
   ),
   'target.outcome_unknown': publicEvent(

@@ -36,6 +36,7 @@ export const targetExample = {
   firstCommentIssue: null,
   title: null,
   undo: null,
+  cancelReason: null,
   content: 'Our winter menu is here.',
   mediaIds: [],
   overrides: {},

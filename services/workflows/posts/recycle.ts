@@ -1,14 +1,22 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
+import { apikey } from '#domain/apikey.ts';
 import { birthOf } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
 import { isOut, type RecycleRun, type RecycleSettings } from '#domain/post-recycle.ts';
 import { afterRun, beforeOf, nextRun, patternOf, type RecyclePattern } from '#domain/recycle-times.ts';
+import { isAtLeast } from '#domain/roles.ts';
 import { type TargetState, target } from '#domain/target.ts';
+import { workspace } from '#domain/workspace.ts';
 import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { ApiKeyEvent } from '#schemas/apikey.ts';
+import type { Actor } from '#schemas/common.ts';
 import type { PostEvent } from '#schemas/post.ts';
+import { fanOut } from '../fan-out.ts';
+import { tendApprovals } from './approvals.ts';
 
 /**
  * The copies of a recycled post, as its stream knows them. A copy is stored first and then recorded in the stream of its
@@ -31,6 +39,8 @@ const recentCopies = 3;
 export interface WaitingCopy {
   readonly id: string;
   readonly targetIds: readonly string[];
+  /** They are canceled, and a network is asked to give one of them back. */
+  readonly asked: boolean;
 }
 
 /** The times of a recycled post, and what of its last copies waits. */
@@ -60,9 +70,10 @@ const lookAtCopy = async (
   id: string,
   last: Map<string, string>,
   now: string,
-): Promise<readonly string[]> => {
+): Promise<WaitingCopy | null> => {
   const { state } = await store.load(post, id);
-  if (state.status !== 'live') return [];
+  // One that an approver sent back is a draft: a person publishes it.
+  if (state.status !== 'live') return null;
   const outcomeOf = (targetId: string) => state.targets[targetId]?.outcome ?? null;
   const open = state.plan.targets.filter(({ targetId }) => {
     const outcome = outcomeOf(targetId);
@@ -72,15 +83,17 @@ const lookAtCopy = async (
     store,
     open.map(({ targetId }) => targetId),
   );
-  const waiting: string[] = [];
+  const targetIds: string[] = [];
+  let asked = false;
   for (const { targetId, accountId } of state.plan.targets) {
     const known = states.get(targetId);
     const before = known === undefined ? null : beforeOf(known, now);
-    if (before?.kind === 'waits') waiting.push(targetId);
+    if (before?.kind === 'waits') targetIds.push(targetId);
+    if (before?.kind === 'waits' && before.asked) asked = true;
     const at = before?.kind === 'out' ? before.at : state.targets[targetId]?.publishedAt;
     if (at) noteOut(last, accountId, at);
   }
-  return waiting;
+  return targetIds.length === 0 ? null : { id, targetIds, asked };
 };
 
 /** When the targets of the post are due, without those that were canceled; null: the post is not out. */
@@ -113,8 +126,8 @@ export const loadRecycled = async (
   const posted = state.recycle?.posted ?? 0;
   for (let occurrence = posted; occurrence > Math.max(0, posted - recentCopies); occurrence -= 1) {
     const copyId = recycledPostIdOf(id, occurrence);
-    const targetIds = await lookAtCopy(recycling, copyId, last, now);
-    if (targetIds.length > 0) waiting.push({ id: copyId, targetIds });
+    const copy = await lookAtCopy(recycling, copyId, last, now);
+    if (copy !== null) waiting.push(copy);
   }
   return { pattern: patternOf(timed, publishedAt, last), waiting };
 };
@@ -175,4 +188,54 @@ export const recordCopy = async (
     // What follows depends on the settings, which somebody changed meanwhile, or another process recorded the copy.
     return recordCopy(recycling, id, await store.load(post, id), options);
   }
+};
+
+/**
+ * Cancels what still waits of the last copies, and withdraws its approval: the next copy takes its place. A repeat names
+ * no target twice. If we die between the intent and the cancels, the targets wait still and the next round goes on, or
+ * the sweeper carries the intent out; if we die after them, nothing waits, and the next round makes the copy.
+ * @returns whether nothing of them can go out any more: a worker, or a network's scheduler, may have been faster
+ */
+export const replaceCopies = async (
+  { store, now }: RecyclingStore,
+  waiting: readonly WaitingCopy[],
+): Promise<boolean> => {
+  let isGone = true;
+  for (const { id, targetIds } of waiting) {
+    const before = await store.load(post, id);
+    const newest = before.events.at(-1);
+    if (newest === undefined) continue;
+    const context = serviceContext('recycle', causedBy(newest), now());
+    const command = { type: 'CancelTargets', targetIds, reason: 'copy_replaced' } as const;
+    await execute(store, post, id, command, context, { loaded: before });
+    faultPoint('recycle:before-cancels');
+    const { targets } = await fanOut(store, id, context);
+    await tendApprovals(store, id);
+    for (const targetId of targetIds) {
+      const status = targets.get(targetId)?.state.status;
+      if (status !== 'canceled' && status !== 'failed') isGone = false;
+    }
+  }
+  return isGone;
+};
+
+/**
+ * Whether the member behind this actor may not publish unasked any more: they were removed, or are a creator by now. Of a
+ * key it is its owner, whether or not the key has ended.
+ */
+export const lacksAuthority = async (store: DomainStore, workspaceId: string, actor: Actor): Promise<boolean> => {
+  const { state: tenant } = await store.load(workspace, workspaceId);
+  const liveId = tenant.status === 'created' ? (tenant.twinOf ?? workspaceId) : workspaceId;
+  const { state: live } = await store.load(workspace, liveId);
+  const memberId = actor.type === 'apikey' ? await ownerOfKey(store, liveId, actor.id) : actor.id;
+  const known = live.status === 'created' && memberId !== null && (actor.type === 'member' || actor.type === 'apikey');
+  const role = known ? live.members[memberId]?.role : undefined;
+  return role === undefined || !isAtLeast(role, 'manager');
+};
+
+/** A key stays with the live workspace. */
+const ownerOfKey = async (store: DomainStore, liveId: string, keyId: string): Promise<string | null> => {
+  const birth = birthOf(apikey, (await store.load(apikey, keyId)).events);
+  if (birth?.type !== 'ApiKeyCreated' || birth.metadata.workspaceId !== liveId) return null;
+  return (birth.data as unknown as Extract<ApiKeyEvent, { type: 'ApiKeyCreated' }>['data']).memberId;
 };

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { account } from '#domain/account.ts';
+import { apikey } from '#domain/apikey.ts';
 import { approval } from '#domain/approval.ts';
 import { client } from '#domain/client.ts';
 import { approvalIdOf, recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, post, statusOf } from '#domain/post.ts';
 import { type RecycleCommand, recycleLeadMs } from '#domain/post-recycle.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
+import { type WorkspaceCommand, workspace } from '#domain/workspace.ts';
 import { publicTypesOf } from '#projections/webhooks/types.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -28,7 +30,8 @@ import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('./recycles-process.ts', import.meta.url));
 const dayMs = 86_400_000;
-const setBy = { type: 'apikey', id: 'k1' } as const;
+const keyId = randomUUID();
+const setBy = { type: 'apikey', id: keyId } as const;
 /** The origins are out an hour ago; the clock of the children is so far ahead. */
 const childAheadMs = dayMs;
 const neverAborted = new AbortController().signal;
@@ -42,8 +45,28 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
   const logger = createLogger('test', 'silent');
   const mortals = new Mortals(script, () => [world.url, String(childAheadMs)]);
 
+  const [ownerId, managerId] = [randomUUID(), randomUUID()];
+  const ofTeam = (command: WorkspaceCommand) =>
+    execute(world.store, workspace, world.workspaceId, command, world.context());
+  const keyOf = (id: string, memberId: string) => {
+    const key = {
+      name: 'k',
+      hash: '0'.repeat(64),
+      prefix: 'sk_live_0000',
+      scopes: ['posts.compose'],
+      mode: 'live',
+    } as const;
+    const now = new Date().toISOString();
+    const expiresAt = new Date(Date.now() + dayMs).toISOString();
+    const command = { type: 'Create', now, memberId, expiresAt, clientIds: null, ...key } as const;
+    return execute(world.store, apikey, id, command, world.context());
+  };
+
   t.before(async () => {
     world = await PublishingWorld.open((await preparedDatabase()).url);
+    await ofTeam({ type: 'Create', name: 'A', timezone: 'UTC', owner: { memberId: ownerId, name: 'O' } });
+    await ofTeam({ type: 'AddMember', memberId: managerId, name: 'M', role: 'manager' });
+    await keyOf(keyId, ownerId);
     clientId = await world.client();
     accounts = [await world.connect(clientId, 'x'), await world.connect(clientId, 'bluesky')];
   });
@@ -87,8 +110,9 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
     over: Parameters<typeof set>[0] = {},
     to: readonly Account[] = accounts,
     body: Partial<PostBody> = {},
+    agoMs = 3_600_000,
   ) => {
-    const dueAt = Date.now() - 3_600_000;
+    const dueAt = Date.now() - agoMs;
     const { postId } = await world.schedule(to, { dueAt, body });
     await send(postId, set(over));
     await settle(postId, 'published', new Date(dueAt + 1000).toISOString());
@@ -266,6 +290,106 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
     }
   });
 
+  t(
+    'a copy is held where the member behind it is removed or a creator by then; the end of a key holds nothing',
+    async () => {
+      const manager = { type: 'member', id: managerId } as const;
+      const managersKey = randomUUID();
+      await keyOf(managersKey, managerId);
+      const byKey = { type: 'apikey', id: managersKey } as const;
+      const origins = [
+        await origin({ setBy: manager }),
+        await origin({ setBy: byKey }),
+        // A key that no workspace of ours made has nobody behind it.
+        await origin({ setBy: { type: 'apikey', id: randomUUID() } }),
+      ];
+      await execute(world.store, apikey, managersKey, { type: 'Revoke' }, world.context());
+      for (const { id } of origins) await roundOf(id, 0);
+      const statuses = async (day: number) => {
+        await round(day * dayMs);
+        for (const { id } of origins) await projected(id);
+        return Promise.all(origins.map(async ({ id }) => statusOf(await stateOf(recycledPostIdOf(id, day)))));
+      };
+      const [free, held] = ['scheduled', 'pending_approval'] as const;
+      assert.deepEqual(await statuses(1), [free, free, held]);
+      await ofTeam({ type: 'ChangeRole', memberId: managerId, role: 'creator' });
+      assert.deepEqual(await statuses(2), [held, held, held]);
+      await ofTeam({ type: 'ChangeRole', memberId: managerId, role: 'manager' });
+      assert.deepEqual(await statuses(3), [free, free, held]);
+      await ofTeam({ type: 'RemoveMember', memberId: managerId });
+      assert.deepEqual(await statuses(4), [held, held, held]);
+      for (const { id } of origins) await end(id);
+    },
+  );
+
+  /** Three daily copies of a post that waits for an approval; the states of their targets, and the reasons they show. */
+  const approvalOf = async (copyId: string) => (await world.story(`approval-${approvalIdOf(copyId, 1)}`)).at(-1);
+  const cancelsOf = async (copyId: string) => {
+    const ids = (await stateOf(copyId)).plan.targets.map(({ targetId }) => targetId);
+    const events = await Promise.all(ids.map((id) => world.store.readStream(`target-${id}`)));
+    return events
+      .map((one) => one.at(-1))
+      .map((last) => (last?.type === 'TargetCanceled' ? last.data.reason : last?.type));
+  };
+
+  t('a copy that still waits when the next is due is replaced by it', async () => {
+    const { id } = await origin({ needsApproval: true });
+    await roundOf(id, 0);
+    const copies = [1, 2, 3].map((occurrence) => recycledPostIdOf(id, occurrence));
+    const [first = '', second = '', third = ''] = copies;
+    for (const day of [1, 2, 3]) assert.equal(await roundOf(id, day * dayMs), 1);
+    for (const replaced of [first, second]) {
+      assert.deepEqual(await cancelsOf(replaced), ['copy_replaced', 'copy_replaced']);
+      assert.equal(await approvalOf(replaced), 'ApprovalWithdrawn');
+    }
+    assert.deepEqual(await cancelsOf(third), ['TargetHeld', 'TargetHeld']);
+    const decide = { type: 'Decide', decision: 'approve', decidedBy: world.context().actor, comment: null } as const;
+    const approve = (copyId: string) =>
+      execute(world.store, approval, approvalIdOf(copyId, 1), decide, world.context(), { partitionKey: copyId });
+    await assert.rejects(approve(first));
+    await approve(third);
+    await tendApprovals(world.store, third);
+    assert.deepEqual(await cancelsOf(third), ['TargetReleased', 'TargetReleased']);
+    // The webhook and GET tell it.
+    for (const targetId of (await stateOf(first)).plan.targets.map((one) => one.targetId)) {
+      await recordOutcomes(world.store, await world.store.readStream(`target-${targetId}`));
+    }
+    const canceled = (await world.store.readStream(`post-${first}`)).at(-1);
+    assert.deepEqual([canceled?.type, canceled?.data.reason], ['PostCanceled', 'copy_replaced']);
+    const shown = `select count(*)::int as count from read.post_targets where post_id = $1 and cancel_reason = 'copy_replaced'`;
+    await until('the rows show it', async () => (await world.pool.query(shown, [first])).rows[0]?.count === 2);
+    await end(id);
+  });
+
+  t('a waiting copy that a worker begins at the same moment is not met by the next one', async () => {
+    const { id } = await origin();
+    await roundOf(id, 0);
+    assert.equal(await roundOf(id, dayMs), 1);
+    const [begun] = (await stateOf(recycledPostIdOf(id, 1))).plan.targets;
+    assert.ok(begun !== undefined);
+    const partitionKey = recycledPostIdOf(id, 1);
+    let asked = false;
+    // The worker claims one target between the look at the copy and its cancel.
+    const store: DomainStore = Object.assign(Object.create(world.store), {
+      append: async (...args: Parameters<DomainStore['append']>) => {
+        if (args[0] === `post-${partitionKey}` && !asked) {
+          asked = true;
+          const start = { type: 'Start', now: '2099-01-01T00:00:00.000Z' } as const;
+          await execute(world.store, target, begun.targetId, start, world.context(), { partitionKey });
+        }
+        return world.store.append(...args);
+      },
+      load: world.store.load.bind(world.store),
+      readStream: world.store.readStream.bind(world.store),
+    });
+    assert.equal(await round(2 * dayMs, store), 0);
+    assert.ok(asked);
+    assert.deepEqual((await cancelsOf(partitionKey)).sort(), ['TargetPublishStarted', 'copy_replaced']);
+    assert.equal(await roundOf(id, 2 * dayMs), 0);
+    assert.equal((await recycleOf(id))?.next?.day, 3);
+    await end(id);
+  });
+
   t('what a caller changes at the same moment holds, and the copy that was made is counted', async () => {
     const { id } = await origin({ times: 5 });
     await roundOf(id, 0);
@@ -330,6 +454,32 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
         await end(id);
       },
     );
+  }
+
+  for (const fault of ['recycle:before-cancels', 'recycle:after-replace']) {
+    t(`killed at ${fault}: the next process goes on, and one copy is left`, async () => {
+      const { id } = await origin({ needsApproval: true }, accounts, {}, 25 * 3_600_000);
+      await roundOf(id, 0);
+      // The clock of the child is a day ahead: the first copy is that of today.
+      await send(id, { type: 'ClearRecycle' });
+      await send(
+        id,
+        set({ needsApproval: true, next: { day: 1, dueAt: new Date(Date.now() - 60_000).toISOString() } }),
+      );
+      await projected(id);
+      assert.equal(await roundOf(id, 0), 1);
+      await dies(id, fault);
+      const [first, second] = [recycledPostIdOf(id, 1), recycledPostIdOf(id, 2)];
+      assert.deepEqual(await world.story(`post-${second}`), []);
+      await mortals.child('');
+      await until('the copy is recorded', async () => (await recycleOf(id))?.posted === 2);
+      await mortals.end();
+      assert.deepEqual(await cancelsOf(first), ['copy_replaced', 'copy_replaced']);
+      assert.equal(await approvalOf(first), 'ApprovalWithdrawn');
+      assert.deepEqual(await cancelsOf(second), ['TargetHeld', 'TargetHeld']);
+      await projected(id);
+      await end(id);
+    });
   }
 
   t('days count from the publication, also where an approval was late', async () => {

@@ -186,11 +186,13 @@ suite('upcast', (t) => {
     };
     equal(await written('TargetCanceled', of('requested'), 'target-1'), 1);
     equal(await written('TargetCanceled', of('account_disconnected'), 'target-1'), 2);
+    equal(await written('TargetCanceled', of('copy_replaced'), 'target-1'), 4);
     equal(await written('TargetRequeued', { by: 'retry', dueAt: '2026-01-01T00:00:00.000Z' }, 'target-1'), 1);
     equal(await written('TargetRequeued', { by: 'revise', dueAt: '2026-01-01T00:00:00.000Z' }, 'target-1'), 2);
     const cancel = (reason: string) => ({ change: { kind: 'cancel', reason }, targetIds: [randomUUID()] });
     equal(await written('PostTargetsChanged', cancel('client_archived'), 'post-1'), 1);
     equal(await written('PostTargetsChanged', cancel('account_disconnected'), 'post-1'), 2);
+    equal(await written('PostTargetsChanged', cancel('copy_replaced'), 'post-1'), 4);
   });
 
   t('the result of an upcast must fit its schema', async () => {
