@@ -20,15 +20,29 @@ import { tools } from './tools/index.ts';
 
 type JsonSchema = Parameters<typeof fromJsonSchema>[0];
 
+const plain = (schema: unknown): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema;
+
+/**
+ * An output schema as it is listed: names and types of all members, and `required` for those of the answer alone. That
+ * the members of rows are always there needs no saying, since an agent reads the list before its first call.
+ */
+const listed = (schema: unknown): JsonSchema => {
+  const { required, ...more } = plain(schema) as { readonly required?: readonly string[] };
+  const rows = JSON.parse(
+    JSON.stringify(more, (key, value) =>
+      // A member of a row may have this name: then it is a schema.
+      key === 'required' && Array.isArray(value) ? undefined : value,
+    ),
+  );
+  return { ...rows, required } as JsonSchema;
+};
+
 // NOTE: here, and never for a request: the validator keeps every schema that it has compiled.
-const compiled = tools.map((one: AnyTool) => {
-  const plain = (schema: unknown): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema;
-  return {
-    ...one,
-    inputSchema: fromJsonSchema(plain(one.input)),
-    outputSchema: fromJsonSchema(plain(one.output)),
-  };
-});
+const compiled = tools.map((one: AnyTool) => ({
+  ...one,
+  inputSchema: fromJsonSchema(plain(one.input)),
+  outputSchema: fromJsonSchema(listed(one.output)),
+}));
 
 type Compiled = (typeof compiled)[number];
 
@@ -132,7 +146,7 @@ export const mcpHandler = (part: PartTools, version: string) => {
           description,
           inputSchema,
           outputSchema,
-          annotations: { title, ...hints },
+          annotations: { ...hints },
           scopeChallenge: () => challengeOf(one, request.principal),
         },
         (args: unknown, ctx: ServerContext) => run(part, one, request, args, ctx),

@@ -1,5 +1,5 @@
-import { type TSchema, Type } from 'typebox';
-import { anyCaseUuid, platforms } from '#schemas/common.ts';
+import { type Static, type TSchema, Type } from 'typebox';
+import { platforms } from '#schemas/common.ts';
 
 /** How tools write for a model, and the schemas that several of them have in common. */
 
@@ -8,49 +8,68 @@ export const joined = (...lines: readonly (string | null)[]): string =>
 
 export const many = (count: number, one: string, more = `${one}s`): string => `${count} ${count === 1 ? one : more}`;
 
-export const Id = (description: string) => Type.String({ pattern: anyCaseUuid, description });
+export const Id = (description?: string) =>
+  Type.String({ format: 'uuid', ...(description === undefined ? {} : { description }) });
 export const Instant = (description: string) =>
   Type.String({
     format: 'date-time',
     maxLength: 40,
-    description: `${description} ISO 8601 with Z or an offset, such as 2026-01-31T08:00:00Z.`,
+    description: `${description} With Z or an offset.`,
   });
 export const PlatformName = (description: string) => Type.Enum([...platforms], { description });
 export const Platforms = (description: string) =>
   Type.Array(Type.Enum([...platforms]), { minItems: 1, maxItems: platforms.length, description });
 export const Text = (maxLength: number, description: string) => Type.String({ maxLength, description });
 export const Maybe = <S extends TSchema>(schema: S) => Type.Optional(schema);
-export const Nullable = <S extends TSchema>(schema: S, description: string) =>
-  Type.Union([schema, Type.Null()], { description });
+/** A member that may be null; `description` says what null means where the name leaves that open. */
+export const Nullable = <S extends TSchema>(schema: S, description?: string) => {
+  const { type } = schema as { readonly type?: string };
+  const about = description === undefined ? {} : { description };
+  // Two types take less room in the list of tools than a union of two schemas.
+  return Type.Unsafe<Static<S> | null>(
+    type === undefined
+      ? { anyOf: [schema, { type: 'null' }], ...about }
+      : { ...schema, type: [type, 'null'], ...about },
+  );
+};
 /** Arguments: a misspelt one is refused, or it would be ignored without a word. */
 export const Args = <const P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
   Type.Object(properties, { additionalProperties: false });
 
-export const Mode = Type.Enum(['sandbox', 'live'], {
-  description: 'sandbox: nothing reaches a real network; live: it is real.',
-});
-export const Next = Type.String({ description: 'What to do next.' });
-export const Replayed = Type.Boolean({
-  description: 'True: this call was made before, and its first answer is given again; nothing new was done.',
-});
+/** `instructions.ts` says what they mean: they stand in every answer. */
+/** Arguments that another tool describes: what the model may send, without the words. */
+export const Bare = <const P extends Parameters<typeof Type.Object>[0]>(properties: P): P =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, wordless(schema)])) as unknown as P;
+
+/** The same schema without its descriptions. A property may be named `description`: then it is a schema. */
+const wordless = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(wordless);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const kept = Object.entries(Object.getOwnPropertyDescriptors(schema)).filter(
+    ([name, { value }]) => name !== 'description' || typeof value !== 'string',
+  );
+  return Object.defineProperties(
+    {},
+    Object.fromEntries(kept.map(([name, one]) => [name, { ...one, value: wordless(one.value) }])),
+  );
+};
+
+export const Mode = Type.Enum(['sandbox', 'live']);
+export const Next = Type.String();
+export const Replayed = Type.Boolean({ description: 'True: a repeat of an earlier call; nothing new was done.' });
 export const IdempotencyKey = Type.Optional(
   Type.String({
-    minLength: 1,
-    maxLength: 200,
-    pattern: '^[!-~]+$',
+    pattern: '^[!-~]{1,200}$',
     description:
-      'A value of your own for this one action. Send the same value when you repeat the call because you did not see its answer: then it is done once. Send a new one to do the same again on purpose.',
+      'Your own value. Repeat a call whose answer you did not see with the same one: it is done once. A new one does it again.',
   }),
 );
 
 export const paging = {
   limit: Maybe(Type.Integer({ minimum: 1, maximum: 50, description: 'Rows to answer. Default 10.' })),
-  cursor: Maybe(Text(1000, 'The `nextCursor` of the answer before, with the same arguments, for the rows after it.')),
+  cursor: Maybe(Text(1000, 'The `nextCursor` of the answer before, with the same arguments: more rows.')),
 };
-export const NextCursor = Nullable(
-  Type.String(),
-  'Send it as `cursor` with the same arguments for more rows; null: there are no more.',
-);
+export const NextCursor = Nullable(Type.String(), 'Null: there are no more.');
 export const pageOf = ({ limit = 10, cursor }: { limit?: number; cursor?: string }) => ({ limit, cursor });
 export const moreOf = (nextCursor: string | null): string | null =>
   nextCursor === null ? null : 'There are more: call again with the same arguments and cursor = nextCursor.';

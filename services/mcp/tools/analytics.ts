@@ -30,7 +30,7 @@ type OnePost = Static<typeof PostSchema>;
 type Row = Static<typeof RowSchema>;
 
 const Day = (description: string) =>
-  Type.String({ format: 'date', description: `${description} YYYY-MM-DD, in the time zone of the workspace.` });
+  Type.String({ format: 'date', description: `${description} In the zone of the workspace.` });
 
 const window = {
   from: Maybe(Day('First day. Default: 29 days before the last.')),
@@ -39,8 +39,8 @@ const window = {
 const Window = Type.Object({
   from: Type.String(),
   to: Type.String(),
-  timezone: Nullable(Type.String(), 'Zone of the days; null: that of the workspace, not known to this credential.'),
-  asOf: Nullable(Type.String(), 'How fresh the figures are; null: nothing was measured in the window.'),
+  timezone: Nullable(Type.String(), 'Null: that of the workspace.'),
+  asOf: Nullable(Type.String(), 'How fresh the figures are.'),
 });
 
 const totalsOf = (totals: Readonly<Record<string, unknown>>): FiguresOut =>
@@ -73,14 +73,8 @@ export const analyticsSummary = tool({
     window: Window,
     totals: Figures,
     byPlatform: Type.Array(Type.Object({ platform: Type.String(), figures: Figures })),
-    previous: Nullable(
-      Type.Object({ from: Type.String(), to: Type.String(), totals: Figures }),
-      'The earlier window; null: none was asked for.',
-    ),
-    staleAccounts: Nullable(
-      Type.Integer(),
-      'Accounts that were not measured for 36 hours; null: it is about one account.',
-    ),
+    previous: Nullable(Type.Object({ from: Type.String(), to: Type.String(), totals: Figures })),
+    staleAccounts: Nullable(Type.Integer(), 'Accounts that were not measured for 36 hours.'),
     nextStep: Next,
   }),
   run: async (call, { clientId, accountId, platforms, from, to, compare }) => {
@@ -128,8 +122,8 @@ const ofPost = [...told, 'reach'] as const;
 const Performance = Type.Object({
   postId: Type.String(),
   platforms: Type.Array(Type.String()),
-  publishedAt: Nullable(Type.String(), 'Null: nothing is out.'),
-  fetchedAt: Nullable(Type.String(), 'When the newest figure was fetched; null: none was.'),
+  publishedAt: Nullable(Type.String()),
+  fetchedAt: Nullable(Type.String(), 'When the newest figure was fetched.'),
   figures: Figures,
 });
 
@@ -159,13 +153,13 @@ export const postPerformance = tool({
   }),
   output: Type.Object({
     mode: Mode,
-    window: Nullable(Window, 'The window; null: there is no post in it.'),
+    window: Nullable(Window),
     posts: Type.Array(Performance),
     targets: Type.Array(
       Type.Object({
         targetId: Type.String(),
         platform: Type.String(),
-        fetchedAt: Nullable(Type.String(), 'Null: nothing was fetched.'),
+        fetchedAt: Nullable(Type.String()),
         figures: Figures,
       }),
       { description: 'Of one post: those that are out.' },

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { BestTime as BestTimeSchema } from '#schemas/http/best-times.ts';
 import { reads, tool } from '../tool.ts';
-import { Args, Id, joined, Maybe, Mode, Next, Platforms } from '../words.ts';
+import { Args, Id, joined, Maybe, Mode, Next, Nullable, Platforms } from '../words.ts';
 
 type BestTime = Static<typeof BestTimeSchema>;
 
@@ -21,11 +21,11 @@ export const bestTimes = tool({
   }),
   output: Type.Object({
     mode: Mode,
-    timezone: Type.Union([Type.String(), Type.Null()], { description: 'IANA zone of the hours.' }),
+    timezone: Nullable(Type.String()),
     slots: Type.Array(
       Type.Object({
         weekday: Type.String(),
-        hour: Type.Integer({ description: '18: from 18:00 until 19:00.' }),
+        hour: Type.Integer(),
         lift: Type.Number({ description: 'Expected engagement as a multiple of the usual.' }),
         sampleSize: Type.Integer({ description: 'Posts that were observed in exactly this hour.' }),
         basis: Type.String({ description: 'observed: it rests on posts of this hour; prior: it is an estimate.' }),

@@ -7,6 +7,7 @@ import { maxNotices, Notice, noticeLines, noticeOf } from '../notices.ts';
 import { publishes, reads, tool } from '../tool.ts';
 import {
   Args,
+  Bare,
   Id,
   IdempotencyKey,
   joined,
@@ -37,7 +38,7 @@ import {
   nextStepOf,
   type Post,
   shownTargets,
-  TargetOut,
+  Targets,
   targetLine,
 } from './post-words.ts';
 
@@ -87,13 +88,13 @@ const problemsOf = ({ problems }: Preview): Notice[] =>
 
 const Would = Type.Object({
   platform: Type.String(),
-  accountId: Nullable(Type.String(), 'Null: the client has no account on this network.'),
-  account: Nullable(Type.String(), 'Name of the account; null: not known to this credential.'),
+  accountId: Nullable(Type.String(), 'Null: no account on this network.'),
+  account: Nullable(Type.String()),
   ok: Type.Boolean({ description: 'Whether nothing refuses the post there.' }),
-  text: Type.String({ description: 'The text that this network gets, cut at 500 characters.' }),
+  text: Type.String(),
   length: Type.Object({ used: Type.Integer(), limit: Type.Integer() }),
-  media: Type.Integer({ description: 'Files that go with it.' }),
-  scheduledAt: Nullable(Type.String(), 'When it would be due; null without an account.'),
+  media: Type.Integer({ description: 'Number of files.' }),
+  scheduledAt: Nullable(Type.String()),
 });
 
 const wouldGo = (cuts: Cuts, { verdicts }: Preview, names: ReadonlyMap<string, string>): Static<typeof Would>[] =>
@@ -113,14 +114,14 @@ export const previewPost = tool({
   name: 'preview_post',
   title: 'Preview a post',
   description:
-    'Tells what would go out where and when, every problem and every warning, without saving anything. Use it before compose_post when rules, lengths or media are in doubt. Without a time it judges the post as if it went out now.',
+    'Tells what would go out where and when, every problem and every warning, without saving anything. Its arguments are those of compose_post: use it before when rules, lengths or media are in doubt. Without a time it judges the post as if it went out now.',
   scopes: ['posts.compose'],
   hints: reads,
-  input: Composed,
+  input: Args(Bare(composed)),
   output: Type.Object({
     mode: Mode,
-    valid: Type.Boolean({ description: 'Whether the post could be scheduled as it is.' }),
-    approvalRequired: Type.Boolean({ description: 'Whether a person would have to approve it first.' }),
+    valid: Type.Boolean(),
+    approvalRequired: Type.Boolean(),
     problems: Type.Array(Notice),
     warnings: Type.Array(Notice),
     targets: Type.Array(Would),
@@ -180,7 +181,7 @@ export const composePost = tool({
   name: 'compose_post',
   title: 'Compose a post',
   description:
-    'Creates one post for the accounts of a client. By default it saves a draft, which nobody sees. Set action to schedule (with a time) or publish_now only when the person has asked for exactly that: what is out cannot be taken back from every network. The answer says what goes out where and when, and whether it was the sandbox or live. When you repeat the call because you saw no answer, send the same idempotencyKey.',
+    'Creates one post for the accounts of a client. By default it saves a draft, which nobody sees. Set action to schedule (with a time) or publish_now only when the person has asked for exactly that: what is out cannot be taken back from every network. The answer says what goes out where and when, and whether it was the sandbox or live.',
   scopes: ['posts.compose'],
   hints: { ...publishes, idempotentHint: false },
   input: Args({
@@ -198,10 +199,12 @@ export const composePost = tool({
     postId: Type.String(),
     status: Type.String(),
     replayed: Replayed,
-    approvalId: Nullable(Type.String(), 'The request for approval; null: none is needed.'),
-    targets: Type.Array(TargetOut, { description: 'Where it goes; empty for a draft.' }),
+    approvalId: Nullable(Type.String()),
+    targets: Targets('Where it goes; empty for a draft.'),
     targetsInAll: Type.Integer(),
-    wouldGoTo: Type.Array(Would, { description: 'Of a draft: where it would go now.' }),
+    wouldGoTo: Type.Array(Type.Object({ platform: Type.String(), ok: Type.Boolean(), text: Type.String() }), {
+      description: 'Of a draft: where it would go now, as in preview_post.',
+    }),
     problems: Type.Array(Notice, { description: 'Of a draft: what refuses to be published so far.' }),
     warnings: Type.Array(Notice),
     nextStep: Next,

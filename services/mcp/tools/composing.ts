@@ -6,7 +6,7 @@ import { Args, Id, Instant, Maybe, PlatformName, Platforms, Text } from '../word
 
 /** What a post says, where it goes and when: the arguments of tools, and the body of the operations. */
 
-const MediaIds = (description: string) => Type.Array(Id('Id of an asset.'), { maxItems: 20, description });
+const MediaIds = (description: string) => Type.Array(Id(), { maxItems: 20, description });
 
 export const said = {
   mediaIds: Maybe(MediaIds('Ids of images or videos, in order: from import_media or media_status.')),
@@ -42,7 +42,7 @@ export const said = {
 
 export const where = {
   accountIds: Maybe(
-    Type.Array(Id('Id of an account.'), {
+    Type.Array(Id(), {
       minItems: 1,
       maxItems: 100,
       description: 'Only these accounts of the client. Absent: all of its accounts, or those on `platforms`.',

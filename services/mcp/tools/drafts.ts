@@ -3,7 +3,20 @@ import { maxContent } from '#schemas/post.ts';
 import { Refusal } from '#services/api/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { changes, publishes, tool } from '../tool.ts';
-import { Args, Id, IdempotencyKey, joined, Maybe, Mode, many, Next, Replayed, replayedWords, Text } from '../words.ts';
+import {
+  Args,
+  Bare,
+  Id,
+  IdempotencyKey,
+  joined,
+  Maybe,
+  Mode,
+  many,
+  Next,
+  Replayed,
+  replayedWords,
+  Text,
+} from '../words.ts';
 import {
   contentOf,
   forbidTime,
@@ -18,7 +31,7 @@ import {
   where,
   zoneWords,
 } from './composing.ts';
-import { nextStepOf, type Post, shownTargets, TargetOut, targetLine } from './post-words.ts';
+import { nextStepOf, type Post, shownTargets, Targets, targetLine } from './post-words.ts';
 
 /** Changes of posts that exist, and the publication of a draft. */
 
@@ -59,7 +72,7 @@ const Changed = Type.Object({
   mode: Mode,
   postId: Type.String(),
   status: Type.String(),
-  targets: Type.Array(TargetOut),
+  targets: Targets(),
   targetsInAll: Type.Integer(),
   nextStep: Next,
 });
@@ -77,10 +90,10 @@ export const updateDraft = tool({
   name: 'update_draft',
   title: 'Change a draft',
   description:
-    'Changes a draft: only the arguments that you send change, and each replaces the whole of what it names. It stays a draft. For a post that is scheduled already, use revise_post.',
+    'Changes a draft: only the arguments that you send change, which are those of compose_post, and each replaces the whole of what it names. It stays a draft. For a post that is scheduled already, use revise_post.',
   scopes: ['posts.read', 'posts.compose'],
   hints: changes,
-  input: Args({ postId: Id('The draft.'), content, ...said, ...where, ...when }),
+  input: Args({ postId: Id('The draft.'), content, ...Bare({ ...said, ...where, ...when }) }),
   output: Changed,
   run: async (call, { postId, ...args }) => {
     const { data: draft, revision } = await call.invoke<Post>('getPost', { params: { id: postId } });
@@ -110,10 +123,10 @@ export const revisePost = tool({
   name: 'revise_post',
   title: 'Change a scheduled post',
   description:
-    'Changes the text or media of a post that is scheduled, waits for approval or failed; a failed target is tried again with the new content. Only what you send changes. What is published already stays as it is; the answer says which targets that concerns. A changed post may need another approval.',
+    'Changes the text or media of a post that is scheduled, waits for approval or failed; a failed target is tried again with the new content. Only what you send changes, with the arguments of compose_post. What is published already stays as it is; the answer says which targets that concerns. A changed post may need another approval.',
   scopes: ['posts.compose'],
   hints: publishes,
-  input: Args({ postId: Id('The post.'), content, ...said, idempotencyKey: IdempotencyKey }),
+  input: Args({ postId: Id('The post.'), content, ...Bare(said), idempotencyKey: IdempotencyKey }),
   output: Type.Object({
     ...Changed.properties,
     replayed: Replayed,

@@ -7,15 +7,12 @@ import type { ToolCall } from '../call.ts';
  * fetched yet. Models read both as zero, so a figure that is unknown is a word here.
  */
 
-export const Figures = Type.Record(
-  Type.String(),
-  Type.Union([Type.Number(), Type.Literal('not reported'), Type.Literal('not fetched yet')]),
-  {
-    description:
-      'By name. not reported: no network reports it; not fetched yet: the networks were not asked. Both are unknown, never zero.',
-  },
-);
 export type FiguresOut = Record<string, number | 'not reported' | 'not fetched yet'>;
+/** By name. The instructions and the tools say what the words mean. */
+export const Figures = Type.Unsafe<FiguresOut>({
+  type: 'object',
+  additionalProperties: { anyOf: [{ type: 'number' }, { type: 'string' }] },
+});
 
 /** Those that most questions are about. */
 export const told = [

@@ -31,14 +31,14 @@ const Asset = Type.Object({
   name: Type.String(),
   status: Type.String(),
   publishable: Type.Boolean({ description: 'True: a post may use it.' }),
-  kind: Nullable(Type.String(), 'Null: not fetched yet.'),
+  kind: Nullable(Type.String()),
   clientId: Nullable(Type.String(), 'Null: posts of every client may use it.'),
-  bytes: Nullable(Type.Integer(), 'Null: not known yet.'),
-  progress: Nullable(Type.Number(), 'Part of the rendering that is done; null: not known, or nothing is rendered.'),
+  bytes: Nullable(Type.Integer()),
+  progress: Nullable(Type.Number(), 'Part of the rendering that is done.'),
   readiness: Type.Record(Type.String(), Type.String(), {
     description: 'By network: ready, not_needed, preparing, failed.',
   }),
-  failure: Nullable(Type.String(), 'Why it cannot be used; null: nothing is wrong.'),
+  failure: Nullable(Type.String(), 'Why it cannot be used.'),
 });
 
 const assetOf = ({ id, failure, ...media }: Media): Static<typeof Asset> => ({
@@ -68,7 +68,7 @@ export const importMedia = tool({
   name: 'import_media',
   title: 'Import an image or a video',
   description:
-    'Takes an image or video from a public https address into the library, so that posts can use it. It is fetched and prepared afterwards: ask media_status until it is ready. When you repeat the call because you saw no answer, send the same idempotencyKey.',
+    'Takes an image or video from a public https address into the library, so that posts can use it. It is fetched and prepared afterwards: ask media_status until it is ready.',
   scopes: ['media.manage'],
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input: Args({
@@ -80,7 +80,15 @@ export const importMedia = tool({
     platforms: Maybe(Platforms('Networks to prepare it for at once. Absent: those of the client.')),
     idempotencyKey: IdempotencyKey,
   }),
-  output: Type.Object({ mode: Mode, asset: Asset, replayed: Replayed, nextStep: Next }),
+  output: Type.Object({
+    mode: Mode,
+    asset: Type.Object(
+      { mediaId: Type.String(), status: Type.String(), publishable: Type.Boolean() },
+      { description: 'As in media_status.' },
+    ),
+    replayed: Replayed,
+    nextStep: Next,
+  }),
   run: async (call, { idempotencyKey: _key, ...body }) => {
     const { data, replayed } = await call.invoke<Media>('importMedia', { body, key: call.key('create') });
     const asset = assetOf(data);

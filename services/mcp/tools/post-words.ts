@@ -6,7 +6,7 @@ import type { PostTarget as TargetSchema } from '#schemas/http/post-target.ts';
 import type { Failure as FailureSchema } from '#schemas/target.ts';
 import type { ToolCall } from '../call.ts';
 import type { Cuts } from '../cuts.ts';
-import { Nullable } from '../words.ts';
+import { joined, Nullable } from '../words.ts';
 
 /** A post and its targets as a model is told of them. */
 
@@ -21,13 +21,13 @@ export const maxTargetsTold = 25;
 export const TargetOut = Type.Object({
   targetId: Type.String(),
   accountId: Type.String(),
-  account: Nullable(Type.String(), 'Name of the account on its network; null: not known to this credential.'),
+  account: Nullable(Type.String(), 'Its name on its network.'),
   platform: Type.String(),
   status: Type.String(),
-  scheduledAt: Type.String({ description: 'When it is due.' }),
-  localTime: Type.String({ description: 'The same in the zone of the target, with the zone.' }),
-  publishedAt: Nullable(Type.String(), 'Null: not published.'),
-  permalink: Nullable(Type.String(), 'Address of the published post; null: not known.'),
+  scheduledAt: Type.String(),
+  localTime: Type.String({ description: 'The same in its zone.' }),
+  publishedAt: Nullable(Type.String()),
+  permalink: Nullable(Type.String()),
   undo: Nullable(
     Type.String(),
     'pending: the network is asked to give the post back, and the target is canceled or moved only then; failed: it did not.',
@@ -37,12 +37,21 @@ export const TargetOut = Type.Object({
       code: Type.String(),
       message: Type.String(),
       whatToDo: Type.String(),
-      retryAt: Nullable(Type.String(), 'When it is tried again by itself; null: it is not.'),
+      retryAt: Nullable(Type.String(), 'When it is tried again by itself.'),
     }),
-    'Why it is not out; null: nothing is wrong.',
+    'Why it is not out.',
   ),
 });
 export type TargetOut = Static<typeof TargetOut>;
+
+/**
+ * The same targets in the answer of a tool that changes them. The rows are whole; their schema names what every caller
+ * needs, since it would stand in the list of tools once for each of them.
+ */
+export const Targets = (description?: string) =>
+  Type.Array(Type.Object({ targetId: Type.String(), platform: Type.String(), status: Type.String() }), {
+    description: joined(description ?? null, 'Rows as in post_status.').replace('\n', ' '),
+  });
 
 export const localTime = (instant: string, timezone: string): string => {
   const time = new Date(instant).toLocaleString('sv-SE', {
@@ -136,11 +145,11 @@ export const DecisionOut = Nullable(
   Type.Object({
     approvalId: Type.String(),
     status: Type.String(),
-    decidedBy: Type.String({ description: 'The kind of actor and its id.' }),
+    decidedBy: Type.String(),
     decidedAt: Type.String(),
-    comment: Nullable(Type.String(), 'Null: none.'),
+    comment: Nullable(Type.String()),
   }),
-  'What an approver decided last, maybe about a former content; null: nobody has decided.',
+  'What an approver decided last, maybe about a former content.',
 );
 type DecisionOut = Static<typeof DecisionOut>;
 

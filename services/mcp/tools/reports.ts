@@ -16,9 +16,9 @@ const Run = Type.Object({
   status: Type.String({ description: 'running, completed or failed.' }),
   from: Type.String(),
   to: Type.String(),
-  asOf: Nullable(Type.String(), 'How fresh its figures are; null: not known.'),
-  completedAt: Nullable(Type.String(), 'Null: it is running, or has failed.'),
-  failure: Nullable(Type.String(), 'Why it failed; null: it has not.'),
+  asOf: Nullable(Type.String(), 'How fresh its figures are.'),
+  completedAt: Nullable(Type.String()),
+  failure: Nullable(Type.String()),
 });
 
 /** Newest first: what a question about a report is mostly about. */

@@ -20,7 +20,7 @@ import {
   Text,
 } from '../words.ts';
 import { defined, instantIn, LocalTime, zoneWords } from './composing.ts';
-import { nextStepOf, type Post, shownTargets, TargetOut, targetLine } from './post-words.ts';
+import { nextStepOf, type Post, shownTargets, Targets, targetLine } from './post-words.ts';
 
 /** What can be done about targets that are not out: another time, another try, or none. */
 
@@ -32,7 +32,7 @@ const maxRefusedTold = 25;
 const which = {
   postId: Maybe(Id('Only targets of this post.')),
   targetIds: Maybe(
-    Type.Array(Id('Id of a target.'), {
+    Type.Array(Id(), {
       minItems: 1,
       maxItems: maxAtOnce,
       description: 'Exactly these targets. Absent: all that it is possible for.',
@@ -48,12 +48,10 @@ type Which = Static<typeof Which>;
 
 const Done = Type.Object({
   mode: Mode,
-  postId: Nullable(Type.String(), 'Null: of several posts.'),
+  postId: Nullable(Type.String()),
   doneInAll: Type.Integer(),
-  done: Type.Array(TargetOut, { description: 'Targets as they stand now.' }),
-  refused: Type.Array(Type.Object({ targetId: Type.String(), code: Type.String(), message: Type.String() }), {
-    description: 'Targets for which it was not possible.',
-  }),
+  done: Targets(),
+  refused: Type.Array(Type.Object({ targetId: Type.String(), code: Type.String(), message: Type.String() })),
   replayed: Replayed,
   nextStep: Next,
 });

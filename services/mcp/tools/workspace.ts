@@ -29,9 +29,9 @@ export const whoami = tool({
     clientIds: Nullable(Type.Array(Type.String()), 'The clients that it is limited to; null: all.'),
     quota: Nullable(
       Type.Object({
-        limit: Nullable(Type.Integer(), 'Null: none.'),
+        limit: Nullable(Type.Integer()),
         used: Type.Integer(),
-        remaining: Nullable(Type.Integer(), 'Null: no limit.'),
+        remaining: Nullable(Type.Integer()),
         resetsAt: Type.String(),
       }),
       'Null: not to be seen with this credential.',
@@ -98,10 +98,10 @@ export const networkSettings = tool({
       Type.Object({
         key: Type.String(),
         type: Type.String(),
-        values: Nullable(Type.Array(Type.String()), 'Null: no fixed ones.'),
-        default: Nullable(Type.Union([Type.String(), Type.Boolean()]), 'Null: none.'),
+        values: Nullable(Type.Array(Type.String())),
+        default: Nullable(Type.Union([Type.String(), Type.Boolean()])),
         required: Type.Boolean(),
-        onlyAs: Nullable(Type.Array(Type.String()), 'Counts for these kinds of post alone; null: for all.'),
+        onlyAs: Nullable(Type.Array(Type.String()), 'Counts for these kinds of post alone.'),
         about: Type.String(),
       }),
     ),
