@@ -19,17 +19,23 @@ export interface Wanted {
   readonly calls: number;
   /** The time from which it may be claimed. */
   readonly dueAt: number;
+  /** Since when it has been put off; absent or null: it was not. */
+  readonly deferredSince?: number | null;
 }
 
 export type Turn =
   | { readonly kind: 'go' }
   /** It is looked at again after so many milliseconds. */
   | { readonly kind: 'rest'; readonly ms: number }
-  /** `holds`: it has the slot at that time. Else no time ahead is free, and it is looked at again then. */
-  | { readonly kind: 'wait'; readonly until: number; readonly holds: boolean };
+  /** `holds`: it has the slot at that time. Else its account may not publish at all now, and it is looked at again then. */
+  | { readonly kind: 'wait'; readonly until: number; readonly holds: boolean }
+  /** No waiting helps: it makes more calls than a window allows, or its account may not publish for too long. */
+  | { readonly kind: 'never' };
 
-/** Milliseconds after which a target is looked at again whose account has no free time ahead. */
-const neverMs = 3_600_000;
+/** Milliseconds after which a target is looked at again whose account may not publish at all. */
+const closedMs = 3_600_000;
+/** Milliseconds for which a target is put off in all because its account may not publish: somebody may allow it again. */
+const closedLimitMs = 24 * 3_600_000;
 /** Milliseconds by which a slot may begin later than it was said, as the calls before it took their time, without a word. */
 const restMs = 120_000;
 /** Milliseconds for which a waiting target keeps its slot when its time has come and no worker has claimed it. */
@@ -58,15 +64,21 @@ export const turnOf = (cadence: PostingLimits, taken: readonly TakenSlot[], want
     );
   const first = free(ahead);
   if (first === now) return { kind: 'go' };
-  if (first === null) return { kind: 'wait', until: now + neverMs, holds: false };
+  if (first === null) return mayOpen(cadence, wanted) ? closed(now) : { kind: 'never' };
   const ms = looksAgainIn(others, now) ?? (own !== undefined && now < own.at + restMs ? lateLookMs : null);
   if (ms !== null && free(ahead.filter(({ state }) => state !== 'under_way')) === now) return { kind: 'rest', ms };
   if (own !== undefined && first - now <= restMs) return { kind: 'rest', ms: first - now };
   // One that must wait longer than its slot said keeps its order, unless that takes it past the slot of another.
   const behind = others.filter((one) => !ahead.includes(one));
   const until = behind.some(({ at }) => at <= first) ? free(others) : first;
-  return until === null ? { kind: 'wait', until: now + neverMs, holds: false } : { kind: 'wait', until, holds: true };
+  return until === null ? closed(now) : { kind: 'wait', until, holds: true };
 };
+
+const closed = (now: number): Turn => ({ kind: 'wait', until: now + closedMs, holds: false });
+
+/** A limit of nothing is a pause that may end; one that is too small for this target alone stays so. */
+const mayOpen = ({ windows }: PostingLimits, { now, deferredSince }: Wanted): boolean =>
+  windows.some(({ isEnforced, limit }) => isEnforced && limit === 0) && now < (deferredSince ?? now) + closedLimitMs;
 
 const isBefore = (one: Slot, other: Slot): boolean =>
   one.at < other.at || (one.at === other.at && one.targetId < other.targetId);

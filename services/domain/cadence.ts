@@ -108,6 +108,10 @@ export const cadenceFault = (
     return `another target of the account is due within ${minIntervalMinutes} minutes`;
   }
   for (const window of windows.filter(({ isEnforced }) => isEnforced)) {
+    const own = countIn(window, wanted);
+    if (window.limit > 0 && own > window.limit) {
+      return `a post of ${own} calls never fits: the account may publish ${window.limit} within ${window.name}`;
+    }
     if (isOver(window, slots, wanted)) {
       return `the account may publish ${window.limit} ${window.counts} within ${window.name}`;
     }

@@ -57,6 +57,14 @@ export const cadenceReached = failure(
   true,
   'service',
 );
+/** No waiting helps: the account was never going to be allowed what the target needs. */
+export const cadenceNeverFits = failure(
+  'rate_limited',
+  'cadence_never_fits',
+  'The target makes more calls than its account may make within one window, or its account may not publish at all. Publish a shorter thread, or have the limit raised, then retry.',
+  true,
+  'user',
+);
 /** Uses up no try: an operator lets nothing out, and the target goes out once that ends. */
 export const publishingHeld = failure(
   'unknown',
@@ -176,6 +184,7 @@ export const publishFailures: readonly Failure[] = [
   disconnected,
   threadInterrupted,
   cadenceReached,
+  cadenceNeverFits,
   publishingHeld,
   noAdapter,
   interrupted,

@@ -23,7 +23,7 @@ const underWayMs = 86_400_000;
  */
 export const cadenceTurn = async (context: WorkContext, target: TargetIn<'pending'>): Promise<Turn> => {
   const { tools, leased, conditions } = context;
-  const { accountId, platform, targetId, scheduleMode, publishedSegments } = target.common;
+  const { accountId, platform, targetId, scheduleMode, publishedSegments, deferredSince } = target.common;
   const { state } = conditions.latest.account;
   if (state.status === 'none' || scheduleMode === 'native') return { kind: 'go' };
   const { workspaceId } = leased.context();
@@ -31,7 +31,10 @@ export const cadenceTurn = async (context: WorkContext, target: TargetIn<'pendin
   if (!isLimited(cadence)) return { kind: 'go' };
   const isBegun = publishedSegments.length > 0;
   const calls = callsOfContent(await context.streams.content(target), platform);
-  const wanted = { targetId, calls: calls - publishedSegments.length, dueAt: Date.parse(attemptAt(target)) };
+  const wanted = {
+    ...{ targetId, calls: calls - publishedSegments.length, dueAt: Date.parse(attemptAt(target)) },
+    deferredSince: deferredSince === null ? null : Date.parse(deferredSince),
+  };
   const [now, reach] = [tools.now(), reachOf(cadence)];
   const asked = {
     ...{ workspaceId, accountId, waitingFrom: now - graceMs },

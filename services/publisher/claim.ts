@@ -1,5 +1,5 @@
 import { media } from '#domain/media.ts';
-import { cadenceReached, mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
+import { cadenceNeverFits, cadenceReached, mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
 import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -36,8 +36,17 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
     return { kind: 'refused' };
   }
   if (readiness.kind !== 'ready') return { kind: 'waiting_for_files' };
-  const turn = await cadenceTurn(context, target);
+  let turn = await cadenceTurn(context, target);
+  if (turn.kind === 'never') {
+    // Somebody may have had the limit raised and retried just now: nothing fails on a reading from before.
+    await context.conditions.now(target);
+    turn = await cadenceTurn(context, target);
+  }
   if (turn.kind === 'rest') return { kind: 'waiting_for_slot', ms: turn.ms };
+  if (turn.kind === 'never') {
+    await leased.record({ type: 'RefuseAtClaim', failure: cadenceNeverFits });
+    return { kind: 'refused' };
+  }
   faultPoint('publisher:before-claim');
   if (turn.kind === 'wait') {
     const retryAt = new Date(turn.until).toISOString();

@@ -14,7 +14,7 @@ export const getAccountCadence = operation({
   tag: 'accounts',
   summary: 'Get the posting limits of an account',
   description:
-    'A post for a time at which an account would publish too often is refused with `cadence_exceeded`. The limits are checked once more when a target is due: over them it waits, first come, first served, and holds the next free time: its `scheduledAt` stays, and `retryAt` shows when it goes out, a little later if the posts before it take their time.',
+    'A post for a time at which an account would publish too often is refused with `cadence_exceeded`. The limits are checked once more when a target is due: over them it waits, first come, first served, and holds the next free time: its `scheduledAt` stays, and `retryAt` shows when it goes out, a little later if the posts before it take their time. A target that no window is large enough for fails with `cadence_never_fits` and can be retried; where an account may publish nothing at all, it waits for a day first.',
   scope: 'accounts.read',
   idempotent: 'none',
   cost: 1,

@@ -79,11 +79,23 @@ suite('turns of an account’s targets', (t) => {
     deepEqual(turn([slot('gone', 'waiting', -5 * minute)]), { kind: 'go' });
   });
 
-  t('a target that fits into no window neither holds a slot nor blocks others', () => {
+  t('a target that fits into no window neither holds a slot nor blocks others, and never goes out', () => {
     const limits: PostingLimits = { minIntervalMinutes: null, windows: [windowOf(5, day)] };
     const wanted = { targetId: 'me', now: 0, dueAt: 0, calls: 6 };
-    deepEqual(turnOf(limits, [], wanted), { kind: 'wait', until: hour, holds: false });
+    deepEqual(turnOf(limits, [], wanted), { kind: 'never' });
     deepEqual(turn([slot('large', 'waiting', hour, 6)], {}, limits), { kind: 'go' });
+  });
+
+  t('an account that may not publish at all keeps its targets waiting for a day together', () => {
+    const limits: PostingLimits = { minIntervalMinutes: null, windows: [windowOf(0, day, 'targets')] };
+    const after = (ms: number | null) =>
+      turnOf(limits, [], {
+        ...{ targetId: 'me', now: day, dueAt: 0, calls: 1 },
+        deferredSince: ms === null ? null : day - ms,
+      });
+    deepEqual(after(null), { kind: 'wait', until: day + hour, holds: false });
+    deepEqual(after(day - 1), { kind: 'wait', until: day + hour, holds: false });
+    deepEqual(after(day), { kind: 'never' });
   });
 
   t('what a network will publish by itself keeps its distance', () => {

@@ -86,6 +86,7 @@ suite('cadence', (t) => {
     const near = [slot(0, 60), slot(minute, 38)];
     equal(cadenceFault(cadence, near, { at: 2 * minute, calls: 2 }), null);
     match(cadenceFault(cadence, near, { at: 2 * minute, calls: 3 }) ?? '', /100 calls within 15 minutes/);
+    match(cadenceFault(cadence, [], { at: 0, calls: 101 }) ?? '', /101 calls never fits.* 100 within 15 minutes/);
   });
 
   t('what a network reports counts until it resets', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
+import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -93,6 +94,36 @@ suite('cadence at the claim', { timeoutMs: 120_000 }, (t) => {
     const publisher = world.publisher();
     await world.all(out, 'published');
     await until('it waits', async () => (await deferral(held[0] ?? ''))?.retryAt === resetsAt);
+    await publisher.stop();
+  });
+
+  t('what can never fit a window fails and says what to do, and goes out once it fits and is retried', async () => {
+    await ruled({});
+    const one = await world.connect(clientId, 'x', randomUUID());
+    const observed = (limit: number) => {
+      const windows = [{ name: '24 hours', seconds: 86_400, limit, used: 0, resetsAt: null }];
+      return execute(world.store, account, one.id, { type: 'ObserveLimits', windows }, world.context());
+    };
+    await observed(2);
+    const segments = ['first', 'second', 'third'].map((content) => ({ content, mediaIds: [] }));
+    const { postId, targetIds } = await world.schedule([one], { body: { thread: { segments } } });
+    const [id = ''] = targetIds;
+    const publisher = world.publisher();
+    const [types] = await until('its end is known', async () => {
+      const now = await story(id);
+      return now.length > 1 ? [now] : null;
+    });
+    assert.deepEqual(types, ['TargetScheduled', 'TargetFailed']);
+    const state = await world.target(id);
+    assert.ok(state.status === 'failed');
+    const { code, retryable, actor, message } = state.failure;
+    assert.deepEqual([code, retryable, actor], ['cadence_never_fits', true, 'user']);
+    assert.match(message, /shorter thread/);
+    assert.equal(await world.created(id), 0);
+    await observed(3);
+    const retry = { type: 'Retry', commandId: randomUUID(), now: new Date().toISOString() } as const;
+    await execute(world.store, target, id, retry, world.context(), { partitionKey: postId });
+    await world.all([id], 'published');
     await publisher.stop();
   });
 
