@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { ClientIds, type EventOf, Instant, Mode, Nullable, Uuid } from './common.ts';
 import { OpenEnum } from './published.ts';
-import { type Upcast, withMember } from './upcast.ts';
+import { grown, type Upcast, withMember } from './upcast.ts';
 
 /** An API key of a member. The secret itself is never here: only its SHA-256, hex. */
 
-/** Scopes of spec 4, in the order the spec names them. */
+/** Scopes of spec 4, in the order the spec names them; `reports.manage` and `events.read` are beyond the spec. */
 export const scopes = [
   'agency.read',
   'clients.read',
@@ -16,6 +16,7 @@ export const scopes = [
   'posts.compose',
   'analytics.read',
   'reports.read',
+  'reports.manage',
   'besttimes.read',
   'media.read',
   'media.manage',
@@ -55,7 +56,11 @@ export const apikeyEvents = {
 
 export const apikeyUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
   /** Version 2 has `clientIds`: a release that does not know the limit must not serve such a key. */
-  ApiKeyCreated: [withMember('clientIds')],
+  ApiKeyCreated: [
+    withMember('clientIds'),
+    /** Version 3 has the scope `reports.manage`. */
+    grown(({ scopes: held }) => (held as readonly string[]).includes('reports.manage')),
+  ],
 };
 
 export type ApiKeyEvent = EventOf<typeof apikeyEvents>;

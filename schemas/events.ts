@@ -5,7 +5,7 @@ import { approvalEvents } from './approval.ts';
 import { campaignEvents } from './campaign.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
 import { externalrefEvents } from './externalref.ts';
-import { grantEvents } from './grant.ts';
+import { grantEvents, grantUpcasts } from './grant.ts';
 import { apikeyPublic, invitePublic } from './http/webhook-events/access.ts';
 import { accountPublic } from './http/webhook-events/account.ts';
 import { refreshPublic, reportPublic } from './http/webhook-events/analytics.ts';
@@ -88,7 +88,7 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
   },
   webhook: { topic: 'webhooks', events: versioned(webhookEvents, webhookUpcasts), publishes: webhookPublic },
   apikey: { topic: 'workspace', events: versioned(apikeyEvents, apikeyUpcasts), publishes: apikeyPublic },
-  grant: { topic: 'workspace', events: versioned(grantEvents) },
+  grant: { topic: 'workspace', events: versioned(grantEvents, grantUpcasts) },
   clientname: { topic: 'workspace', events: versioned(clientnameEvents) },
   invite: { topic: 'workspace', events: versioned(inviteEvents), publishes: invitePublic },
   teaminvite: { topic: 'workspace', events: versioned(teaminviteEvents) },

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Scope } from './apikey.ts';
 import { type EventOf, Instant, Mode, Uuid } from './common.ts';
+import { grown, type Upcast } from './upcast.ts';
 
 /** What a person gave an app over OAuth: some scopes in one workspace, in one mode, for one resource. */
 
@@ -16,14 +17,21 @@ export const readScopes = [
   'media.read',
 ] as const satisfies readonly Scope[];
 
-/** Every scope that a person can give an app. The rest needs an API key or a session. */
-export const grantableScopes = [
-  ...readScopes,
-  'posts.compose',
-  'media.manage',
-  'approvals.read',
-  'approvals.decide',
+/** What stands ticked on the consent page: the ten scopes of the specification, which a new app should ask for. */
+export const tickedScopes = [...readScopes, 'posts.compose', 'media.manage'] as const satisfies readonly Scope[];
+
+/** The first version of GrantGiven knows these beside the ticked ones. */
+const approvalScopes = ['approvals.read', 'approvals.decide'] as const satisfies readonly Scope[];
+const laterScopes = [
+  'clients.manage',
+  'accounts.connect',
+  'reports.manage',
+  'campaigns.read',
+  'campaigns.manage',
 ] as const satisfies readonly Scope[];
+
+/** Every scope that a person can give an app. The rest needs an API key or a session. */
+export const grantableScopes = [...tickedScopes, ...approvalScopes, ...laterScopes] as const;
 export type GrantableScope = (typeof grantableScopes)[number];
 
 /** Who ended it: a person, the app, a token that was used twice, or the system because its reason is gone. */
@@ -48,5 +56,10 @@ export const grantEvents = {
   }),
   GrantRevoked: Type.Object({ by: Type.Enum([...grantEnders]) }),
 } as const;
+
+export const grantUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
+  /** Version 2 has the scopes over clients, connections, campaigns and runs of reports. */
+  GrantGiven: [grown(({ scopes }) => laterScopes.some((one) => (scopes as readonly string[]).includes(one)))],
+};
 
 export type GrantEvent = EventOf<typeof grantEvents>;

@@ -1,4 +1,4 @@
-import { grantableScopes } from '#schemas/grant.ts';
+import { grantableScopes, tickedScopes } from '#schemas/grant.ts';
 
 /**
  * What an app has to know before it asks for access: which authorization server a resource trusts (RFC 9728), and the
@@ -34,8 +34,8 @@ export const metadataOf = ({ resource, name, authUrl, documentation }: Protected
   scopes_supported: grantableScopes,
 });
 
-/** The ten scopes of the spec: an app that asks for less at first could not step up later in every client. */
-const firstScopes = grantableScopes.filter((scope) => !scope.startsWith('approvals.')).join(' ');
+/** An app that asked for less at first could not step up later in every client. */
+const firstScopes = tickedScopes.join(' ');
 
 export interface Challenge {
   /** Null: the caller sent no token, and no error attribute is sent (RFC 6750, section 3.1). */

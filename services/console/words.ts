@@ -14,6 +14,7 @@ const scopeWords: Readonly<Record<Scope, string>> = {
   'posts.compose': 'Write, change, schedule, publish and delete posts',
   'analytics.read': 'See the figures of posts and accounts',
   'reports.read': 'See and download reports',
+  'reports.manage': 'Start runs of saved reports',
   'besttimes.read': 'See the best times to post',
   'media.read': 'See pictures and videos of the library',
   'media.manage': 'Add, change and delete pictures and videos of the library',

@@ -352,7 +352,9 @@ export class FaultWorld {
     };
     const owner = await createWorkspace(operator, { name: 'Faults', timezone: 'Europe/Berlin', ownerName: 'Olga' });
     const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
-    const key = { ...owner, name: 'faults', scopes: [...scopes], mode: 'test', expiresAt } as const;
+    // The build before stops at a key with a scope that it does not know.
+    const known = scopes.filter((scope) => before === undefined || scope !== 'reports.manage');
+    const key = { ...owner, name: 'faults', scopes: known, mode: 'test', expiresAt } as const;
     const { secret, id: keyId } = await createApiKey(operator, key);
     // In the key's own workspace: data of a test key lies beside that of other keys.
     const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), adapters.blobs);

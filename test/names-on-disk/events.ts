@@ -5,7 +5,7 @@ export const sharedShapes: Readonly<Record<string, string>> = {
   Platform: 'x|instagram|tiktok|youtube|facebook|linkedin|threads|pinterest|bluesky|telegram',
   Role: 'owner|manager|creator|viewer',
   Scope:
-    'agency.read|clients.read|clients.manage|accounts.read|accounts.connect|posts.read|posts.compose|analytics.read|reports.read|besttimes.read|media.read|media.manage|approvals.read|approvals.decide|campaigns.read|campaigns.manage|webhooks.read|webhooks.manage|webhooks.delete|events.read',
+    'agency.read|clients.read|clients.manage|accounts.read|accounts.connect|posts.read|posts.compose|analytics.read|reports.read|reports.manage|besttimes.read|media.read|media.manage|approvals.read|approvals.decide|campaigns.read|campaigns.manage|webhooks.read|webhooks.manage|webhooks.delete|events.read',
   MediaUse: 'feed|carousel|reel|story|cover',
   MediaKind: 'image|video|gif|document',
   Schedule: '{type:now|at|range scheduledAt:null scheduledLocal:null from:null to:null spreadMinutes:null}',
@@ -44,7 +44,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberIdentified: '1: memberId personId',
   },
   apikey: {
-    ApiKeyCreated: '2: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
+    ApiKeyCreated: '3: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
     ApiKeyRotated: '1: hash prefix previousHash previousUntil',
     ApiKeyRevoked: '1:',
   },
@@ -74,7 +74,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   grant: {
     GrantGiven:
-      '1: clientId clientName personId memberId mode:live|test scopes:[agency.read|clients.read|accounts.read|posts.read|analytics.read|reports.read|besttimes.read|media.read|posts.compose|media.manage|approvals.read|approvals.decide] resource expiresAt',
+      '2: clientId clientName personId memberId mode:live|test scopes:[agency.read|clients.read|accounts.read|posts.read|analytics.read|reports.read|besttimes.read|media.read|posts.compose|media.manage|approvals.read|approvals.decide|clients.manage|accounts.connect|reports.manage|campaigns.read|campaigns.manage] resource expiresAt',
     GrantRevoked: '1: by:person|client|reuse|member_removed|expired|operator',
   },
   client: {

@@ -1,4 +1,5 @@
 import type { Mode } from '#schemas/common.ts';
+import { tickedScopes } from '#schemas/grant.ts';
 import { notFound } from '#services/api/refusal.ts';
 import { type ConsentResult, sealConsent } from '#services/auth/consent.ts';
 import { type PendingConsent, pendingConsent } from '#services/auth/pending-consent.ts';
@@ -20,8 +21,11 @@ const asked = async ({ it, params }: Visit): Promise<PendingConsent> => {
   return pending;
 };
 
-/** To decide for the workspace is a power that nobody expects to have given away: the person ticks it themselves. */
-const isTickedAtFirst = (scope: string): boolean => !scope.startsWith('approvals.');
+/**
+ * To decide for the workspace, to let others connect accounts, or to change its clients and campaigns is a power that
+ * nobody expects to have given away: the person ticks it themselves.
+ */
+const isTickedAtFirst = (scope: string): boolean => tickedScopes.some((one) => one === scope);
 
 interface Chosen {
   readonly workspaceId: string;

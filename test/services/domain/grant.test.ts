@@ -34,11 +34,24 @@ suite('grant', (t) => {
   });
 
   t('needs scopes, each one that can be given to an app', () => {
-    for (const scopes of [[], ['posts.readd'], ['posts.read', 'clients.manage'], ['__proto__']]) {
+    for (const scopes of [[], ['posts.readd'], ['posts.read', 'webhooks.manage'], ['__proto__']]) {
       given([])
         .when({ ...give, scopes })
-        .refused('validation_failed', 'approvals.decide.');
+        .refused('validation_failed', 'campaigns.manage.');
     }
+  });
+
+  t('may give powers over clients, connections, campaigns and reports', () => {
+    const scopes = [
+      'clients.manage',
+      'accounts.connect',
+      'reports.manage',
+      'campaigns.read',
+      'campaigns.manage',
+    ] as const;
+    given([])
+      .when({ ...give, scopes })
+      .then([{ type: 'GrantGiven', data: { ...data, scopes: [...scopes] } }]);
   });
 
   t('expires after now and within a year', () => {

@@ -57,7 +57,8 @@ suite('authorization server: requests', (t) => {
       ['posts.read', 'posts.read'],
       ['posts.compose posts.read', 'posts.read posts.compose'],
       ['posts.read posts.read', 'posts.read'],
-      ['posts.read clients.manage webhooks.read', 'posts.read'],
+      ['posts.read webhooks.manage webhooks.read', 'posts.read'],
+      ['reports.manage posts.read clients.manage', 'posts.read clients.manage reports.manage'],
       ['openid offline_access posts.read', 'posts.read'],
       [grantableScopes.join(' '), grantableScopes.join(' ')],
       ['POSTS.READ media.read', 'media.read'],
@@ -71,7 +72,7 @@ suite('authorization server: requests', (t) => {
     for (const scope of [
       'openid',
       'openid offline_access',
-      'clients.manage',
+      'webhooks.manage',
       'everything',
       '__proto__',
       '"posts.read',

@@ -193,6 +193,24 @@ suite('upcast', (t) => {
     equal(await written('PostTargetsChanged', cancel('client_archived'), 'post-1'), 1);
     equal(await written('PostTargetsChanged', cancel('account_disconnected'), 'post-1'), 2);
     equal(await written('PostTargetsChanged', cancel('copy_replaced'), 'post-1'), 4);
+    const key = { memberId: randomUUID(), name: 'k', hash: 'a'.repeat(64), prefix: 'sk_test_abcd', mode: 'test' };
+    const until = { expiresAt: '2026-01-01T00:00:00.000Z' };
+    const keyWith = (scopes: string[], clientIds: string[] | null = null) => ({ ...key, ...until, scopes, clientIds });
+    equal(await written('ApiKeyCreated', keyWith(['posts.read']), 'apikey-1'), 1);
+    equal(await written('ApiKeyCreated', keyWith(['posts.read'], [randomUUID()]), 'apikey-1'), 2);
+    equal(await written('ApiKeyCreated', keyWith(['posts.read', 'reports.manage']), 'apikey-1'), 3);
+    const app = { clientId: 'app', clientName: 'App', personId: randomUUID(), memberId: randomUUID(), mode: 'test' };
+    const grantOf = (scopes: string[]) => ({ ...app, ...until, scopes, resource: 'https://api.example' });
+    equal(await written('GrantGiven', grantOf(['posts.compose', 'approvals.decide']), 'grant-1'), 1);
+    for (const scope of [
+      'clients.manage',
+      'accounts.connect',
+      'reports.manage',
+      'campaigns.read',
+      'campaigns.manage',
+    ]) {
+      equal(await written('GrantGiven', grantOf(['posts.read', scope]), 'grant-1'), 2);
+    }
   });
 
   t('the result of an upcast must fit its schema', async () => {
