@@ -76,4 +76,12 @@ export class ToolCall {
     this.warnings.push(...answer.warnings);
     return answer;
   }
+
+  /** The same for a question of the tool itself: what the operation warns of is none of the caller's. */
+  async look<Data>(operation: string, asked: Asked = {}): Promise<Invoked<Data>> {
+    const told = this.warnings.length;
+    const answer = await this.invoke<Data>(operation, asked);
+    this.warnings.length = told;
+    return answer;
+  }
 }

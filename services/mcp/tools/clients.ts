@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { Account as AccountSchema } from '#schemas/http/account.ts';
 import type { Client as ClientSchema } from '#schemas/http/client.ts';
+import type { ToolCall } from '../call.ts';
 import { reads, tool } from '../tool.ts';
 import {
   Args,
@@ -19,10 +20,36 @@ import {
   Text,
 } from '../words.ts';
 
+import { defined } from './composing.ts';
+
 /** The clients of the workspace and their accounts: what every other tool needs the ids of. */
 
 type Client = Static<typeof ClientSchema>;
 type Account = Static<typeof AccountSchema>;
+
+/** Words of a name as a person says it: “the Berlin bakery” may be “Bakery Berlin Mitte”. */
+const maxWords = 4;
+const wordsOf = (search: string): readonly string[] =>
+  [...new Set(search.toLowerCase().split(/[^\p{L}\p{N}]+/u))].filter((word) => word.length > 3).slice(0, maxWords);
+
+interface Search {
+  readonly search?: string;
+  readonly archived?: boolean;
+  readonly limit: number;
+}
+
+/** Those whose name has the words in another order, the best fit first; of a single word there is no other order. */
+const byWords = async (call: ToolCall, { search = '', archived, limit }: Search): Promise<readonly Client[]> => {
+  const words = wordsOf(search);
+  const found = new Map<string, Client>();
+  for (const word of words.length === 1 && words[0] === search.toLowerCase() ? [] : words) {
+    const { data } = await call.invoke<Client[]>('listClients', { query: { search: word, archived, limit } });
+    for (const one of data) found.set(one.id, one);
+  }
+  const fit = ({ name }: Client): number => words.filter((word) => name.toLowerCase().includes(word)).length;
+  const best = Math.max(0, ...[...found.values()].map(fit));
+  return [...found.values()].filter((one) => fit(one) === best).slice(0, limit);
+};
 
 export const findClients = tool({
   name: 'find_clients',
@@ -53,13 +80,15 @@ export const findClients = tool({
     nextStep: Next,
   }),
   run: async (call, { search, archived, ...page }) => {
-    const { data, page: at } = await call.invoke<Client[]>('listClients', {
-      query: { search, archived, ...pageOf(page) },
-    });
-    const clients = data.map(({ id, name, type, timezone, approvalRequired, accountCount, archivedAt }) => ({
-      clientId: id,
-      ...{ name, type, timezone, approvalRequired, accountCount, archivedAt },
-    }));
+    const asked = { ...defined({ search, archived }), ...pageOf(page) };
+    const { data, page: at } = await call.invoke<Client[]>('listClients', { query: asked });
+    const near = data.length === 0 && page.cursor === undefined ? await byWords(call, asked) : [];
+    const clients = [...data, ...near].map(
+      ({ id, name, type, timezone, approvalRequired, accountCount, archivedAt }) => ({
+        clientId: id,
+        ...{ name, type, timezone, approvalRequired, accountCount, archivedAt },
+      }),
+    );
     const nextCursor = at?.nextCursor ?? null;
     const nextStep =
       clients.length === 0
@@ -71,6 +100,7 @@ export const findClients = tool({
     );
     const text = joined(
       `${many(clients.length, 'client')} in the ${call.mode} workspace.`,
+      near.length > 0 ? 'No name has the search as it is; these have its words: ask the person if in doubt.' : null,
       ...lines,
       moreOf(nextCursor),
       nextStep,

@@ -60,13 +60,13 @@ const composed = {
 const Composed = Args(composed);
 type Composed = Static<typeof Composed>;
 
-const bodyOf = (args: Composed, saveDraft: boolean) => {
+const bodyOf = async (call: ToolCall, args: Composed, saveDraft: boolean) => {
   const { clientId, campaignId, externalRef, requestApproval } = args;
   const more = Object.entries({ campaignId, externalRef, requestApproval }).filter(([, one]) => one !== undefined);
   return {
     clientId,
     ...contentOf(args),
-    targets: targetsOf(clientId, args),
+    targets: await targetsOf(call, clientId, args),
     schedule: scheduleOf(args),
     ...timezoneOf(args),
     ...Object.fromEntries(more),
@@ -133,7 +133,7 @@ export const previewPost = tool({
     nextStep: Next,
   }),
   run: async (call, args) => {
-    const { data: preview } = await call.invoke<Preview>('previewPost', { body: bodyOf(args, false) });
+    const { data: preview } = await call.invoke<Preview>('previewPost', { body: await bodyOf(call, args, false) });
     const names = await accountNames(call, args.clientId);
     const targets = wouldGo(call.cuts, preview, names);
     const [problems, warnings] = [problemsOf(preview), warningsOf(preview)];
@@ -213,7 +213,7 @@ export const composePost = tool({
     if (action === 'schedule') requireTime(args);
     if (action === 'publish_now') forbidTime(args);
     const isDraft = action === 'draft';
-    const body = bodyOf(args, isDraft);
+    const body = await bodyOf(call, args, isDraft);
     const preview = await foresee(call, body);
     const { data: post, replayed } = await call.invoke<Post>('createPost', { body, key: call.key('create') });
     const names = await accountNames(call, args.clientId);

@@ -1,7 +1,9 @@
 import { type Static, type TObject, Type } from 'typebox';
 import { instantOf, isLocalDateTime, isTimezone } from '#domain/zones.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
 import { maxContent } from '#schemas/post.ts';
 import { invalid } from '#services/api/refusal.ts';
+import type { ToolCall } from '../call.ts';
 import { Args, Id, Instant, Maybe, PlatformName, Platforms, Text } from '../words.ts';
 
 /** What a post says, where it goes and when: the arguments of tools, and the body of the operations. */
@@ -49,6 +51,7 @@ export const where = {
     }),
   ),
   platforms: Maybe(Platforms('Only the accounts of the client on these networks.')),
+  exceptPlatforms: Maybe(Platforms('All accounts of the client but those on these networks.')),
 };
 
 export const LocalTime = (description: string) =>
@@ -94,13 +97,55 @@ export const contentOf = ({ content, mediaIds, variants, thread, altTexts, aiDis
     aiDisclosure,
   });
 
-export const targetsOf = (clientId: string, { accountIds, platforms }: WhereArgs) => {
-  if (accountIds !== undefined && platforms !== undefined) {
-    throw invalid('/platforms', 'exclusive', 'must be left out where accountIds are named: they say where it goes');
+/** @throws Refusal 422 where the call says twice where it goes */
+const oneWhere = ({ accountIds, platforms, exceptPlatforms }: WhereArgs): void => {
+  if (accountIds !== undefined && (platforms ?? exceptPlatforms) !== undefined) {
+    const path = platforms === undefined ? '/exceptPlatforms' : '/platforms';
+    throw invalid(path, 'exclusive', 'must be left out where accountIds are named: they say where it goes');
   }
-  return accountIds === undefined
-    ? { mode: 'group', clientId, ...defined({ platforms }) }
-    : { mode: 'selection', clientId, accountIds };
+  if (platforms !== undefined && exceptPlatforms !== undefined) {
+    throw invalid(
+      '/exceptPlatforms',
+      'exclusive',
+      'must be left out where platforms are named: they leave out the rest',
+    );
+  }
+};
+
+const but = (all: readonly Platform[], except: readonly string[]): Platform[] =>
+  all.filter((one) => !except.includes(one));
+
+/** The networks of a group: those of the accounts that the client has now, and never one that the call leaves out. */
+const platformsBut = async (call: ToolCall, clientId: string, except: readonly string[]): Promise<Platform[]> => {
+  const body = { clientId, content: '', targets: { mode: 'group', clientId }, schedule: { type: 'now' } };
+  interface Verdicts {
+    readonly verdicts: readonly { readonly platform: Platform }[];
+  }
+  const { verdicts } = (await call.look<Verdicts>('previewPost', { body })).data;
+  const connected = [...new Set(verdicts.map(({ platform }) => platform))];
+  // The operation says what is wrong where the client has no account.
+  if (connected.length === 0) return but(platforms, except);
+  const left = but(connected, except);
+  if (left.length === 0) {
+    throw invalid('/exceptPlatforms', 'empty', 'leave no account: the client has none on another network');
+  }
+  return left;
+};
+
+/** Where a post goes, as the operations take it. @throws Refusal 422 */
+export const targetsOf = async (call: ToolCall, clientId: string, args: WhereArgs) => {
+  oneWhere(args);
+  const { accountIds, exceptPlatforms } = args;
+  if (accountIds !== undefined) return { mode: 'selection', clientId, accountIds };
+  const wanted = exceptPlatforms === undefined ? args.platforms : await platformsBut(call, clientId, exceptPlatforms);
+  return { mode: 'group', clientId, ...defined({ platforms: wanted }) };
+};
+
+/** The networks of a search. @throws Refusal 422 */
+export const networksOf = (args: Pick<WhereArgs, 'platforms' | 'exceptPlatforms'>) => {
+  oneWhere(args);
+  const { exceptPlatforms } = args;
+  return exceptPlatforms === undefined ? args.platforms : but(platforms, exceptPlatforms);
 };
 
 export const hasTime = ({ scheduledAt, scheduledLocal }: WhenArgs): boolean =>

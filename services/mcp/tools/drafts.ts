@@ -98,12 +98,12 @@ export const updateDraft = tool({
   run: async (call, { postId, ...args }) => {
     const { data: draft, revision } = await call.invoke<Post>('getPost', { params: { id: postId } });
     if (draft.status !== 'draft') throw new Refusal('post_not_draft', `The post is ${draft.status}.`);
-    const selects = args.accountIds !== undefined || args.platforms !== undefined;
+    const selects = Object.keys(where).some((name) => args[name as keyof typeof where] !== undefined);
     const time = timeOf(args, draft);
     const body: Record<string, unknown> = {
       ...bodyOf(draft),
       ...contentOf(args),
-      ...(selects ? { targets: targetsOf(draft.clientId, args) } : {}),
+      ...(selects ? { targets: await targetsOf(call, draft.clientId, args) } : {}),
       ...(hasTime(time) ? { schedule: scheduleOf(time) } : {}),
       ...timezoneOf(time),
     };

@@ -6,7 +6,7 @@ import { findAccounts, findClients } from './clients.ts';
 import { composePost, previewPost } from './compose.ts';
 import { publishDraft, revisePost, updateDraft } from './drafts.ts';
 import { importMedia, mediaStatus } from './media.ts';
-import { findPosts, postStatus } from './posts.ts';
+import { findPosts, findTargets, postStatus } from './posts.ts';
 import { listReports } from './reports.ts';
 import { cancel, reschedule, retry } from './targets.ts';
 import { networkSettings, whoami } from './workspace.ts';
@@ -16,7 +16,7 @@ export const tools: readonly AnyTool[] = [
   ...[whoami, findClients, findAccounts, networkSettings, bestTimes],
   ...[importMedia, mediaStatus],
   ...[previewPost, composePost, updateDraft, revisePost, publishDraft],
-  ...[findPosts, postStatus, reschedule, retry, cancel],
+  ...[findPosts, findTargets, postStatus, reschedule, retry, cancel],
   ...[pendingApprovals, showApproval, decideApproval],
   ...[analyticsSummary, postPerformance, listReports],
 ];

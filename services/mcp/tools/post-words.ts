@@ -73,6 +73,57 @@ const remedies: Readonly<Record<string, string>> = {
   duplicate: 'The network has the same post already. Change the text with revise_post, or leave it.',
 };
 
+const canceledFor: Readonly<Record<string, string>> = {
+  requested: 'Somebody canceled it.',
+  client_archived: 'Its client was archived.',
+  approval_rejected: 'An approver rejected it.',
+  post_canceled: 'Its post was canceled.',
+  account_disconnected: 'Its account was disconnected.',
+  changes_requested: 'An approver asked for changes.',
+  copy_replaced: 'The next copy of the same post took its place.',
+};
+
+/** Why it stands where it stands, and what to do, where no failure says so. */
+const states: Readonly<Record<string, readonly [reason: string, whatToDo: string]>> = {
+  awaiting_approval: [
+    'A person has to approve it.',
+    'pending_approvals finds the request; approval_link asks the client.',
+  ],
+  pending: ['It waits for its time.', 'Nothing. reschedule, revise_post and cancel work until then.'],
+  handed_to_platform: [
+    'Its network has it and publishes it at its time.',
+    'Nothing. cancel and reschedule ask the network to give it back.',
+  ],
+  publishing: ['It is on its way.', 'Ask again in some seconds.'],
+  published: ['It is out.', 'Nothing. post_performance has its figures.'],
+  rate_limited: ['The network or its limits let no more through now.', 'Nothing: it is tried again by itself.'],
+  outcome_unknown: [
+    'Nobody knows yet whether it is out.',
+    'Nothing: the network is being asked. Do not post it again.',
+  ],
+};
+
+const canceledState = (reason: string | null): readonly [string, string] => [
+  (reason === null ? undefined : canceledFor[reason]) ?? 'It was canceled.',
+  'Nothing more of it goes out. compose_post makes a new post, if the person wants one.',
+];
+
+/** Of every target: why it stands where it stands, and what to do next. */
+export const standOf = (cuts: Cuts, target: PostTarget): { readonly reason: string; readonly whatToDo: string } => {
+  const problem = problemOf(cuts, target);
+  if (target.undo === 'pending') {
+    return { reason: 'Its network is asked to give it back.', whatToDo: 'Ask again in some minutes.' };
+  }
+  const { status, cancelReason } = target;
+  const [reason, whatToDo] =
+    status === 'canceled'
+      ? canceledState(cancelReason)
+      : (states[status] ?? [`It is ${status}.`, 'post_status has its post.']);
+  return problem === null || status === 'canceled'
+    ? { reason, whatToDo }
+    : { reason: problem.message, whatToDo: problem.whatToDo };
+};
+
 const remedyOf = ({ category, retryable }: Failure, status: string): string => {
   if (status === 'outcome_unknown') {
     return 'Nothing: the network is being asked whether the post is out. Do not post it again.';
@@ -128,8 +179,8 @@ export const targetLine = (target: TargetOut) => {
   return `- ${platform}${name} (targetId ${targetId}): ${status}${back}, ${time}${out}${wrong}`;
 };
 
-/** Names of the accounts of a client; none where the credential may not read accounts. */
-export const accountNames = async (call: ToolCall, clientId: string): Promise<ReadonlyMap<string, string>> => {
+/** Names of the accounts of a client, or of the workspace; none where the credential may not read accounts. */
+export const accountNames = async (call: ToolCall, clientId?: string): Promise<ReadonlyMap<string, string>> => {
   if (!call.may('accounts.read')) return new Map();
   try {
     const { data } = await call.invoke<Account[]>('listAccounts', { query: { clientId, limit: 100 } });

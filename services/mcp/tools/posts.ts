@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox';
 import type { PostSummary as SummarySchema } from '#schemas/http/post.ts';
 import { postStatuses } from '#schemas/post.ts';
+import { targetStatuses } from '#schemas/target.ts';
+import type { ToolCall } from '../call.ts';
 import { reads, tool } from '../tool.ts';
 import {
   Args,
@@ -19,15 +21,19 @@ import {
   paging,
   Text,
 } from '../words.ts';
+import { defined, networksOf } from './composing.ts';
 import {
   accountNames,
   DecisionOut,
   decisionLine,
   decisionOf,
+  localTime,
   maxTargetsTold,
   nextStepOf,
   type Post,
+  type PostTarget,
   shownTargets,
+  standOf,
   TargetOut,
   targetLine,
 } from './post-words.ts';
@@ -109,6 +115,87 @@ export const findPosts = tool({
     );
     const text = joined(`${many(posts.length, 'post')} (${call.mode}).`, ...lines, moreOf(nextCursor), nextStep);
     return { text, data: { mode: call.mode, posts, nextCursor, nextStep } };
+  },
+});
+
+const Found = Type.Object({
+  targetId: Type.String(),
+  postId: Type.String(),
+  clientId: Type.String(),
+  accountId: Type.String(),
+  account: Nullable(Type.String()),
+  platform: Type.String(),
+  status: Type.String(),
+  scheduledAt: Type.String(),
+  localTime: Type.String(),
+  permalink: Nullable(Type.String()),
+  content: Type.String({ description: 'The beginning of its text.' }),
+  reason: Type.String({ description: 'Why it stands so.' }),
+  whatToDo: Type.String(),
+  retryAt: Nullable(Type.String(), 'When it is tried again by itself.'),
+});
+
+const foundOf = ({ cuts }: ToolCall, target: PostTarget, names: ReadonlyMap<string, string>): Static<typeof Found> => ({
+  targetId: target.id,
+  ...{ postId: target.postId, clientId: target.clientId, accountId: target.accountId },
+  account: names.get(target.accountId) ?? null,
+  ...{ platform: target.platform, status: target.status, scheduledAt: target.scheduledAt },
+  localTime: localTime(target.scheduledAt, target.timezone),
+  permalink: target.permalink,
+  content: cuts.text('content', target.content, 80),
+  ...standOf(cuts, target),
+  retryAt: target.retryAt,
+});
+
+const foundLine = ({ cuts }: ToolCall, { platform, account, ...one }: Static<typeof Found>): string =>
+  `- ${platform}${account === null ? '' : ` ${JSON.stringify(account)}`} (targetId ${one.targetId}, postId ${one.postId}): ${one.status}, ${one.localTime}${one.permalink === null ? '' : `, ${one.permalink}`}, ${cuts.quoted('content', one.content)}. ${one.reason} What to do: ${one.whatToDo}`;
+
+export const findTargets = tool({
+  name: 'find_targets',
+  title: 'Find single targets of posts',
+  description:
+    'Finds targets, which are single accounts of posts, by status, time, client, account or network, the earliest first: each with why it stands so and what to do. Use it for “what failed this week and why”, “what goes out tomorrow”, or to name targetIds for reschedule, retry and cancel.',
+  scopes: ['posts.read'],
+  hints: reads,
+  input: Args({
+    clientId: Maybe(Id('Only on accounts of this client.')),
+    accountId: Maybe(Id('Only on this account.')),
+    platforms: Maybe(Platforms('Only on these networks.')),
+    exceptPlatforms: Maybe(Platforms('On all networks but these.')),
+    statuses: Maybe(
+      Type.Array(Type.Enum([...targetStatuses]), {
+        minItems: 1,
+        maxItems: 9,
+        description: 'Only those that stand so.',
+      }),
+    ),
+    from: Maybe(Instant('Due at or after.')),
+    to: Maybe(Instant('Due before.')),
+    ...paging,
+  }),
+  output: Type.Object({ mode: Mode, targets: Type.Array(Found), nextCursor: NextCursor, nextStep: Next }),
+  run: async (call, { statuses, platforms, exceptPlatforms, limit, cursor, ...filters }) => {
+    const query = {
+      ...filters,
+      status: statuses,
+      platform: networksOf({ ...defined({ platforms, exceptPlatforms }) }),
+      ...pageOf({ ...defined({ limit, cursor }) }),
+    };
+    const { data, page } = await call.invoke<PostTarget[]>('listPostTargets', { query });
+    const names = data.length === 0 ? new Map<string, string>() : await accountNames(call, filters.clientId);
+    const targets = data.map((one) => foundOf(call, one, names));
+    const nextCursor = page?.nextCursor ?? null;
+    const nextStep =
+      targets.length === 0
+        ? 'No target fits. Widen the search; drafts have no targets, find_posts finds them.'
+        : 'Each says what to do. retry, reschedule and cancel take targetIds, or the same window and networks.';
+    const text = joined(
+      `${many(targets.length, 'target')} (${call.mode}).`,
+      ...targets.map((one) => foundLine(call, one)),
+      moreOf(nextCursor),
+      nextStep,
+    );
+    return { text, data: { mode: call.mode, targets, nextCursor, nextStep } };
   },
 });
 

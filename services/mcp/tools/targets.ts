@@ -19,7 +19,7 @@ import {
   replayedWords,
   Text,
 } from '../words.ts';
-import { defined, instantIn, LocalTime, zoneWords } from './composing.ts';
+import { defined, instantIn, LocalTime, networksOf, zoneWords } from './composing.ts';
 import { nextStepOf, type Post, shownTargets, Targets, targetLine } from './post-words.ts';
 
 /** What can be done about targets that are not out: another time, another try, or none. */
@@ -40,6 +40,7 @@ const which = {
   ),
   clientId: Maybe(Id('Only targets of this client.')),
   platforms: Maybe(Platforms('Only these networks.')),
+  exceptPlatforms: Maybe(Platforms('All networks but these.')),
   from: Maybe(Instant('Only targets due at or after; with `to`, in place of a postId.')),
   to: Maybe(Instant('Only targets due before.')),
 };
@@ -67,15 +68,17 @@ interface Action {
 }
 
 /** The targets as the bulk operation takes them: it chooses once for all repeats of a call. @throws Refusal */
-const selection = async (call: ToolCall, { targetIds, ...select }: Which) => {
-  const { postId, clientId, platforms, from, to } = select;
+const selection = async (call: ToolCall, { targetIds, exceptPlatforms, ...chosen }: Which) => {
+  const { postId, clientId, from, to } = chosen;
+  const networks = networksOf({ ...chosen, ...defined({ exceptPlatforms }) });
+  const select = { ...chosen, ...defined({ platforms: networks }) };
   if (targetIds === undefined) {
     if (postId === undefined && (from === undefined || to === undefined)) {
       throw invalid('/postId', 'required', 'is missing: name a post, targetIds, or a time range by from and to');
     }
     return { select };
   }
-  if ([clientId, platforms, from, to].some((one) => one !== undefined)) {
+  if ([clientId, networks, from, to].some((one) => one !== undefined)) {
     throw invalid('/targetIds', 'exclusive', 'must stand alone: they say which targets are meant');
   }
   if (postId !== undefined) {

@@ -220,6 +220,9 @@ suite('mcp tools', (t) => {
       { action: 'publish_now', scheduledAt: tomorrow() },
       { scheduledAt: tomorrow(), scheduledLocal: '2027-01-05T09:00' },
       { platforms: ['x'], accountIds: [composed.accounts.x] },
+      { exceptPlatforms: ['x'], accountIds: [composed.accounts.x] },
+      { exceptPlatforms: ['x'], platforms: ['bluesky'] },
+      { exceptPlatforms: ['x', 'bluesky'] },
     ]) {
       const answer = await mcp.call('compose_post', { clientId: composed.clientId, content: 'x', ...more });
       assert.deepEqual([answer.isError, answer.code], [true, 'validation_failed'], answer.text);
@@ -253,6 +256,13 @@ suite('mcp tools', (t) => {
     const [first] = seen;
     assert.deepEqual([first?.targetId, first?.status], [broken?.targetId, 'failed'], 'what failed comes first');
     assert.deepEqual([first?.problem?.code, first?.problem?.whatToDo], ['network_down', 'Call retry.']);
+    const { targets: found } = (await use('find_targets', { statuses: ['failed'], clientId: composed.clientId })) as {
+      targets: (ShownTarget & { readonly reason: string; readonly whatToDo: string })[];
+    };
+    assert.deepEqual(
+      found.map(({ targetId, whatToDo }) => [targetId, whatToDo]),
+      [[broken?.targetId, 'Call retry.']],
+    );
     const { done } = (await use('retry', { postId })) as { done: ShownTarget[] };
     assert.deepEqual(
       done.map(({ targetId, status }) => [targetId, status]),
