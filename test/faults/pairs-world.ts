@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { account } from '#domain/account.ts';
+import { accountIdOf, testTwinIdOf } from '#domain/ids.ts';
+import { recycleLeadMs } from '#domain/post-recycle.ts';
+import { cadenceReached } from '#domain/publish-failures.ts';
+import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { createStatements } from '#projections/analytics/tables.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { migrateLeases } from '#runtime/work/leases.ts';
+import { scopes } from '#schemas/apikey.ts';
+import type { Platform } from '#schemas/common.ts';
+import { type OutcomesDeps, outcomesGroup, startOutcomes } from '#services/outcomes/outcomes.ts';
+import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
+import { runPublisher } from '#services/publisher/publisher.ts';
+import { contextOf, createApiKey, createWorkspace } from '#services/workflows/provision.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
+import { readyClip } from '#test/support/clip.ts';
+import { startWorld, type World } from '#test/support/http.ts';
+import { quick, quickNetwork } from '#test/support/publishing.ts';
+import { until } from '#test/support/until.ts';
+import { streamsOf } from './check.ts';
+import { checkTargets, type Streams } from './check-targets.ts';
+import { minuteMs, type Pair, type Scene } from './pairs.ts';
+
+/**
+ * The api, two publishers and the outcomes over one database and one clock, which the test moves: the posts of all pairs
+ * live through the same days.
+ */
+
+const platforms: readonly Platform[] = ['x', 'facebook'];
+/** From the start of the world to the time of the posts. Inside the window of the network's own scheduler. */
+const aheadMs = 70 * minuteMs;
+
+export class PairsWorld {
+  readonly world: World;
+  readonly sandbox: SandboxNetwork;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<unknown>;
+  readonly #dueAt: number;
+  #clock = { aheadMs: 0 };
+  #scenes: readonly Scene[] = [];
+  /** Workspaces that wait for something that the test gives them later. */
+  waiting: readonly string[] = [];
+
+  static async open(): Promise<PairsWorld> {
+    const house = await testClickHouse();
+    for (const query of createStatements(1)) await house.client.command({ query });
+    const world = await startWorld({ deps: { analytics: house.client } });
+    const sandbox = new SandboxNetwork({ database: { url: world.db.url }, ...quickNetwork });
+    await sandbox.migrate();
+    await migrateLeases(world.pool);
+    await migrateAccountSlots(world.pool);
+    return new PairsWorld(world, sandbox);
+  }
+
+  private constructor(world: World, sandbox: SandboxNetwork) {
+    this.world = world;
+    this.sandbox = sandbox;
+    this.#dueAt = Math.ceil((Date.now() + aheadMs) / minuteMs) * minuteMs;
+    const { store, pool, log, eventStore, codec, logger, deps } = world;
+    const clock = { now: () => this.now(), fault: () => null };
+    const { signal } = this.#stop;
+    const network = this.#network();
+    const publisher = {
+      ...{
+        store,
+        pool,
+        blobs: deps.blobs,
+        workDir: path.join(tmpdir(), `postline-pairs-${randomUUID()}`),
+        adapterOf: () => network,
+      },
+      ...{ config: quick, clock, logger, pollMs: 50, mediaLimitMs: 100 * 24 * 60 * minuteMs },
+    };
+    const outcomes: OutcomesDeps = {
+      ...{ log, eventStore, store, codec, pool, logger, now: () => this.now() },
+      config: { sweepIntervalMs: 250, leaseTtlMs: 2_000 },
+    };
+    this.#running = Promise.all([
+      runPublisher(publisher, signal),
+      runPublisher(publisher, signal),
+      startOutcomes(outcomes, signal).done,
+    ]);
+    this.#running.catch(() => undefined);
+  }
+
+  /** The sandbox, which publishes by the clock of its database, as a network that publishes by the clock of this world. */
+  #network(): SandboxNetwork {
+    const { sandbox } = this;
+    const later = (outcome: { readonly publishedAt?: string }) =>
+      outcome.publishedAt === undefined
+        ? outcome
+        : { ...outcome, publishedAt: new Date(Date.parse(outcome.publishedAt) + this.#clock.aheadMs).toISOString() };
+    return new Proxy(sandbox, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(sandbox, name, sandbox);
+        if (typeof member !== 'function') return member;
+        if (name !== 'publish' && name !== 'reconcile') return member.bind(sandbox);
+        return async (...asked: unknown[]) => later(await member.apply(sandbox, asked));
+      },
+    });
+  }
+
+  readonly now = (): number => Date.now() + this.#clock.aheadMs;
+
+  /** A workspace with a client, accounts and a key for each pair. */
+  async scenes(pairs: readonly Pair[]): Promise<readonly Scene[]> {
+    const made: (Scene | null)[] = pairs.map(() => null);
+    const { world } = this;
+    const next = pairs.entries();
+    const work = async (): Promise<void> => {
+      for (const [at, pair] of next) made[at] = await this.#scene(`${pair.first} then ${pair.second}`);
+    };
+    await Promise.all(Array.from({ length: 8 }, work));
+    await world.settled();
+    this.#scenes = made.flatMap((one) => one ?? []);
+    return this.#scenes;
+  }
+
+  async #scene(name: string): Promise<Scene> {
+    const { world } = this;
+    const { operator } = world;
+    const made = await createWorkspace(operator, { name, timezone: 'Europe/Berlin', ownerName: 'Olga' });
+    const expiresAt = new Date(Date.now() + 300 * 86_400_000).toISOString();
+    const key = await createApiKey(operator, { ...made, name, scopes: [...scopes], mode: 'test', expiresAt });
+    const workspaceId = testTwinIdOf(made.workspaceId);
+    const context = () => contextOf(operator, workspaceId);
+    const clientId = randomUUID();
+    await world.store.append(
+      `client-${clientId}`,
+      -1,
+      [{ type: 'ClientCreated', data: clientOf(name) }],
+      context(),
+      `client-${clientId}`,
+    );
+    const accounts: Partial<Record<Platform, string>> = {};
+    for (const platform of platforms) {
+      const profile = sandboxProfile(platform, name);
+      const id = accountIdOf(clientId, platform, clientId);
+      const { displayName, scopes: granted } = profile;
+      const granting = { scopes: granted, expiresAt: null, timezone: null, inviteId: null };
+      const profileOf = { username: clientId, displayName, avatarUrl: null, network: 'sandbox' } as const;
+      const command = { type: 'Connect', clientId, platform, externalId: clientId, ...profileOf, ...granting } as const;
+      await execute(world.store, account, id, command, context());
+      accounts[platform] = id;
+    }
+    let asset: Promise<string> | null = null;
+    const { blobs } = world.deps;
+    const rawAsset = (): Promise<string> => {
+      asset ??= readyClip(world.store, workspaceId, blobs, { needs: [] }).then(({ id }) => id);
+      return asset;
+    };
+    return {
+      ...{ name, by: world.callerWith(key.secret), operator, workspaceId, clientId, accounts, rawAsset },
+      ...{ dueAt: this.#dueAt, postId: '', said: [], violations: [] },
+      body: {
+        clientId,
+        content: name,
+        targets: { mode: 'group', clientId },
+        schedule: { type: 'at', scheduledAt: new Date(this.#dueAt).toISOString() },
+      },
+    };
+  }
+
+  /** Moves the clock of all processes and of the network, and waits until nothing is left to do at that time. */
+  async pass(ms: number): Promise<void> {
+    this.#clock = { aheadMs: this.#clock.aheadMs + ms };
+    this.world.clock.shiftMs = this.#clock.aheadMs;
+    await this.sandbox.advance(ms);
+    await this.quiet();
+  }
+
+  async passTo(at: number): Promise<void> {
+    await this.pass(Math.max(0, at - this.now()));
+  }
+
+  async quiet(): Promise<void> {
+    let head = -1n;
+    let busy: string | null = null;
+    const isQuiet = async (): Promise<boolean> => {
+      const before = await this.world.head();
+      await this.world.settled();
+      busy = await this.#busy();
+      const isSame = before === head && (await this.world.head()) === before;
+      head = before;
+      return busy === null && isSame;
+    };
+    await until('nothing is left to do', isQuiet, { withinMs: 20_000, everyMs: 200 }).catch(async (error: unknown) => {
+      throw new Error(`${error}: ${busy === null ? 'events are still appended' : await this.#story(busy)}`);
+    });
+  }
+
+  /** What is due now; null: nothing. */
+  async #busy(): Promise<string | null> {
+    const { pool } = this.world;
+    const now = new Date(this.now());
+    const { rows } = await pool.query(
+      `select 'target ' || id || ' ' || status as what from read.post_targets
+        where (not workspace_id = any($4::uuid[]) and (status in ('publishing', 'outcome_unknown') or next_action_at <= $1))
+          or (status = 'handed_to_platform' and undo = 'pending')
+       union all select 'post ' || id from read.posts where fan_out_behind or recycle_at <= $2
+       union all select 'outcomes are behind' where exists (
+         select from es.events e where e.topic = 'posts' and e.position >
+           coalesce((select min(position) from ops.consumer_positions c where c.consumer_group = $3), 0)
+           and e.position > coalesce((select max(position) from ops.consumer_positions c where c.consumer_group = $3), 0))
+       limit 1`,
+      [now, new Date(now.getTime() + recycleLeadMs), outcomesGroup, this.waiting],
+    );
+    return rows[0]?.what ?? null;
+  }
+
+  /** A violation with the pair, the calls and the events of the targets or posts that it names. */
+  #of(what: string, streams: Streams): string {
+    const named = [...what.matchAll(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/g)].flatMap(([id]) => {
+      const events = streams.get(`target-${id}`) ?? streams.get(`post-${id}`);
+      return events === undefined ? [] : [{ id, events }];
+    });
+    const scene = this.#scenes.find((one) => one.workspaceId === named[0]?.events[0]?.metadata.workspaceId);
+    const stories = named.map(({ id, events }) => `${id}: ${events.map(said).join(', ')}`);
+    return [`${scene?.name}: ${what}`, scene?.said.join('; ') ?? '', ...stories].join('\n    ');
+  }
+
+  /** The events of the stream that is named. */
+  async #story(what: string): Promise<string> {
+    const [kind, id] = what.split(' ');
+    const events = await this.world.store.readStream(`${kind}-${id}`);
+    const postId = events[0]?.data.postId ?? id;
+    const scene = this.#scenes.find((one) => one.postId === postId);
+    const types = events.map(({ type, data }) => `${type} ${data.retryAt ?? data.dueAt ?? ''}`.trim());
+    const lines = this.world.lines.filter((line) => /"level":(40|50|60)/.test(line)).slice(-3);
+    return `${lines.join('')}${what} at ${new Date(this.now()).toISOString()} of ${scene?.name} (${scene?.said}): ${types.join(', ')}`;
+  }
+
+  /** Violations of the invariants at rest. */
+  async check(): Promise<readonly string[]> {
+    const { eventStore: store, codec } = this.world;
+    const streams = await streamsOf({ store, codec });
+    const { violations } = await checkTargets(streams, this.sandbox, null, this);
+    return [...violations, ...oftenDeferred(streams)].map((what) => this.#of(what, streams));
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.sandbox.close();
+    await this.world.close();
+  }
+}
+
+const said = ({ type, data, metadata }: DecodedEvent): string =>
+  `${metadata.occurredAt.slice(5, 16)} ${type} ${data.step ?? data.retryAt ?? data.dueAt ?? ''}`.trim();
+
+const clientOf = (name: string) => ({
+  ...{ name, type: 'brand', defaultPostMode: 'schedule', timezone: null, approvalRequired: false },
+  ...{ rules: {}, brandVoice: {} },
+});
+
+/** A target that waits for its slot is told so once, and once more where the slot moves. */
+const maxDefers = 2;
+
+const oftenDeferred = (streams: Streams): readonly string[] =>
+  [...streams].flatMap(([stream, events]) => {
+    const defers = events.filter(({ type, data }) => {
+      const failure = data.failure as { readonly code: string } | null | undefined;
+      return type === 'TargetPublishDeferred' && failure?.code === cadenceReached.code;
+    });
+    return defers.length > maxDefers ? [`${stream} was deferred ${defers.length} times for its cadence`] : [];
+  });
