@@ -219,7 +219,13 @@ export const targetEvents = {
   TargetApprovalLapsed: Type.Object({ dueAt: Instant }),
   TargetRateLimited: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
   TargetPublishDeferred: Type.Object({ ...claim, retryAt: Instant, failure: Failure }),
-  TargetOutcomeUnknown: Type.Object({ ...claim, failure: Failure, reconcileAt: Instant }),
+  TargetOutcomeUnknown: Type.Object({
+    ...claim,
+    failure: Failure,
+    reconcileAt: Instant,
+    /** Absent: the network gave no answer. */
+    reason: Type.Optional(Type.Enum(['restored'])),
+  }),
   /** A look at the network found no post of an attempt with an unknown outcome; the client's rules count such looks. */
   TargetAbsenceObserved: Type.Object({
     ...claim,

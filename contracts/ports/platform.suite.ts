@@ -10,6 +10,7 @@ import type {
   Checkpoint,
   CommentOutcome,
   CommentRequest,
+  FindRequest,
   Json,
   PlatformAdapter,
   PublishMedia,
@@ -197,6 +198,34 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       if (seen === null) return;
       assert.equal(seen.externalId, externalId);
       assert.equal(seen.permalink, permalink);
+    }),
+  );
+
+  t(
+    'is asked by account, content and time where nothing is known of a call, or says that it cannot be',
+    each(async (platform) => {
+      const asked = await request(platform, { content: `Lost ${randomUUID()}` });
+      const { externalId } = kind((await attempt(asked)).outcome, 'published');
+      const minuteMs = 60_000;
+      const ask = (over: Partial<FindRequest> = {}) =>
+        adapter.findPosts?.({
+          ...{ ...asked, targetId: randomUUID(), from: new Date(Date.now() - minuteMs).toISOString() },
+          ...{ until: new Date(Date.now() + minuteMs).toISOString(), ...over },
+        });
+      const seen = await ask();
+      if (seen === undefined || seen.kind === 'not_askable') {
+        assert.equal(adapter.listsOwnPosts(platform), false);
+        return;
+      }
+      const ids = (answer: Awaited<ReturnType<typeof ask>>): readonly string[] => {
+        assert.ok(answer?.kind === 'listed', JSON.stringify(answer));
+        return answer.posts.map((one) => one.externalId);
+      };
+      assert.deepEqual(ids(seen), [externalId]);
+      assert.deepEqual(ids(await ask({ content: 'Another text' })), []);
+      const [from, until] = [2, 1].map((hours) => new Date(Date.now() - hours * 60 * minuteMs).toISOString());
+      assert.deepEqual(ids(await ask({ from: from ?? '', until: until ?? '' })), []);
+      assert.equal((await harness.posts(asked.targetId)).length, 1, 'a question changes nothing');
     }),
   );
 

@@ -131,6 +131,30 @@ export interface Undecided {
   readonly failure?: Failure;
 }
 
+/** A post of which this service lost its record: it was restored from an older copy. */
+export interface FindRequest extends PublishRequest {
+  /** Instants between which the post would have gone out, ISO 8601. */
+  readonly from: string;
+  readonly until: string;
+}
+
+export type FindOutcome =
+  /**
+   * The account's own posts of that time with that content, oldest first; at most 20. None is no proof: a network’s list
+   * may be behind, and may lack posts.
+   */
+  | {
+      readonly kind: 'listed';
+      readonly posts: readonly {
+        readonly externalId: string;
+        readonly permalink: string | null;
+        readonly publishedAt: string;
+      }[];
+    }
+  /** The network does not list an account's own posts, or not such ones: only a person can look. */
+  | { readonly kind: 'not_askable' }
+  | Undecided;
+
 /** The comment that follows a published post, from the post's own account. */
 export interface CommentRequest {
   readonly targetId: string;
@@ -185,6 +209,8 @@ export interface PlatformAdapter {
   listsOwnPosts(platform: Platform): boolean;
   publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome>;
   reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome>;
+  /** Asks by account, content and time, where nothing is known of the call. Changes nothing. Absent: nobody can be asked. */
+  findPosts?(request: FindRequest): Promise<FindOutcome>;
   /**
    * Comments on a published post, on networks with the capability `firstComment`: x, threads, bluesky and telegram as a
    * reply, the others below the post. Makes the comment visible at most once per call, and never after `signal` has

@@ -11,6 +11,7 @@ import { erase, inviteMember, linkMember, linkPerson } from './people.ts';
 import { hold, publishingState, resume } from './publishing.ts';
 import { setQuota } from './quota.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
+import { declareRestored, trustRestored } from './restored.ts';
 import {
   addMember,
   changeRole,
@@ -153,6 +154,18 @@ export const commands: readonly Command[] = [
     run: rotateOAuthKey,
   },
   { usage: 'secrets', about: 'lists the versions of SECRET_KEY and what still needs each', run: uses },
+  {
+    usage: 'restored trust <account>',
+    about:
+      'your word, after a restore, that of the targets of this account that are due later none is out: they go out without a question to the network. For networks that cannot be asked',
+    run: trustRestored,
+  },
+  {
+    usage: 'restored --store-as-of TIME [--again]',
+    about:
+      'says that the database or the store was restored from a copy of that time: holds publishing, records every target that was due since as unknown, and has networks asked before anything older goes out. May be repeated',
+    run: declareRestored,
+  },
   {
     usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT] [--segment N]',
     about:

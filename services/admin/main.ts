@@ -18,6 +18,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Config, ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { migrateRestores } from '#runtime/work/restores.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { onTerminal } from './confirm.ts';
@@ -66,6 +67,7 @@ const carryOut = async (
   await migratePositions(adapters.pool);
   await migrateReadModels(adapters.pool);
   await migrateHolds(adapters.pool);
+  await migrateRestores(adapters.pool);
   await migratePeople(adapters.pool);
   await migrateOAuth(adapters.pool);
   const codec = new EventCodec(adapters.dataKeys);

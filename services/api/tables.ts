@@ -5,6 +5,7 @@ import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
+import { migrateRestores } from '#runtime/work/restores.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';
@@ -18,6 +19,7 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateWebhooks(pool);
   await migrateProgress(pool);
   await migrateHolds(pool);
+  await migrateRestores(pool);
   await migrateImportUrls(pool);
   await migrateMediaUsage(pool);
   await migrateAnalytics(pool);

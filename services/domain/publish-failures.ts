@@ -65,6 +65,14 @@ export const cadenceNeverFits = failure(
   true,
   'user',
 );
+/** Only the network or a person knows whether the post went out in the time that was lost. */
+export const restored = failure(
+  'unknown',
+  'restored',
+  'This service was restored from an older copy, and does not know whether the post went out since then; look at the account.',
+  false,
+  'user',
+);
 /** Uses up no try: an operator lets nothing out, and the target goes out once that ends. */
 export const publishingHeld = failure(
   'unknown',
@@ -186,6 +194,7 @@ export const publishFailures: readonly Failure[] = [
   cadenceReached,
   cadenceNeverFits,
   publishingHeld,
+  restored,
   noAdapter,
   interrupted,
   adapterFailed,

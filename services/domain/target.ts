@@ -8,6 +8,7 @@ import * as outcome from './target/outcome.ts';
 import * as overdue from './target/overdue.ts';
 import { lapsePlace } from './target/places.ts';
 import * as publish from './target/publish.ts';
+import * as restored from './target/restored.ts';
 import * as schedule from './target/schedule.ts';
 import { type Settle, settle } from './target/settle.ts';
 import * as shift from './target/shift.ts';
@@ -24,6 +25,7 @@ export { type AbsencePolicy, mayAssumeAbsence, nextLookAt } from './target/absen
 export type { RetryPolicy } from './target/outcome.ts';
 export { deferredLimitMs, overdueAfterMs } from './target/overdue.ts';
 export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts';
+export { isKnownSince, type Restore, wasDueBefore } from './target/restored.ts';
 export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,
@@ -67,6 +69,7 @@ export type TargetCommand =
   | outcome.RecordDeferred
   | outcome.RecordHeld
   | outcome.RecordUnknown
+  | restored.RecordRestored
   | outcome.RecordRemoved
   | firstComment.StartFirstComment
   | firstComment.RefuseFirstComment
@@ -129,6 +132,8 @@ const decided = (command: TargetCommand, state: TargetState): readonly TargetEve
       return outcome.recordHeld(command, state);
     case 'RecordUnknown':
       return outcome.recordUnknown(command, state);
+    case 'RecordRestored':
+      return restored.recordRestored(command, state);
     case 'RecordRemoved':
       return outcome.recordRemoved(command, state);
     case 'StartFirstComment':

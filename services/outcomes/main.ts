@@ -13,6 +13,7 @@ import { runProcess } from '#runtime/process/lifecycle.ts';
 import { publishingCheck } from '#runtime/process/telemetry.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { migrateRestores } from '#runtime/work/restores.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
 
@@ -31,6 +32,7 @@ await runProcess({
     await migratePositions(adapters.pool);
     await migrateLeases(adapters.pool);
     await migrateHolds(adapters.pool);
+    await migrateRestores(adapters.pool);
     const hold = new PublishingHold(adapters.pool, config.publishing);
     readiness.add(publishingCheck, () => hold.line());
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });

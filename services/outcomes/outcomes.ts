@@ -20,6 +20,7 @@ import { type OverdueDeps, runOverdue } from './overdue.ts';
 import { placeTypes, tendPlacesOf } from './quotas.ts';
 import { runRecycles } from './recycles.ts';
 import { Resting } from './resting.ts';
+import { runRestores } from './restores.ts';
 import { type RevocationDeps, runRevocations } from './revocations.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
@@ -124,7 +125,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     },
   });
   const timed = { ...deps, now: now ?? Date.now };
-  const rounds = [runSweeper(deps, stop), runOverdue(deps, stop), runRecycles(timed, stop)];
+  const rounds = [runSweeper(deps, stop), runOverdue(deps, stop), runRecycles(timed, stop), runRestores(timed, stop)];
   if (deps.watch !== undefined) rounds.push(watchCredentials({ ...timed, ...deps.watch }, stop));
   if (deps.revoke !== undefined) rounds.push(runRevocations({ ...timed, ...deps.revoke }, new Resting(), stop));
   if (deps.listen !== undefined) rounds.push(runListening({ ...timed, ...deps.listen }, stop));

@@ -1,5 +1,5 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { Rejection } from '#domain/decider.ts';
+import { birthOf, Rejection } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostCommand, type PostState, post, statusOf } from '#domain/post.ts';
 import {
@@ -25,6 +25,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { newestRestore } from '#runtime/work/restores.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
@@ -77,6 +78,8 @@ const originOf = async (recycling: RecyclingStore, id: string): Promise<Origin |
   const recycled = await loadRecycled(recycling, id, state);
   return recycled && { id, loaded, state, recycle, settings: recycle.settings, workspaceId, ...recycled };
 };
+
+const bornAtOf = ({ loaded }: Origin): string => birthOf(post, loaded.events)?.metadata.occurredAt ?? '';
 
 /** Sends a command about what this process saw of the post: after a conflict the next round looks again. */
 const send = async (recycling: RecyclingStore, origin: Origin, command: PostCommand): Promise<void> => {
@@ -225,6 +228,12 @@ export const recyclePost = async (
   const now = new Date(recycling.now()).toISOString();
   const run = runToPrepare(pattern, recycle.next, settings, now);
   if (run === null) return false;
+  // The copy of such a run may be out, with its record lost.
+  const restore = await newestRestore(recycling.pool);
+  if (restore !== null && run.dueAt <= restore.restoredAt && bornAtOf(origin) <= restore.restoredAt) {
+    const message = 'This service was restored from an older copy; a copy of that time may be out already.';
+    return tell({ type: 'RecordRecycleFailed', day: run.day, code: 'restored', message, then: after(run.day) });
+  }
   const { until } = settings;
   if (until !== null && (run.dueAt > until || now > until)) return stop('until');
   // The copy before was late. What has begun and has no outcome counts as out now, so that it never meets the next copy.

@@ -9,6 +9,7 @@ import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { BackOff } from '#runtime/work/back-off.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import type { Restores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PublishingCadence } from './account-slots.ts';
 import type { Files } from './files.ts';
@@ -84,5 +85,12 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
   readonly lateness: Histogram | null;
   readonly files: Files;
   readonly hold: PublishingHold;
+  readonly restores: Restores;
+  /** Which of these posts of an account other targets are known by. */
+  readonly takenPosts: (
+    accountId: string,
+    exceptTargetId: string,
+    externalIds: readonly string[],
+  ) => Promise<ReadonlySet<string>>;
   readonly cadence: PublishingCadence;
 }

@@ -13,6 +13,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
+import { migrateRestores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import { AccountLimits } from './account-limits.ts';
 import { migrateAccountSlots } from './account-slots.ts';
@@ -40,6 +41,7 @@ await runProcess({
     await migrateLeases(adapters.pool);
     await migrateAccountSlots(adapters.pool);
     await migrateHolds(adapters.pool);
+    await migrateRestores(adapters.pool);
     // The publisher's searches need indexes that tables of an older release lack.
     await migrateReadModels(adapters.pool);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });

@@ -3,6 +3,7 @@ import { pause } from '#contracts/ports/pause.ts';
 import { Rejection } from '#domain/decider.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { postingRulesOf } from '#projections/posting-rules.ts';
+import { takenPosts } from '#projections/restored-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { publishingCheck } from '#runtime/process/telemetry.ts';
@@ -10,6 +11,7 @@ import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { Restores } from '#runtime/work/restores.ts';
 import { CadenceSlots } from './account-slots.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import type { DueRow } from './due-row.ts';
@@ -93,6 +95,8 @@ class Publisher {
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
       hold: new PublishingHold(pool, config.publishing ?? 'on'),
+      restores: new Restores(pool),
+      takenPosts: (accountId, except, ids) => takenPosts(pool, accountId, except, ids),
       cadence: {
         rules: async (workspaceId) => (await postingRulesOf(pool, workspaceId)).cadence,
         slots: new CadenceSlots(pool),

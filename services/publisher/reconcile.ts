@@ -19,6 +19,7 @@ import { noFiles } from './media-readiness.ts';
 import { recordOutcome, reportLapse, reportLapsedAccount, retryPolicy } from './outcome.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { filesOf, requestOf } from './request.ts';
+import { findLost } from './restored.ts';
 
 /** Milliseconds that an adapter has to answer; afterwards the answer counts as `undecided`. */
 const answerLimitMs = 30_000;
@@ -84,7 +85,7 @@ export const settleUnknown = async (
   const first = delays[0] ?? 0;
   if (elapsed < first) return first - elapsed;
   const { boundary } = target;
-  const answer = boundary === null ? unasked(context) : await ask(context, target, boundary);
+  const answer = target.restored ? await askRestored(context, target) : await askAbout(context, target);
   const { outcome } = answer;
   const content = await context.streams.content(target);
   const settle = (settled: Extract<TargetCommand, { type: 'Settle' }>['outcome']) => {
@@ -106,6 +107,22 @@ export const settleUnknown = async (
     await settle({ kind: 'failed', failure: nativePostGone });
   } else return (await settleAbsent(context, answer)) ?? nextQuestion(context, target, answer);
   return 'settled';
+};
+
+const askAbout = async (context: WorkContext, target: TargetIn<'outcome_unknown'>): Promise<Answer> =>
+  target.boundary === null ? unasked(context) : ask(context, target, target.boundary);
+
+/** What is not there proves nothing: of calls in the time that was lost nothing is known. */
+const askRestored = async (context: WorkContext, target: TargetIn<'outcome_unknown'>): Promise<Answer> => {
+  const answer = await askAbout(context, target);
+  const { outcome } = answer;
+  if (outcome.kind === 'present' || outcome.kind === 'scheduled' || outcome.kind === 'failed') return answer;
+  const lost = await findLost(context, target);
+  return {
+    ...answer,
+    outcome: lost.kind === 'found' ? { ...lost.post, kind: 'present' } : undecided(),
+    absence: nothing,
+  };
 };
 
 /**

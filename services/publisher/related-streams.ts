@@ -1,6 +1,7 @@
 import { type AccountState, account } from '#domain/account.ts';
 import { type ClientState, client } from '#domain/client.ts';
 import { contentFor, type PlatformContent } from '#domain/content.ts';
+import { birthOf } from '#domain/decider.ts';
 import { type MediaState, media } from '#domain/media.ts';
 import { newestBody, post } from '#domain/post.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
@@ -11,6 +12,8 @@ import type { PostBody } from '#schemas/post.ts';
 /** Reads the streams that a target depends on: its post, account, client and files. */
 
 export interface Content extends PlatformContent {
+  /** When the post was made; a draft may be older than its targets by far. */
+  readonly bornAt: string;
   readonly aiDisclosure: boolean;
   /** The whole post, because the needs of a file depend on all of it. Null: the post has no files for this network. */
   readonly body: PostBody | null;
@@ -106,13 +109,14 @@ export class RelatedStreams {
   }
 
   async #readContent(target: ScheduledTarget): Promise<Content> {
-    const { state } = await this.#store.load(post, target.common.postId, target.common.postRevision);
+    const { state, events } = await this.#store.load(post, target.common.postId, target.common.postRevision);
     if (state.status !== 'live')
       throw new BrokenInvariant(`post ${target.common.postId} has no plan at revision ${target.common.postRevision}`);
     const body = newestBody(state);
     const content = contentFor(body, target.common.platform);
     const bare = content.segments.every(({ mediaIds }) => mediaIds.length === 0);
-    return { ...content, aiDisclosure: body.aiDisclosure, body: bare ? null : body };
+    const bornAt = birthOf(post, events)?.metadata.occurredAt ?? '';
+    return { ...content, bornAt, aiDisclosure: body.aiDisclosure, body: bare ? null : body };
   }
 }
 

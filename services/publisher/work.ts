@@ -7,6 +7,7 @@ import { commentOn } from './first-comment.ts';
 import { followHandedOver } from './native.ts';
 import { publish } from './publish.ts';
 import { settleUnknown } from './reconcile.ts';
+import { lapseRestoredComment, settleRestored } from './restored.ts';
 import { takeOver } from './take-over.ts';
 
 /** Milliseconds until a worker checks a target again whose files are not ready. */
@@ -50,16 +51,22 @@ export class Work {
         if (!this.#isDue(state.common.dueAt)) return null;
         await leased.record({ type: 'LapseApproval', now: leased.now() });
         return leased.state.status === 'awaiting_approval' ? null : 'go on';
-      case 'rate_limited':
+      case 'rate_limited': {
         if (!this.#isDue(state.retryAt)) return null;
+        if (await isHeld(this.#context)) return heldRestMs;
+        const lost = await settleRestored(this.#context, state);
+        if (lost !== 'claim') return lost === 'recorded' ? 'go on' : lost;
         await leased.record({ type: 'Requeue', now: leased.now() });
         faultPoint('publisher:after-requeue');
         return 'go on';
+      }
       case 'pending': {
         // The worker leased the target ahead of its time, and the clock may have been set since.
         if (!this.#isDue(attemptAt(state)) || this.#context.tools.clock.fault() !== null) return null;
         // The hold came after the search.
         if (await isHeld(this.#context)) return heldRestMs;
+        const lost = await settleRestored(this.#context, state);
+        if (lost !== 'claim') return lost === 'recorded' ? 'go on' : lost;
         if (await this.#fellBack()) return 'go on';
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
@@ -67,8 +74,10 @@ export class Work {
         if (claimed.kind === 'claimed') this.#keep({ kind: 'prepared', files: claimed.files });
         return 'go on';
       }
-      case 'publishing':
+      case 'publishing': {
         if (this.#attempt.kind === 'none') {
+          const lost = await settleRestored(this.#context, state);
+          if (lost !== 'claim') return lost === 'recorded' ? 'go on' : lost;
           await takeOver(this.#context, state);
           this.#keep({ kind: 'taken_over' });
           return 'go on';
@@ -77,6 +86,7 @@ export class Work {
         if (state.boundary !== null) return null;
         this.#keep(await publish(this.#context, state, this.#attempt));
         return leased.state.status === 'publishing' || this.#hasComment() ? 'next turn' : 'go on';
+      }
       case 'outcome_unknown': {
         const rest = await settleUnknown(this.#context, state);
         if (rest !== 'settled') return rest;
@@ -87,6 +97,7 @@ export class Work {
         const at = commentInstant(firstComment);
         if (firstComment === null || at === null || at > this.#context.tools.now()) return null;
         if (await isHeld(this.#context)) return heldRestMs;
+        if (await lapseRestoredComment(this.#context)) return 'go on';
         await commentOn(this.#context, state, firstComment);
         return 'go on';
       }

@@ -63,6 +63,8 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.report_schedules': 'report_id workspace_id after due_at heard look_at',
   'ops.report_subjects': 'client_id report_id workspace_id',
   'ops.secret_keys': 'version check_value made_at',
+  'ops.restore_words': 'account_id said_at said_by',
+  'ops.restores': 'restored_at store_as_of declared_by completed_at',
   'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
   'ops.webhook_deliveries':
     'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts client_id',

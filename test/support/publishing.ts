@@ -32,6 +32,7 @@ import { createLogger } from '#runtime/process/telemetry.ts';
 import type { BackOff } from '#runtime/work/back-off.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
+import { migrateRestores } from '#runtime/work/restores.ts';
 import type { Actor, Platform } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
@@ -147,6 +148,7 @@ export class PublishingWorld {
     await migrateLeases(parts.pool);
     await migrateAccountSlots(parts.pool);
     await migrateHolds(parts.pool);
+    await migrateRestores(parts.pool);
     return new PublishingWorld(url, parts, await openPostgresLog({ url, store: parts.eventStore }));
   }
 

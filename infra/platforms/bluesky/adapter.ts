@@ -5,6 +5,8 @@ import type {
   Checkpoint,
   CommentOutcome,
   CommentRequest,
+  FindOutcome,
+  FindRequest,
   PlatformAdapter,
   PublishOutcome,
   PublishRequest,
@@ -24,7 +26,7 @@ import { tellLimits } from './limits.ts';
 import { cardOf } from './link-card.ts';
 import type { BlueskyOptions } from './options.ts';
 import { resolveHandles } from './people.ts';
-import { deletePost, findPost, partsOf, publishedAs, writePost } from './posts.ts';
+import { deletePost, findPost, listPosts, partsOf, publishedAs, writePost } from './posts.ts';
 import { hashOf, labelsOf, recordOf, type UploadedMedia } from './record.ts';
 import { type Session, Sessions } from './session.ts';
 import { isTid, tidOf } from './tid.ts';
@@ -178,6 +180,16 @@ export class BlueskyAdapter implements PlatformAdapter {
       return { kind: 'present', ...publishedAs(post.uri, did, createdAt) };
     }
     return post;
+  }
+
+  /** A repository is public: read without a token, also where the account's access has ended. */
+  async findPosts(request: FindRequest): Promise<FindOutcome> {
+    const kept = await this.#options.credentials.read(request.account.id);
+    const service = textIn(kept?.secret, 'service');
+    if (service === null) return { kind: 'undecided', failure: reauth('there are no credentials of the account') };
+    const subject = { accountId: request.account.id, targetId: request.targetId };
+    const signal = AbortSignal.timeout(this.boundaryDeadlineMs);
+    return listPosts(this.#options.http, service, request, subject, signal);
   }
 
   async comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {

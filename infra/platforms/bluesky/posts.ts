@@ -1,7 +1,7 @@
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { Undecided } from '#contracts/ports/platform.ts';
+import type { FindOutcome, FindRequest, Undecided } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
-import { type Members, membersOf, textIn } from '../shared/members.ts';
+import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { failureOf, notReached } from './errors.ts';
 import type { SessionSecret } from './session.ts';
 import { type XrpcResult, xrpc } from './xrpc.ts';
@@ -66,6 +66,57 @@ export const findPost = async (
   const [uri, cid, value] = [textIn(result.data, 'uri'), textIn(result.data, 'cid'), membersOf(result.data.value)];
   if (uri === null || cid === null || value === null) return { kind: 'undecided' };
   return { kind: 'present', uri, cid, value };
+};
+
+/** Records of one page, as many as the protocol gives; pages of one question; posts that are listed for it. */
+const perPage = 100;
+const maxPages = 20;
+const maxFound = 20;
+
+const filesOf = (record: Members): number => {
+  const embed = membersOf(record.embed);
+  const type = textIn(embed, '$type');
+  if (type === 'app.bsky.embed.video') return 1;
+  if (type === 'app.bsky.embed.images') return listIn(embed, 'images').length;
+  return type === 'app.bsky.embed.gallery' ? listIn(embed, 'items').length : 0;
+};
+
+/**
+ * The account's posts of that time with that text and as many files, which are no replies. Newest first, as the keys of
+ * our records follow their time; those of other programs may not, so a page that is too old does not end the reading of
+ * its own (com.atproto.repo.listRecords).
+ */
+export const listPosts = async (
+  http: NetworkHttp,
+  service: string,
+  request: FindRequest,
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<FindOutcome> => {
+  const did = request.account.externalId;
+  const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
+  const nsid = 'com.atproto.repo.listRecords';
+  const posts: Extract<FindOutcome, { readonly kind: 'listed' }>['posts'][number][] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < maxPages; page += 1) {
+    const params = { repo: did, collection, limit: String(perPage), ...(cursor === null ? {} : { cursor }) };
+    const result = await xrpc(http, { service, nsid, params, subject }, signal);
+    if (result.kind === 'refused') return { kind: 'undecided', failure: failureOf(result) };
+    if (result.kind !== 'ok') return { kind: 'undecided', failure: notReached(result.reason) };
+    let newest = Number.NEGATIVE_INFINITY;
+    for (const one of listIn(result.data, 'records')) {
+      const [uri, record] = [textIn(one, 'uri'), membersOf(one.value)];
+      const createdAt = textIn(record, 'createdAt');
+      const at = Date.parse(createdAt ?? '');
+      if (!Number.isNaN(at)) newest = Math.max(newest, at);
+      if (uri === null || record === null || createdAt === null || !(at >= from && at <= until)) continue;
+      const isIt = textIn(record, 'text') === request.content && filesOf(record) === request.media.length;
+      if (isIt && record.reply === undefined) posts.push(publishedAs(uri, did, new Date(at).toISOString()));
+    }
+    cursor = textIn(result.data, 'cursor');
+    if (cursor === null || newest < from) return { kind: 'listed', posts: posts.toReversed().slice(0, maxFound) };
+  }
+  return posts.length === 0 ? { kind: 'undecided' } : { kind: 'listed', posts: posts.toReversed().slice(0, maxFound) };
 };
 
 /** `at://did/collection/key` → its parts; null: it is none of a post. */

@@ -5,6 +5,8 @@ import type {
   Checkpoint,
   CommentOutcome,
   CommentRequest,
+  FindOutcome,
+  FindRequest,
   HandOverOutcome,
   NativeScheduler,
   PlatformAdapter,
@@ -243,6 +245,21 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     if (answer === 'timeout_before' || answer === 'timeout_after') await untilAborted(signal);
     if (post === null || answer !== null) return { kind: 'unknown', failure: unknown(said[answer ?? 'error_before']) };
     return { kind: 'published', ...published(post) };
+  }
+
+  /** By account, content and time, whoever asks under whatever key. */
+  async findPosts(request: FindRequest): Promise<FindOutcome> {
+    if (!this.listsOwnPosts(request.platform)) return { kind: 'not_askable' };
+    const faults = faultsOf(request.content, request.account.username);
+    try {
+      for (const name of ['unreadable', 'down'] as const) {
+        if (await firing(this.#network, request, faults, name)) return { kind: 'undecided' };
+      }
+      return { kind: 'listed', posts: (await this.#network.ownPosts(request)).map(published) };
+    } catch (error) {
+      if (error instanceof NetworkUnavailable) return { kind: 'undecided' };
+      throw error;
+    }
   }
 
   async reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome> {

@@ -1,10 +1,10 @@
 /** The network's side of each call: it stores and answers, and knows nothing of its caller's attempts. */
 import type pg from 'pg';
 import { withTableLock } from '#contracts/ports/migration.ts';
-import type { PublishRequest } from '#contracts/ports/platform.ts';
+import type { FindRequest, PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';
-import { handleId, segmentHash } from './ids.ts';
+import { contentHash, handleId, segmentHash } from './ids.ts';
 import { type CommentRow, type LedgerFilter, type LedgerRow, selectComments, selectLedger } from './ledger.ts';
 import { type CreatedPost, type Line, openLine } from './line.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
@@ -116,6 +116,18 @@ export class Network {
       [platform, targetId, key],
     );
     return row ?? null;
+  }
+
+  /** Visible posts of the account with that content, made in that time; the oldest 20. */
+  ownPosts(request: FindRequest): Promise<readonly CreatedPost[]> {
+    const { platform, account, from, until } = request;
+    return this.#query<CreatedPost & pg.QueryResultRow>(
+      `select post_id as "externalId", permalink, visible_at as "visibleAt" from sandbox.ledger l
+       where platform = $1 and account_id = $2 and content_hash = $3 and outcome = 'created' and reply_to is null
+         and visible_at between $4 and $5 and visible_at <= clock_timestamp() and not ${isUndone}
+       order by seq limit 20`,
+      [platform, account.id, contentHash(request.content), from, until],
+    );
   }
 
   /**

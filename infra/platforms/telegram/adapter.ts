@@ -5,6 +5,7 @@
 import type {
   CommentOutcome,
   CommentRequest,
+  FindOutcome,
   PlatformAdapter,
   PublishOutcome,
   PublishRequest,
@@ -110,6 +111,11 @@ export class TelegramAdapter implements PlatformAdapter {
       kind: 'undecided',
       failure: unknown('Telegram shows a bot none of its own messages: look into the chat'),
     };
+  }
+
+  /** A bot reads none of its own messages. */
+  async findPosts(): Promise<FindOutcome> {
+    return { kind: 'not_askable' };
   }
 
   async comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {

@@ -7,6 +7,8 @@ import type {
   Checkpoint,
   CommentOutcome,
   CommentRequest,
+  FindOutcome,
+  FindRequest,
   PlatformAdapter,
   PublishOutcome,
   PublishRequest,
@@ -28,7 +30,7 @@ import { windowsOf } from './limits.ts';
 import type { XOptions } from './options.ts';
 import { beforeCreate, ofCreate } from './outcomes.ts';
 import { postOf, refusalOf, replyOf } from './post.ts';
-import { boundaryOf, lookFor } from './reconcile.ts';
+import { boundaryOf, findOwn, lookFor } from './reconcile.ts';
 import { earlier, isFailed, subjectOf, type Upload, type Uploading } from './upload.ts';
 
 const { publish: rules } = rulesOf('x');
@@ -144,6 +146,15 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     if (found.kind !== 'found') return found;
     const { id, createdAt } = found;
     return { kind: 'present', externalId: id, permalink: this.#permalink(request, id), publishedAt: createdAt };
+  }
+
+  async findPosts(request: FindRequest): Promise<FindOutcome> {
+    const found = await findOwn(this.#options, this.#api, request, this.boundaryDeadlineMs);
+    if (found.kind !== 'listed') return found;
+    const shown = ({ id, at }: (typeof found.posts)[number]) => ({
+      ...{ externalId: id, permalink: this.#permalink(request, id), publishedAt: at },
+    });
+    return { kind: 'listed', posts: found.posts.map(shown) };
   }
 
   /** Costs one call of the account's budget. X may refuse replies of an app, and then only the comment fails. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Checkpoint, Json, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
+import type { Checkpoint, FindRequest, Json, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
 import { links } from '#domain/platforms/index.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import type { XApi } from './api.ts';
@@ -37,6 +37,61 @@ const perPage = 25;
 /** An account that made more posts since the call is not read to its end. */
 const maxPages = 10;
 
+type Listed =
+  /** Newest first; `isWhole`: the account has no more of that time. */
+  { readonly kind: 'listed'; readonly posts: readonly Members[]; readonly isWhole: boolean } | Undecided;
+
+interface Span {
+  /** Milliseconds since the epoch. */
+  readonly from: number;
+  readonly until: number | null;
+}
+
+// X takes whole seconds.
+const second = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
+
+/** The account's own posts of a time that `isIt` names. @param deadlineMs milliseconds for each page */
+const listOwn = async (
+  options: XOptions,
+  api: XApi,
+  request: PublishRequest,
+  { from, until }: Span,
+  deadlineMs: number,
+  is: (post: Members) => boolean,
+): Promise<Listed> => {
+  const { fieldsName = 'tweet.fields' } = options;
+  const references = fieldsName === 'post.fields' ? 'referenced_posts' : 'referenced_tweets';
+  let next: string | null = null;
+  const posts: Members[] = [];
+  for (let page = 0; page < maxPages; page += 1) {
+    const result = await api.call(
+      subjectOf(request),
+      {
+        method: 'GET',
+        path: `/2/users/${encodeURIComponent(request.account.externalId)}/tweets`,
+        query: {
+          max_results: String(perPage),
+          start_time: second(from),
+          ...(until === null ? {} : { end_time: second(until) }),
+          [fieldsName]: `attachments,created_at,entities,note_tweet,${references}`,
+          ...(next === null ? {} : { pagination_token: next }),
+        },
+      },
+      AbortSignal.timeout(deadlineMs),
+    );
+    if (result.kind !== 'ok') return { kind: 'undecided', failure: beforeCreate(result, options.clock()).failure };
+    posts.push(...listIn(result.body, 'data').filter(is));
+    next = textIn(result.body.meta, 'next_token');
+    if (next === null) break;
+  }
+  return { kind: 'listed', posts, isWhole: next === null };
+};
+
+const createdAt = (post: Members, fallback: number): string => {
+  const at = Date.parse(textIn(post, 'created_at') ?? '');
+  return new Date(Number.isNaN(at) ? fallback : at).toISOString();
+};
+
 /** @param deadlineMs milliseconds for each page */
 export const lookFor = async (
   options: XOptions,
@@ -51,49 +106,59 @@ export const lookFor = async (
   const ids = membersOf(data)?.mediaIds;
   const mediaIds = Array.isArray(ids) ? ids.filter((one) => typeof one === 'string') : [];
   const wanted = comparable(request.content, links(request.content));
-  const { fieldsName = 'tweet.fields' } = options;
-  const references = fieldsName === 'post.fields' ? 'referenced_posts' : 'referenced_tweets';
-  let next: string | null = null;
-  const found: Members[] = [];
-  for (let page = 0; page < maxPages; page += 1) {
-    const result = await api.call(
-      subjectOf(request),
-      {
-        method: 'GET',
-        path: `/2/users/${encodeURIComponent(request.account.externalId)}/tweets`,
-        query: {
-          max_results: String(perPage),
-          // X takes whole seconds.
-          start_time: `${new Date(at - skewMs).toISOString().slice(0, 19)}Z`,
-          [fieldsName]: `attachments,created_at,entities,note_tweet,${references}`,
-          ...(next === null ? {} : { pagination_token: next }),
-        },
-      },
-      AbortSignal.timeout(deadlineMs),
-    );
-    if (result.kind !== 'ok') return { kind: 'undecided', failure: beforeCreate(result, options.clock()).failure };
-    found.push(...listIn(result.body, 'data').filter((post) => isIt(post, request, wanted, mediaIds)));
-    next = textIn(result.body.meta, 'next_token');
-    if (next === null) break;
-  }
+  const is = (post: Members): boolean => isIt(post, request, wanted, mediaIds);
+  const listed = await listOwn(options, api, request, { from: at - skewMs, until: null }, deadlineMs, is);
+  if (listed.kind === 'undecided') return listed;
   // The timeline begins with the newest: of several the first one made is ours.
-  const post = found.at(-1);
+  const post = listed.posts.at(-1);
   const id = textIn(post, 'id');
-  if (id !== null) {
-    const createdAt = Date.parse(textIn(post, 'created_at') ?? '');
-    return { kind: 'found', id, createdAt: new Date(Number.isNaN(createdAt) ? at : createdAt).toISOString() };
-  }
-  return next === null ? { kind: 'absent' } : { kind: 'undecided' };
+  if (post !== undefined && id !== null) return { kind: 'found', id, createdAt: createdAt(post, at) };
+  return listed.isWhole ? { kind: 'absent' } : { kind: 'undecided' };
 };
 
-const isIt = (post: Members, request: PublishRequest, wanted: string, mediaIds: readonly string[]): boolean => {
+/** Posts that are listed for one question at most. */
+const maxFound = 20;
+/** X refuses an end of the time that is not as long ago, milliseconds; then there is nothing behind it yet. */
+const endsAgoMs = 15_000;
+
+/** By text, parent and number of files: the uploads of a call that nobody remembers have no known ids. */
+export const findOwn = async (
+  options: XOptions,
+  api: XApi,
+  request: FindRequest,
+  deadlineMs: number,
+): Promise<
+  { readonly kind: 'listed'; readonly posts: readonly { readonly id: string; readonly at: string }[] } | Undecided
+> => {
+  const wanted = comparable(request.content, links(request.content));
+  const from = Date.parse(request.from);
+  const asked = Date.parse(request.until);
+  const until = asked > options.clock() - endsAgoMs ? null : asked;
+  const is = (post: Members): boolean => {
+    const at = Date.parse(textIn(post, 'created_at') ?? '');
+    return !(at > asked) && isIt(post, request, wanted, request.media.length);
+  };
+  const listed = await listOwn(options, api, request, { from, until }, deadlineMs, is);
+  if (listed.kind === 'undecided') return listed;
+  if (listed.posts.length === 0 && !listed.isWhole) return { kind: 'undecided' };
+  const posts = listed.posts.flatMap((post) => {
+    const id = textIn(post, 'id');
+    return id === null ? [] : [{ id, at: createdAt(post, from) }];
+  });
+  return { kind: 'listed', posts: posts.toReversed().slice(0, maxFound) };
+};
+
+/** @param files ids of the uploads, or how many files the post has */
+const isIt = (post: Members, request: PublishRequest, wanted: string, files: readonly string[] | number): boolean => {
   const references = [...listIn(post, 'referenced_tweets'), ...listIn(post, 'referenced_posts')];
   const parent = references.find((one) => one.type === 'replied_to')?.id ?? null;
   if (parent !== (request.thread?.replyTo?.parent ?? null)) return false;
   const keys = membersOf(post.attachments)?.media_keys;
   const media = Array.isArray(keys) ? keys.map(String) : [];
-  if (media.length !== mediaIds.length) return false;
-  if (mediaIds.length > 0) return mediaIds.every((id) => media.some((key) => key.endsWith(`_${id}`)));
+  if (media.length !== (typeof files === 'number' ? files : files.length)) return false;
+  if (typeof files !== 'number' && files.length > 0) {
+    return files.every((id) => media.some((key) => key.endsWith(`_${id}`)));
+  }
   // X may take an address of the quoted post that the author wrote at the end for its own.
   return [quotedId(request), null].some((quoted) => textOf(post, quoted) === wanted);
 };

@@ -210,6 +210,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
           ...ids,
           attempts: data.attempt,
           failure: short(data.failure),
+          reason: data.reason ?? 'no_answer',
           reconcileAt: data.reconcileAt,
         }),
       },

@@ -261,13 +261,18 @@ export const targetPublic = {
     { ...exampleTarget, reason: 'requested' },
   ),
   'target.outcome_unknown': publicEvent(
-    'The network neither confirmed nor denied the publication; the service asks it before any other attempt.',
+    'Nobody knows whether the post is out: the network neither confirmed nor denied the publication, or the service was restored from an older copy. The network is asked before any other attempt.',
     Type.Object({
       ...targetIds,
       ...attempted,
+      reason: Type.Enum(['no_answer', 'restored'], {
+        description:
+          'no_answer: the network did not answer the call; restored: the service was restored from an older copy, and may have published the post since then. What the network does not show then proves nothing: where it does not have the post, a person decides.',
+        examples: ['no_answer'],
+      }),
       reconcileAt: said(Instant, 'When the service asks the network for the outcome for the first time.'),
     }),
-    { ...exampleTarget, attempts: 1, failure: noAnswer, reconcileAt: instants.later },
+    { ...exampleTarget, attempts: 1, failure: noAnswer, reason: 'no_answer', reconcileAt: instants.later },
   ),
   'target.overdue': publicEvent(
     'A target is unfinished 15 minutes after its attempt was due, and neither a wait for approval, a rate limit, a deferral nor an unknown outcome explains it; or rate limits and deferrals have kept it beyond its time for 24 hours together. Sent once, until a caller moves or retries the target; it is still published as soon as that is possible.',

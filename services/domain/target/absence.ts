@@ -37,6 +37,7 @@ export interface ObserveAbsence {
  */
 export const observeAbsence = ({ askedAt, policy }: ObserveAbsence, state: TargetState): readonly TargetEvent[] => {
   const target = requireUnknown(state);
+  if (target.restored) return [];
   if (!mayAssumeAbsence(target) || Date.parse(askedAt) < nextLookAt(target.absences, policy)) return [];
   if (target.absences.length + 1 < policy.looks) {
     return [{ type: 'TargetAbsenceObserved', data: { ...claimOf(target), observedAt: askedAt } }];

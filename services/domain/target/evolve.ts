@@ -13,7 +13,7 @@ import {
 } from './state.ts';
 
 export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState => {
-  if (event.type === 'TargetScheduled') return state.status === 'none' ? scheduled(event.data) : state;
+  if (event.type === 'TargetScheduled') return state.status === 'none' ? scheduled(event.data, fact) : state;
   if (state.status === 'none') return state;
   const { common } = state;
   /** A held target stays held when its time or its content changes. */
@@ -53,7 +53,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
         progressAt: 0,
         boundary: null,
         undo: null,
-        common: { ...common, attempts: event.data.attempt },
+        common: { ...common, attempts: event.data.attempt, knownAt: fact.occurredAt },
       };
     case 'TargetPublishCheckpointed': {
       if (state.status !== 'publishing') return state;
@@ -98,10 +98,14 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return pending(isTry ? { ...put, defers: common.defers + 1 } : put, retryAt);
     }
     case 'TargetOutcomeUnknown': {
+      const isRestored = event.data.reason === 'restored';
+      if (state.status === 'outcome_unknown' && isRestored) {
+        return { ...state, restored: true, askedFrom: fact.occurredAt, absences: [] };
+      }
       if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
       const { takeover, boundary } = state;
       const since = { ...common, deferredSince: null, unknownSince: common.unknownSince ?? fact.occurredAt };
-      const asked = { askedFrom: fact.occurredAt, absences: [] };
+      const asked = { askedFrom: fact.occurredAt, absences: [], restored: isRestored };
       // An undo of what the network had has failed by now.
       const of =
         state.status === 'publishing' ? { nativeId: null, undo: state.undo } : { nativeId: state.nativeId, undo: null };
@@ -112,6 +116,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
       return { ...state, absences: [...state.absences, event.data.observedAt] };
     case 'TargetOutcomeSettled': {
       const { outcome, by, externalId, permalink, publishedAt, failure, retryAt } = event.data;
+      const common = { ...state.common, knownAt: fact.occurredAt };
       if (outcome === 'absent') return pending(absentBy(by, common), retryAt ?? fact.occurredAt);
       if (outcome === 'failed' && failure !== null) return { status: 'failed', failure, common };
       const post = { externalId: externalId ?? '', permalink, publishedAt: publishedAt ?? fact.occurredAt };
@@ -174,9 +179,11 @@ const absentBy = (
     : { ...common, assumedAbsences: common.assumedAbsences + 1 };
 };
 
-const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data']): TargetState =>
+const scheduled = (data: Extract<TargetEvent, { type: 'TargetScheduled' }>['data'], fact: Fact): TargetState =>
   pending({
     ...data,
+    bornAt: fact.occurredAt,
+    knownAt: null,
     appliedRevision: data.postRevision,
     askedTime: null,
     attempts: 0,

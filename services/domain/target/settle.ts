@@ -57,7 +57,11 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   const target = requireUnknown(state);
   if (by === 'admin') requireUnknownSegment(target, command);
   if (outcome.kind === 'handed_over') return handedOver(target, outcome);
-  if (outcome.kind === 'absent') return outcome.proof ? absent(target, command, outcome.policy, settled) : [];
+  if (outcome.kind === 'absent') {
+    // After a restore nothing that a network does not show proves anything: of calls in the time that was lost nothing is known.
+    const isProof = outcome.proof && (by === 'admin' || !target.restored);
+    return isProof ? absent(target, command, outcome.policy, settled) : [];
+  }
   if (outcome.kind === 'failed') {
     return [settled({ outcome: 'failed', failure: failureOfThread(target, outcome.failure) })];
   }

@@ -32,6 +32,13 @@ export interface TargetCommon extends PlannedTarget {
   readonly postRevision: number;
   /** Highest post revision whose plan or intent was applied. */
   readonly appliedRevision: number;
+  /** When the target was made. */
+  readonly bornAt: string;
+  /**
+   * When it was last certain here what the network has: an attempt was claimed, or a person said it. Null: never. What is
+   * older than a restore counts for nothing.
+   */
+  readonly knownAt: string | null;
   readonly attempts: number;
   readonly rateLimits: number;
   readonly defers: number;
@@ -99,6 +106,8 @@ type Situation =
       readonly boundary: TargetCheckpoint | null;
       /** When the outcome of the latest call became unknown: the questions to the network count from it. */
       readonly askedFrom: string;
+      /** The store was restored since: what the network does not show proves nothing. */
+      readonly restored: boolean;
       /** When looks found no post, while the rules of the client let the target be tried again then. */
       readonly absences: readonly string[];
       /** Id of the scheduled post on the network; null: none was handed over, or the answer was lost. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
-import { within } from '#runtime/process/within.ts';
+import { Reading } from './reading.ts';
 
 /**
  * Whether an operator lets nothing go out: by PUBLISHING=hold, for a process, or by rows that every process reads, for
@@ -62,69 +62,33 @@ export const readHolds = async (pool: Queries): Promise<ReadonlyMap<string, Hold
   return new Map(rows.map(({ scope, since, by }) => [scope, { since: since.toISOString(), by }]));
 };
 
-/** Milliseconds for which a reading stands, and after which one is made beside the work that uses the last one. */
-const standsMs = 1_000;
-const freshMs = 250;
-/** While the database does not answer, the last reading is believed for so long, milliseconds; then nothing goes out. */
-const believedMs = 10_000;
-/** Milliseconds that the database has to answer. */
-const answerMs = 2_000;
-
 /** What this process knows of the holds: at most a second old while the database answers. */
 export class PublishingHold {
   /** Whether PUBLISHING=hold keeps all of this process back. */
   readonly bySetting: boolean;
-  readonly #pool: Queries;
-  #known: { readonly holds: ReadonlyMap<string, Hold>; readonly at: number } | null = null;
-  #reading: Promise<void> | null = null;
+  readonly #holds: Reading<ReadonlyMap<string, Hold>>;
 
   constructor(pool: Queries, publishing: 'on' | 'hold') {
-    this.#pool = pool;
     this.bySetting = publishing === 'hold';
+    this.#holds = new Reading('the holds of publishing', () => readHolds(pool));
   }
 
   /** Why nothing of the workspace goes out; null: it may. @throws where the database has not answered for long */
   async of(workspaceId: string): Promise<Hold | null> {
-    const all = await this.ofAll();
-    return all ?? this.#known?.holds.get(workspaceId) ?? null;
+    return (await this.ofAll()) ?? (this.bySetting ? null : ((await this.#holds.get()).get(workspaceId) ?? null));
   }
 
   /** Why nothing goes out at all. */
   async ofAll(): Promise<Hold | null> {
     if (this.bySetting) return { since: null, by: 'PUBLISHING=hold' };
-    await this.#current();
-    return this.#known?.holds.get(everyWorkspace) ?? null;
+    return (await this.#holds.get()).get(everyWorkspace) ?? null;
   }
 
   /** The line for /readyz; null: publishing is on. */
   async line(): Promise<string | null> {
     const hold = await this.ofAll();
     if (hold !== null) return `hold, by ${hold.by}${hold.since === null ? '' : ` since ${hold.since}`}`;
-    const workspaces = this.#known?.holds.size ?? 0;
+    const workspaces = (await this.#holds.get()).size;
     return workspaces === 0 ? null : `hold of ${workspaces} workspaces`;
-  }
-
-  async #current(): Promise<void> {
-    const age = performance.now() - (this.#known?.at ?? Number.NEGATIVE_INFINITY);
-    if (age < freshMs) return;
-    const reading = this.#read();
-    if (age < standsMs) return void reading.catch(() => undefined);
-    await reading.catch((error: unknown) => {
-      if (age > believedMs) throw error;
-    });
-  }
-
-  #read(): Promise<void> {
-    this.#reading ??= (async () => {
-      // Before the query: a hold that is set while it runs may be missing.
-      const at = performance.now();
-      const holds = await within(answerMs, readHolds(this.#pool), () => {
-        throw new Error('the holds of publishing could not be read: the database does not answer');
-      });
-      this.#known = { holds, at };
-    })().finally(() => {
-      this.#reading = null;
-    });
-    return this.#reading;
   }
 }

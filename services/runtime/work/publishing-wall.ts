@@ -23,6 +23,7 @@ export const adapterMembers: { readonly [Member in keyof Required<PlatformAdapte
   absenceIsProof: 'figure',
   listsOwnPosts: 'figure',
   reconcile: 'question',
+  findPosts: 'question',
   publish: 'outward',
   comment: 'outward',
   removePost: 'outward',

@@ -114,7 +114,10 @@ suite('published: targets', (t) => {
       .gives({ 'target.deferred': { ...whole, scheduledAt: at(0), retryAt: at(15) } });
     await given(scheduled, started)
       .when(target('TargetOutcomeUnknown', { ...second, reconcileAt: at(15) }))
-      .gives({ 'target.outcome_unknown': { ...whole, reconcileAt: at(15) } });
+      .gives({ 'target.outcome_unknown': { ...whole, reason: 'no_answer', reconcileAt: at(15) } });
+    await given(scheduled, started)
+      .when(target('TargetOutcomeUnknown', { ...second, reconcileAt: at(15), reason: 'restored' }))
+      .gives({ 'target.outcome_unknown': { ...whole, reason: 'restored', reconcileAt: at(15) } });
   });
 
   t('a hand-over, its undo, and a target that is managed after all', async () => {

@@ -231,6 +231,7 @@ suite('native targets', (t) => {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
         ...{ provenAbsences: 0, assumedAbsences: 0, unknownSince: null, deferredSince: null, overdue: false },
+        ...{ bornAt: '2026-01-01T00:00:00.000Z', knownAt: '2026-01-01T00:00:00.000Z' },
         // A later attempt makes another post.
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },

@@ -103,7 +103,7 @@ suite('target', (t) => {
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0, overdue: false },
-        deferredSince: null,
+        ...{ deferredSince: null, bornAt: at(0), knownAt: null },
         ...{ provenAbsences: 0, assumedAbsences: 0, unknownSince: null },
         ...{ checkpoints: [], publishedSegments: [], appliedCommands: [], askedTime: null },
       },

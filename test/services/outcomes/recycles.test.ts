@@ -561,6 +561,23 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
     await end(id);
   });
 
+  t('after a restore the copy that was due before it is left out: it may be out', async () => {
+    const { id } = await origin();
+    await roundOf(id, 0);
+    await world.pool.query(
+      `insert into ops.restores (restored_at, store_as_of, declared_by, completed_at)
+       values (date_trunc('milliseconds', now()) + interval '1 day', now() - interval '2 days', 'ann', now())`,
+    );
+    try {
+      assert.equal(await roundOf(id, dayMs), 0);
+      assert.ok((await world.story(`post-${id}`)).includes('PostRecycleFailed'));
+      assert.equal(await roundOf(id, 2 * dayMs), 1);
+    } finally {
+      await world.pool.query('delete from ops.restores');
+    }
+    await end(id);
+  });
+
   t('while publishing is held none is made; it is made once that ends', async () => {
     const { id } = await origin();
     await roundOf(id, 0);

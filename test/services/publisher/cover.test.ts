@@ -37,7 +37,7 @@ suite('the cover of a video', (t) => {
           ? []
           : [{ platform, contentOverride: null, mediaIdsOverride: null, overrides: { contentType } }],
     });
-    const content = { ...contentFor(body, platform), aiDisclosure: false, body };
+    const content = { ...contentFor(body, platform), aiDisclosure: false, bornAt: '2026-01-01T00:00:00.000Z', body };
     const readiness = readinessOf(content, 0, platform, workspaceId, new Map([...videos, own]));
     if (readiness.kind !== 'ready') throw new Error(JSON.stringify(readiness));
     const cover = readiness.files[0]?.cover ?? null;

@@ -1,0 +1,57 @@
+import type { Pool } from 'pg';
+import type { Platform } from '#schemas/common.ts';
+
+/** What the work after a restore reads of targets. */
+
+/** Which of these posts of an account are known by another target. The index on an account’s published posts finds them. */
+export const takenPosts = async (
+  pool: Pool,
+  accountId: string,
+  exceptTargetId: string,
+  externalIds: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (externalIds.length === 0) return new Set();
+  const { rows } = await pool.query<{ id: string }>(
+    `select external_id as id from read.post_targets
+     where account_id = $1 and external_id = any($2::text[]) and id <> $3`,
+    [accountId, externalIds, exceptTargetId],
+  );
+  return new Set(rows.map(({ id }) => id));
+};
+
+export interface RestoredTarget {
+  readonly id: string;
+  readonly workspaceId: string;
+}
+
+/** The ids after which the next page begins; null: the first. */
+export type PageAfter = { readonly at: string; readonly id: string } | null;
+
+interface Row extends RestoredTarget {
+  readonly at: string;
+}
+
+const pageRows = 500;
+
+/**
+ * Targets with work before this instant, in pages: those of a platform, or those whose outcome is unknown, each by its
+ * index.
+ * @returns the page, and where the next one begins; null: there are no more
+ */
+export const targetsWithWorkBefore = async (
+  pool: Pool,
+  before: string,
+  of: Platform | 'unknown',
+  after: PageAfter,
+): Promise<{ readonly targets: readonly RestoredTarget[]; readonly next: PageAfter }> => {
+  const which = of === 'unknown' ? `status = 'outcome_unknown'` : `platform = $5 and status <> 'outcome_unknown'`;
+  const { rows } = await pool.query<Row>(
+    `select id::text, workspace_id::text as "workspaceId", next_action_at::text as at from read.post_targets
+     where next_action_at is not null and ${which} and next_action_at <= $1
+       and ($2::timestamptz is null or (next_action_at, id) > ($2::timestamptz, $3::uuid))
+     order by next_action_at, id limit $4`,
+    [before, after?.at ?? null, after?.id ?? null, pageRows, ...(of === 'unknown' ? [] : [of])],
+  );
+  const last = rows.length < pageRows ? undefined : rows.at(-1);
+  return { targets: rows, next: last === undefined ? null : { at: last.at, id: last.id } };
+};

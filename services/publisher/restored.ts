@@ -1,0 +1,143 @@
+import type { FindOutcome } from '#contracts/ports/platform.ts';
+import { isKnownSince, type Restore, type ScheduledTarget, type TargetIn, wasDueBefore } from '#domain/target.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { within } from '#runtime/process/within.ts';
+import { cleanPresent, isId } from './clean.ts';
+import { commentDueAt } from './comment-due.ts';
+import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';
+import { noFiles } from './media-readiness.ts';
+import { reportLapse } from './outcome.ts';
+import { filesOf, requestOf } from './request.ts';
+
+/**
+ * What this service may have published in the time that a restore lost. The row of the restore decides, so a target is
+ * safe as soon as that row is there, whether or not its own stream tells of it yet.
+ */
+
+/** Milliseconds until a network that gave no answer is asked again, before a claim. */
+const undecidedRestMs = 30_000;
+/** Milliseconds until the row of the restores is read again where it could not be. */
+const unreadRestMs = 1_000;
+/** Milliseconds that an adapter has to answer. */
+const answerLimitMs = 30_000;
+/** Of our clock and the network's, and of the copy's instant and the last event in it. */
+const skewMs = 10 * 60_000;
+
+type Found = Extract<FindOutcome, { readonly kind: 'listed' }>['posts'][number];
+type Lost =
+  | { readonly kind: 'found'; readonly post: Found }
+  /** The network lists no such post; no proof that there is none. */
+  | { readonly kind: 'not_listed' }
+  | { readonly kind: 'undecided' }
+  /** The network cannot be asked: a person looks. */
+  | { readonly kind: 'not_askable' };
+
+type Claimable = TargetIn<'pending' | 'rate_limited' | 'publishing'>;
+
+/**
+ * Asks the network for the post, by account, content and time. A post that another target of the account is known by is
+ * not this one's; of several the nearest to its time is.
+ */
+export const findLost = async (context: WorkContext, target: ScheduledTarget): Promise<Lost> => {
+  const { tools, leased } = context;
+  const restore = await tools.restores.newest();
+  const [conditions, content, readiness] = await Promise.all([
+    context.conditions.current(target),
+    context.streams.content(target),
+    mediaReadiness(context, target),
+  ]);
+  const adapter = adapterOf(context, target, conditions);
+  const [first] = content.segments;
+  // The head of a thread does not tell how much of it is out; a text that says nothing names no post.
+  const isNamed = content.segments.length === 1 && (first?.content ?? '').trim() !== '';
+  if (restore === null || adapter?.findPosts === undefined || !isNamed) return { kind: 'not_askable' };
+  const lent = tools.files.lend(
+    filesOf(target, readiness.kind === 'ready' ? readiness.files : noFiles.files),
+    leased.lease.signal,
+  );
+  const asked = adapter
+    .findPosts({
+      ...requestOf(target, content, conditions.account.state, lent),
+      from: new Date(Date.parse(restore.storeAsOf) - skewMs).toISOString(),
+      until: new Date(Date.parse(restore.restoredAt) + skewMs).toISOString(),
+    })
+    .catch((error: unknown): FindOutcome => {
+      tools.logger.error(
+        { err: error, targetId: target.common.targetId },
+        'the adapter threw while it looked for a post',
+      );
+      return { kind: 'undecided' };
+    })
+    .finally(lent.close);
+  const outcome = await within(answerLimitMs, asked, (): FindOutcome => ({ kind: 'undecided' }));
+  if (outcome.kind === 'not_askable') return outcome;
+  if (outcome.kind === 'undecided') {
+    if (outcome.failure !== undefined) await reportLapse(context, target, outcome.failure);
+    return { kind: 'undecided' };
+  }
+  const { accountId, targetId } = target.common;
+  const posts = outcome.posts.filter(({ externalId }) => isId(externalId));
+  const taken = await tools.takenPosts(
+    accountId,
+    targetId,
+    posts.map(({ externalId }) => externalId),
+  );
+  const due = Date.parse(target.common.dueAt);
+  const apart = ({ publishedAt }: Found): number => Math.abs(Date.parse(publishedAt) - due);
+  const [post] = posts.filter(({ externalId }) => !taken.has(externalId)).sort((a, b) => apart(a) - apart(b));
+  return post === undefined ? { kind: 'not_listed' } : { kind: 'found', post };
+};
+
+/**
+ * Before a claim, and before the claim of another worker is taken over. A target that was due before the restore becomes
+ * unknown; one that is due later, or was made of an older post since, is looked for at its network. If the worker dies
+ * anywhere here, the next one asks again.
+ * @returns `claim`: no restore stands in the way; `recorded`: its outcome is unknown or settled now; milliseconds to rest
+ */
+export const settleRestored = async (
+  context: WorkContext,
+  target: Claimable,
+): Promise<'claim' | 'recorded' | number> => {
+  const { tools } = context;
+  let restore: Restore | null;
+  try {
+    restore = await tools.restores.newest();
+  } catch (error) {
+    tools.logger.warn({ err: error }, 'whether this service was restored is not known; nothing goes out until it is');
+    return unreadRestMs;
+  }
+  if (restore === null || isKnownSince(target, restore)) return 'claim';
+  if (wasDueBefore(target, restore)) return record(context, restore, false);
+  if ((await context.streams.content(target)).bornAt > restore.restoredAt) return 'claim';
+  if (await tools.restores.isTrusted(target.common.accountId, restore)) return 'claim';
+  const lost = await findLost(context, target);
+  faultPoint('publisher:after-find');
+  if (lost.kind === 'undecided') return undecidedRestMs;
+  if (lost.kind === 'not_listed') return 'claim';
+  await record(context, restore, true);
+  faultPoint('publisher:after-restored');
+  const { leased } = context;
+  if (lost.kind === 'not_askable' || leased.state.status !== 'outcome_unknown') return 'recorded';
+  const now = leased.now();
+  const outcome = { kind: 'published', ...cleanPresent(lost.post, now) } as const;
+  const comment = commentDueAt(target, await context.streams.content(target), now);
+  await leased.record({ type: 'Settle', by: 'reconcile', now, outcome, commentDueAt: comment });
+  return 'recorded';
+};
+
+const record = async ({ leased }: WorkContext, { restoredAt }: Restore, evenLater: boolean): Promise<'recorded'> => {
+  await leased.record({
+    ...{ type: 'RecordRestored', restoredAt, reconcileAt: leased.now() },
+    ...(evenLater ? { evenLater } : {}),
+  });
+  return 'recorded';
+};
+
+/** A comment that was due before the restore may be there. @returns whether it is recorded so now */
+export const lapseRestoredComment = async ({ tools, leased }: WorkContext): Promise<boolean> => {
+  const restore = await tools.restores.newest();
+  if (restore === null) return false;
+  const { revision } = leased;
+  await leased.record({ type: 'RecordRestored', restoredAt: restore.restoredAt, reconcileAt: leased.now() });
+  return leased.revision !== revision;
+};

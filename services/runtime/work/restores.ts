@@ -1,0 +1,130 @@
+import type { Pool } from 'pg';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { everyWorkspace } from './publishing-hold.ts';
+import { Reading } from './reading.ts';
+
+/**
+ * Which restores of this installation were declared. The newest row is in force: what is older than it is asked about
+ * before it goes out, for ever. The row comes before the work on targets, so that a command that dies half way has
+ * decided everything already, and a repeat of it only goes on.
+ */
+
+export const migrateRestores = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create table if not exists ops.restores (
+        restored_at timestamptz primary key,
+        store_as_of timestamptz not null,
+        declared_by text not null,
+        -- Null: the targets that were due are not all recorded as unknown yet; they are at their claim all the same.
+        completed_at timestamptz
+      );
+      create table if not exists ops.restore_words (
+        account_id uuid primary key,
+        -- A person has looked at the account: of its targets that are due later none is out.
+        said_at timestamptz not null,
+        said_by text not null
+      )`);
+  });
+
+type Queries = Pick<Pool, 'query'>;
+
+export interface DeclaredRestore {
+  readonly restoredAt: string;
+  readonly storeAsOf: string;
+  readonly completedAt: string | null;
+}
+
+interface Row {
+  readonly restored_at: Date;
+  readonly store_as_of: Date;
+  readonly completed_at: Date | null;
+}
+
+const newestSql = 'select restored_at, store_as_of, completed_at from ops.restores order by restored_at desc limit 1';
+
+const asRestore = ({ restored_at: at, store_as_of: asOf, completed_at: completed }: Row): DeclaredRestore => ({
+  restoredAt: at.toISOString(),
+  storeAsOf: asOf.toISOString(),
+  completedAt: completed?.toISOString() ?? null,
+});
+
+export const newestRestore = async (pool: Queries): Promise<DeclaredRestore | null> => {
+  const { rows } = await pool.query<Row>(newestSql);
+  return rows[0] === undefined ? null : asRestore(rows[0]);
+};
+
+/** The newest restore, where it is of that copy and recorded; null: there is work to do. */
+export const completedRestoreOf = async (pool: Queries, storeAsOf: string): Promise<DeclaredRestore | null> => {
+  const newest = await newestRestore(pool);
+  return newest?.storeAsOf === storeAsOf && newest.completedAt !== null ? newest : null;
+};
+
+/**
+ * Declares that this installation is an older copy, and holds publishing until an operator resumes it; both or neither.
+ * From then on no process claims what may be out already. A repeat for the same copy keeps the first instant.
+ * For the operator's command, and for a process that finds at its start that it is older than what others have seen.
+ * @param storeAsOf when the copy was made, ISO 8601
+ * @param again another restore of the same copy
+ */
+export const restored = async (
+  pool: Queries,
+  storeAsOf: string,
+  by: string,
+  { again = false }: { readonly again?: boolean } = {},
+): Promise<void> => {
+  // Instants of events have milliseconds.
+  await pool.query(
+    `with held as (
+       insert into ops.publishing_holds (scope, since, set_by) values ($3, now(), $2) on conflict (scope) do nothing
+     )
+     insert into ops.restores (restored_at, store_as_of, declared_by)
+     select date_trunc('milliseconds', now()), $1::timestamptz, $2
+     where $4 or not exists (
+       select from ops.restores r where r.store_as_of = $1::timestamptz
+         and r.restored_at = (select max(restored_at) from ops.restores))
+     on conflict (restored_at) do nothing`,
+    [storeAsOf, by, everyWorkspace, again],
+  );
+};
+
+export const completeRestore = async (pool: Queries, restoredAt: string): Promise<void> => {
+  await pool.query('update ops.restores set completed_at = coalesce(completed_at, now()) where restored_at = $1', [
+    restoredAt,
+  ]);
+};
+
+/** A person has looked at the account since the restore: what is due later goes out without another question. */
+export const trustAccount = async (pool: Queries, accountId: string, by: string): Promise<void> => {
+  await pool.query(
+    `insert into ops.restore_words (account_id, said_at, said_by) values ($1, now(), $2)
+     on conflict (account_id) do update set said_at = excluded.said_at, said_by = excluded.said_by`,
+    [accountId, by],
+  );
+};
+
+/** What this process knows of the restores: at most a second old. */
+export class Restores {
+  readonly #pool: Queries;
+  readonly #newest: Reading<DeclaredRestore | null>;
+
+  constructor(pool: Queries) {
+    this.#pool = pool;
+    this.#newest = new Reading('the restores', () => newestRestore(pool));
+  }
+
+  /** @throws where the database has not answered for long */
+  newest(): Promise<DeclaredRestore | null> {
+    return this.#newest.get();
+  }
+
+  /** Whether a person has looked at the account since the restore. */
+  async isTrusted(accountId: string, { restoredAt }: Pick<DeclaredRestore, 'restoredAt'>): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'select from ops.restore_words where account_id = $1 and said_at > $2',
+      [accountId, restoredAt],
+    );
+    return rowCount === 1;
+  }
+}
