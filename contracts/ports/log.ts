@@ -135,10 +135,10 @@ export interface LogWriter {
    */
   send(records: readonly LogRecord[]): Promise<void>;
   /**
-   * Commit position of the newest record that the log has; null: it has none. Takes seconds.
+   * The last record of each lane that has one, the newest first. Takes seconds.
    * @throws LogError `unavailable`
    */
-  newest(): Promise<bigint | null>;
+  lastRecords(): Promise<readonly Pick<LogRecord, 'position' | 'id' | 'time'>[]>;
   close(): Promise<void>;
 }
 

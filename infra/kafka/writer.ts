@@ -2,7 +2,7 @@ import type { Message, Producer, TopicMessages } from 'kafkajs';
 import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
 import { type Connection, connect, disconnect, type KafkaOptions } from './client.ts';
 import { toMessage } from './cloudevents.ts';
-import { newestRecord } from './newest.ts';
+import { lastRecords } from './last-records.ts';
 
 const defaultPatienceMs = 30_000;
 const firstPauseMs = 100;
@@ -79,8 +79,8 @@ class KafkaLogWriter implements LogWriter {
     }
   }
 
-  newest(): Promise<bigint | null> {
-    return newestRecord(this.#connection);
+  lastRecords(): ReturnType<LogWriter['lastRecords']> {
+    return lastRecords(this.#connection);
   }
 
   async #untilAcknowledged(topicMessages: TopicMessages[]): Promise<void> {

@@ -25,7 +25,7 @@ export { type AbsencePolicy, mayAssumeAbsence, nextLookAt } from './target/absen
 export type { RetryPolicy } from './target/outcome.ts';
 export { deferredLimitMs, overdueAfterMs } from './target/overdue.ts';
 export { movedTo, neededTimes, timesEver, timeWanted } from './target/places.ts';
-export { isKnownSince, type Restore, wasDueBefore } from './target/restored.ts';
+export { isKnownSince, isListed, type Restore, wasDueBefore } from './target/restored.ts';
 export { NotShifted, type ShiftSkipReason } from './target/shift.ts';
 export {
   attemptAt,

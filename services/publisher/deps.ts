@@ -76,6 +76,17 @@ export interface PublisherDeps {
   readonly rateLimitBackOff?: BackOff;
 }
 
+/** What the networks have shown since this start of targets that were never tried here. */
+export interface LookedBack {
+  asked: number;
+  /** Questions without an answer. */
+  open: number;
+  found: number;
+  /** Milliseconds since the epoch. */
+  oldestDue: number;
+  declared: Promise<void> | null;
+}
+
 export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes' | 'calls'>> {
   readonly calls: NetworkCalls | null;
   readonly now: () => number;
@@ -86,6 +97,7 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
   readonly files: Files;
   readonly hold: PublishingHold;
   readonly restores: Restores;
+  readonly lookedBack: LookedBack;
   /** Which of these posts of an account other targets are known by. */
   readonly takenPosts: (
     accountId: string,

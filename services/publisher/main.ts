@@ -3,6 +3,7 @@ import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -17,6 +18,7 @@ import { migrateRestores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import { AccountLimits } from './account-limits.ts';
 import { migrateAccountSlots } from './account-slots.ts';
+import { declareOlderCopy } from './look-back.ts';
 import { NetworkCalls } from './network-calls.ts';
 import { runPublisher } from './publisher.ts';
 
@@ -42,6 +44,7 @@ await runProcess({
     await migrateAccountSlots(adapters.pool);
     await migrateHolds(adapters.pool);
     await migrateRestores(adapters.pool);
+    await migratePositions(adapters.pool);
     // The publisher's searches need indexes that tables of an older release lack.
     await migrateReadModels(adapters.pool);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
@@ -54,6 +57,7 @@ await runProcess({
     const live = liveNetworks({ stores: adapters, http, clock: clock.now, config, onLimits: limits.observe });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
       network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
+    await declareOlderCopy({ store: adapters.store, pool: adapters.pool, openLog: adapters.openLogWriter, logger });
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('database', async () => adapters.pool.query('select 1').then(() => null));
     ready();

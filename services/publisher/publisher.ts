@@ -6,7 +6,7 @@ import { postingRulesOf } from '#projections/posting-rules.ts';
 import { takenPosts } from '#projections/restored-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
-import { publishingCheck } from '#runtime/process/telemetry.ts';
+import { publishingCheck, restoreCheck } from '#runtime/process/telemetry.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
@@ -96,6 +96,7 @@ class Publisher {
       files: new Files(deps.blobs, deps.workDir),
       hold: new PublishingHold(pool, config.publishing ?? 'on'),
       restores: new Restores(pool),
+      lookedBack: { asked: 0, open: 0, found: 0, oldestDue: Number.POSITIVE_INFINITY, declared: null },
       takenPosts: (accountId, except, ids) => takenPosts(pool, accountId, except, ids),
       cadence: {
         rules: async (workspaceId) => (await postingRulesOf(pool, workspaceId)).cadence,
@@ -116,6 +117,7 @@ class Publisher {
       onError: (error) => logger.warn({ err: error }, 'could not renew or release leases; retrying'),
     });
     readiness?.add(publishingCheck, () => this.#tools.hold.line());
+    readiness?.add(restoreCheck, () => this.#tools.restores.line());
     readiness?.add('publisher', async () => this.#liveness.check(`holds ${this.#leases.size}`));
   }
 

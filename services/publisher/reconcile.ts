@@ -117,7 +117,8 @@ const askRestored = async (context: WorkContext, target: TargetIn<'outcome_unkno
   const answer = await askAbout(context, target);
   const { outcome } = answer;
   if (outcome.kind === 'present' || outcome.kind === 'scheduled' || outcome.kind === 'failed') return answer;
-  const lost = await findLost(context, target);
+  const restore = await context.tools.restores.newest();
+  const lost = restore === null ? { kind: 'undecided' as const } : await findLost(context, target, restore);
   return {
     ...answer,
     outcome: lost.kind === 'found' ? { ...lost.post, kind: 'present' } : undecided(),

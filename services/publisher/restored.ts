@@ -1,5 +1,12 @@
 import type { FindOutcome } from '#contracts/ports/platform.ts';
-import { isKnownSince, type Restore, type ScheduledTarget, type TargetIn, wasDueBefore } from '#domain/target.ts';
+import {
+  isKnownSince,
+  isListed,
+  type Restore,
+  type ScheduledTarget,
+  type TargetIn,
+  wasDueBefore,
+} from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import { cleanPresent, isId } from './clean.ts';
@@ -23,9 +30,9 @@ const answerLimitMs = 30_000;
 /** Of our clock and the network's, and of the copy's instant and the last event in it. */
 const skewMs = 10 * 60_000;
 
-type Found = Extract<FindOutcome, { readonly kind: 'listed' }>['posts'][number];
-type Lost =
-  | { readonly kind: 'found'; readonly post: Found }
+type FoundPost = Extract<FindOutcome, { readonly kind: 'listed' }>['posts'][number];
+export type Lost =
+  | { readonly kind: 'found'; readonly post: FoundPost }
   /** The network lists no such post; no proof that there is none. */
   | { readonly kind: 'not_listed' }
   | { readonly kind: 'undecided' }
@@ -34,23 +41,29 @@ type Lost =
 
 type Claimable = TargetIn<'pending' | 'rate_limited' | 'publishing'>;
 
+/** Whether the target's network can be asked for its post by account, content and time. */
+export const isAskable = async (context: WorkContext, target: ScheduledTarget): Promise<boolean> => {
+  const [conditions, content] = await Promise.all([
+    context.conditions.current(target),
+    context.streams.content(target),
+  ]);
+  const canAsk = adapterOf(context, target, conditions)?.findPosts !== undefined;
+  return canAsk && isListed(target.common.platform, content);
+};
+
 /**
  * Asks the network for the post, by account, content and time. A post that another target of the account is known by is
  * not this one's; of several the nearest to its time is.
  */
-export const findLost = async (context: WorkContext, target: ScheduledTarget): Promise<Lost> => {
+export const findLost = async (context: WorkContext, target: ScheduledTarget, restore: Restore): Promise<Lost> => {
   const { tools, leased } = context;
-  const restore = await tools.restores.newest();
   const [conditions, content, readiness] = await Promise.all([
     context.conditions.current(target),
     context.streams.content(target),
     mediaReadiness(context, target),
   ]);
   const adapter = adapterOf(context, target, conditions);
-  const [first] = content.segments;
-  // The head of a thread does not tell how much of it is out; a text that says nothing names no post.
-  const isNamed = content.segments.length === 1 && (first?.content ?? '').trim() !== '';
-  if (restore === null || adapter?.findPosts === undefined || !isNamed) return { kind: 'not_askable' };
+  if (adapter?.findPosts === undefined || !isListed(target.common.platform, content)) return { kind: 'not_askable' };
   const lent = tools.files.lend(
     filesOf(target, readiness.kind === 'ready' ? readiness.files : noFiles.files),
     leased.lease.signal,
@@ -83,7 +96,7 @@ export const findLost = async (context: WorkContext, target: ScheduledTarget): P
     posts.map(({ externalId }) => externalId),
   );
   const due = Date.parse(target.common.dueAt);
-  const apart = ({ publishedAt }: Found): number => Math.abs(Date.parse(publishedAt) - due);
+  const apart = ({ publishedAt }: FoundPost): number => Math.abs(Date.parse(publishedAt) - due);
   const [post] = posts.filter(({ externalId }) => !taken.has(externalId)).sort((a, b) => apart(a) - apart(b));
   return post === undefined ? { kind: 'not_listed' } : { kind: 'found', post };
 };
@@ -110,22 +123,37 @@ export const settleRestored = async (
   if (wasDueBefore(target, restore)) return record(context, restore, false);
   if ((await context.streams.content(target)).bornAt > restore.restoredAt) return 'claim';
   if (await tools.restores.isTrusted(target.common.accountId, restore)) return 'claim';
-  const lost = await findLost(context, target);
+  const lost = await findLost(context, target, restore);
   faultPoint('publisher:after-find');
   if (lost.kind === 'undecided') return undecidedRestMs;
   if (lost.kind === 'not_listed') return 'claim';
-  await record(context, restore, true);
-  faultPoint('publisher:after-restored');
+  if (lost.kind === 'found') return settleAsFound(context, target, lost.post, restore.restoredAt);
+  return record(context, restore, true);
+};
+
+/** If we die between the two, the outcome is unknown and the network is asked again. */
+export const settleAsFound = async (
+  context: WorkContext,
+  target: Claimable,
+  post: FoundPost,
+  restoredAt: string,
+): Promise<'recorded'> => {
   const { leased } = context;
-  if (lost.kind === 'not_askable' || leased.state.status !== 'outcome_unknown') return 'recorded';
+  await record(context, { restoredAt }, true);
+  faultPoint('publisher:after-restored');
+  if (leased.state.status !== 'outcome_unknown') return 'recorded';
   const now = leased.now();
-  const outcome = { kind: 'published', ...cleanPresent(lost.post, now) } as const;
+  const outcome = { kind: 'published', ...cleanPresent(post, now) } as const;
   const comment = commentDueAt(target, await context.streams.content(target), now);
   await leased.record({ type: 'Settle', by: 'reconcile', now, outcome, commentDueAt: comment });
   return 'recorded';
 };
 
-const record = async ({ leased }: WorkContext, { restoredAt }: Restore, evenLater: boolean): Promise<'recorded'> => {
+const record = async (
+  { leased }: WorkContext,
+  { restoredAt }: Pick<Restore, 'restoredAt'>,
+  evenLater: boolean,
+): Promise<'recorded'> => {
   await leased.record({
     ...{ type: 'RecordRestored', restoredAt, reconcileAt: leased.now() },
     ...(evenLater ? { evenLater } : {}),

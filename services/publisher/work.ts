@@ -4,6 +4,7 @@ import { claim } from './claim.ts';
 import { commentInstant } from './comment-due.ts';
 import { type Attempt, isHeld, type WorkContext } from './context.ts';
 import { commentOn } from './first-comment.ts';
+import { lookBack } from './look-back.ts';
 import { followHandedOver } from './native.ts';
 import { publish } from './publish.ts';
 import { settleUnknown } from './reconcile.ts';
@@ -67,6 +68,8 @@ export class Work {
         if (await isHeld(this.#context)) return heldRestMs;
         const lost = await settleRestored(this.#context, state);
         if (lost !== 'claim') return lost === 'recorded' ? 'go on' : lost;
+        const missed = await lookBack(this.#context, state);
+        if (missed !== 'claim') return missed === 'recorded' ? 'go on' : missed;
         if (await this.#fellBack()) return 'go on';
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;

@@ -19,7 +19,7 @@ import { toRecord } from '#services/relay/record.ts';
 
 export interface RelayOptions {
   readonly store: Pick<EventStore, 'subscribe' | 'readAll' | 'head'>;
-  readonly writer: Pick<LogWriter, 'send' | 'newest'>;
+  readonly writer: Pick<LogWriter, 'send' | 'lastRecords'>;
   readonly checkpoint: RelayCheckpoint;
   /** Name of this instance; no other instance has or had it. */
   readonly holder: string;
@@ -111,9 +111,9 @@ export const startRelay = (options: RelayOptions): Relay => {
 
   /** A log that was left by a restore has records of lost events: what follows them in it would never be in order. */
   const requireOwnLog = async (): Promise<void> => {
-    const newest = await options.writer.newest();
+    const [newest] = await options.writer.lastRecords();
     troubles.delete('log');
-    if (newest !== null) await requireHeadAt(options.store, 'the log', newest);
+    if (newest !== undefined) await requireHeadAt(options.store, 'the log', newest.position);
   };
 
   /** A store that is replaced under a running relay by an older one has no new events to read. */

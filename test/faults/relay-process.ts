@@ -19,7 +19,7 @@ await runProcess({
     await checkpoint.prepare();
     await pool.query(`create table if not exists relayed.records
       (place bigint generated always as identity, key text not null, position bigint not null)`);
-    const writer: Pick<LogWriter, 'send' | 'newest'> = {
+    const writer: Pick<LogWriter, 'send' | 'lastRecords'> = {
       send: async (records) => {
         await pool.query(
           `insert into relayed.records (key, position)
@@ -27,9 +27,9 @@ await runProcess({
           [records.map((one) => one.key), records.map((one) => one.position)],
         );
       },
-      newest: async () => {
+      lastRecords: async () => {
         const { rows } = await pool.query('select max(position)::text as newest from relayed.records');
-        return rows[0].newest === null ? null : BigInt(rows[0].newest);
+        return rows[0].newest === null ? [] : [{ position: BigInt(rows[0].newest), id: '', time: '' }];
       },
     };
     const relay = startRelay({

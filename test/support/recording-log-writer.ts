@@ -38,11 +38,8 @@ export class RecordingLogWriter implements LogWriter {
     }
   }
 
-  async newest(): Promise<bigint | null> {
-    return this.log.records.reduce<bigint | null>(
-      (max, { position }) => (max === null || position > max ? position : max),
-      null,
-    );
+  async lastRecords(): ReturnType<LogWriter['lastRecords']> {
+    return this.log.records.toSorted((a, b) => (a.position > b.position ? -1 : 1)).slice(0, 1);
   }
 
   async close(): Promise<void> {}

@@ -28,6 +28,11 @@ const RequeueReason = OpenEnum(
   ['retry_time_reached', 'retry_requested', 'revised', 'proven_absent', 'assumed_absent', 'segment_found'],
   'retry_time_reached: the time of the next attempt after a rate limit has come; retry_requested: a caller retried the target; revised: a caller revised the post after the target had failed; proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will; assumed_absent: three looks at the network found no post, and the rules of the client let the target be tried again then, once, so it may be published twice; segment_found: the segment of a thread whose outcome was unknown is published, and the next segment follows.',
 );
+const UnknownReason = OpenEnum(
+  'TargetUnknownReason',
+  ['no_answer', 'restored'],
+  'no_answer: the network did not answer the call; restored: the service was restored from an older copy, and may have published the post since then. What the network does not show then proves nothing: where it does not have the post, a person decides.',
+);
 const comment = targetEvents.TargetFirstCommentFailed.properties;
 const CommentFailure = Named(
   'FirstCommentFailure',
@@ -265,11 +270,7 @@ export const targetPublic = {
     Type.Object({
       ...targetIds,
       ...attempted,
-      reason: Type.Enum(['no_answer', 'restored'], {
-        description:
-          'no_answer: the network did not answer the call; restored: the service was restored from an older copy, and may have published the post since then. What the network does not show then proves nothing: where it does not have the post, a person decides.',
-        examples: ['no_answer'],
-      }),
+      reason: said(UnknownReason, 'Why nobody knows it.'),
       reconcileAt: said(Instant, 'When the service asks the network for the outcome for the first time.'),
     }),
     { ...exampleTarget, attempts: 1, failure: noAnswer, reason: 'no_answer', reconcileAt: instants.later },

@@ -20,6 +20,10 @@ export const commentAfter = (dueAt: string | null, postId: string | null): reado
   return [postId === null ? failed(firstCommentPostUnknown) : due({ try: 1, dueAt, refusal: null })];
 };
 
+/** The comment of a post that was found after a restore: it may be there. @param dueAt as of `commentAfter` */
+export const commentOfFound = (dueAt: string | null): readonly TargetEvent[] =>
+  dueAt === null ? [] : [failed(firstCommentUnknown)];
+
 const due = (data: Extract<TargetEvent, { type: 'TargetFirstCommentScheduled' }>['data']): TargetEvent => ({
   type: 'TargetFirstCommentScheduled',
   data,

@@ -1,5 +1,9 @@
+import type { Platform } from '#schemas/common.ts';
 import type { TargetEvent } from '#schemas/target.ts';
-import { firstCommentUnknown, restored } from '../publish-failures.ts';
+import type { PlatformContent } from '../content.ts';
+import { rulesOf } from '../platforms/index.ts';
+import { restored } from '../publish-failures.ts';
+import { commentOfFound } from './first-comment.ts';
 import { attemptAt, claimOf, type ScheduledTarget, type TargetState } from './state.ts';
 
 /**
@@ -18,6 +22,13 @@ export interface Restore {
 /** Whether a claim or a word since the restore says what the network has of the target. */
 export const isKnownSince = ({ common }: ScheduledTarget, { restoredAt }: Restore): boolean =>
   common.knownAt !== null && common.knownAt > restoredAt;
+
+/**
+ * Whether a network lists a post with this content: it can be asked what went out. The head of a thread does not tell how
+ * much of it is out, and a text that says nothing names no post.
+ */
+export const isListed = (platform: Platform, { segments }: Pick<PlatformContent, 'segments'>): boolean =>
+  rulesOf(platform).publish.listsOwnPosts && segments.length === 1 && (segments[0]?.content ?? '').trim() !== '';
 
 /** Whether the target, as the copy has it, was to go out before the restore. */
 export const wasDueBefore = (target: ScheduledTarget, { restoredAt }: Restore): boolean => {
@@ -76,6 +87,5 @@ const commentOf = (
 ): readonly TargetEvent[] => {
   const at = comment?.status === 'due' ? comment.dueAt : (comment?.deadline ?? null);
   if (at === null || at > restoredAt) return [];
-  const { code, message, platformCode } = firstCommentUnknown;
-  return [{ type: 'TargetFirstCommentFailed', data: { code, message, platformCode } }];
+  return commentOfFound(at);
 };

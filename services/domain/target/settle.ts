@@ -1,7 +1,7 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { publishUnanswered } from '../publish-failures.ts';
-import { commentAfter } from './first-comment.ts';
+import { commentAfter, commentOfFound } from './first-comment.ts';
 import { handedOver, managedAfterAbsence, settleHandedOver } from './native.ts';
 import type { RetryPolicy } from './outcome.ts';
 import { requireUnknown, type TargetIn, type TargetState } from './state.ts';
@@ -70,7 +70,7 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
     post: Pick<SettledOutcome, 'externalId' | 'permalink' | 'publishedAt'>,
   ): readonly TargetEvent[] => [
     settled({ outcome: 'published', ...post }),
-    ...commentAfter(commentDueAt, post.externalId),
+    ...(target.restored ? commentOfFound(commentDueAt) : commentAfter(commentDueAt, post.externalId)),
   ];
   const segment = target.boundary?.segment ?? null;
   if (segment === null) return published({ externalId, permalink, publishedAt });

@@ -147,6 +147,8 @@ export interface OpsAnswer {
 
 /** Name of the check that tells in its detail of held publishing; without a detail publishing is on. */
 export const publishingCheck = 'publishing';
+/** Name of the check that tells in its detail of the newest restore from an older copy. */
+export const restoreCheck = 'restore';
 
 /** What /readyz answers: held publishing is no fault, and is told. */
 export const readyAnswer = (checks: readonly Check[]) => {

@@ -33,6 +33,11 @@ export class Reading<T> {
     return age < standsMs ? known.value : orKnown;
   }
 
+  /** The next reading asks the database. */
+  forget(): void {
+    this.#known = null;
+  }
+
   #again(): Promise<T> {
     this.#reading ??= (async () => {
       // Before the query: what is set while it runs may be missing.

@@ -33,18 +33,28 @@ type Queries = Pick<Pool, 'query'>;
 export interface DeclaredRestore {
   readonly restoredAt: string;
   readonly storeAsOf: string;
+  /** Name of the operator, or `the start:` and what a process found. */
+  readonly by: string;
   readonly completedAt: string | null;
 }
 
 interface Row {
   readonly restored_at: Date;
   readonly store_as_of: Date;
+  readonly declared_by: string;
   readonly completed_at: Date | null;
 }
 
-const newestSql = 'select restored_at, store_as_of, completed_at from ops.restores order by restored_at desc limit 1';
+const newestSql =
+  'select restored_at, store_as_of, declared_by, completed_at from ops.restores order by restored_at desc limit 1';
 
-const asRestore = ({ restored_at: at, store_as_of: asOf, completed_at: completed }: Row): DeclaredRestore => ({
+const asRestore = ({
+  restored_at: at,
+  store_as_of: asOf,
+  declared_by,
+  completed_at: completed,
+}: Row): DeclaredRestore => ({
+  by: declared_by,
   restoredAt: at.toISOString(),
   storeAsOf: asOf.toISOString(),
   completedAt: completed?.toISOString() ?? null,
@@ -104,6 +114,8 @@ export const trustAccount = async (pool: Queries, accountId: string, by: string)
   );
 };
 
+const toldMs = 7 * 86_400_000;
+
 /** What this process knows of the restores: at most a second old. */
 export class Restores {
   readonly #pool: Queries;
@@ -117,6 +129,21 @@ export class Restores {
   /** @throws where the database has not answered for long */
   newest(): Promise<DeclaredRestore | null> {
     return this.#newest.get();
+  }
+
+  /** The line for /readyz, a week long; null: there is nothing to tell. */
+  async line(): Promise<string | null> {
+    const newest = await this.newest();
+    if (newest === null || Date.now() > Date.parse(newest.restoredAt) + toldMs) return null;
+    const { restoredAt, storeAsOf, by, completedAt } = newest;
+    const recorded = completedAt === null ? 'what was due is being recorded' : 'what was due is recorded';
+    return `from a copy of ${storeAsOf}, declared ${restoredAt} by ${by}; ${recorded}`;
+  }
+
+  /** As `restored`; this process knows it at once. */
+  async declare(storeAsOf: string, by: string): Promise<void> {
+    await restored(this.#pool, storeAsOf, by);
+    this.#newest.forget();
   }
 
   /** Whether a person has looked at the account since the restore. */

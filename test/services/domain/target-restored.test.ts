@@ -125,6 +125,28 @@ suite('a target after a restore', (t) => {
       .then([]);
   });
 
+  t('a post that is found after it may have its first comment: none is made', () => {
+    const { code, message, platformCode } = firstCommentUnknown;
+    const outcome = { kind: 'published', externalId: 'n1', permalink: null, publishedAt: at(60) } as const;
+    const settled = {
+      type: 'TargetOutcomeSettled',
+      data: {
+        outcome: 'published',
+        by: 'reconcile',
+        externalId: 'n1',
+        permalink: null,
+        publishedAt: at(60),
+        failure: null,
+      },
+    } as const;
+    const settle = { type: 'Settle', by: 'reconcile', now: at(1_100), outcome, commentDueAt: at(1_100) } as const;
+    given([scheduled(at(50)), started(), lost])
+      .when(settle)
+      .then([settled, { type: 'TargetFirstCommentFailed', data: { code, message, platformCode } }], {
+        again: 'target_not_unknown',
+      });
+  });
+
   t('a claim or the word of a person since then is what is known', () => {
     const restore = { restoredAt, storeAsOf: at(0) };
     const settled: Event = {

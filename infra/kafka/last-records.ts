@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Lane, LogError } from '#contracts/ports/log.ts';
+import { type Lane, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { withDeadline } from '#infra/with-deadline.ts';
 import { type Connection, disconnect, laneOf } from './client.ts';
 import { toRecord } from './cloudevents.ts';
@@ -8,16 +8,16 @@ import { toRecord } from './cloudevents.ts';
 const deadlineMs = 30_000;
 
 /**
- * Commit position of the newest record that the broker has; null: it has none. kafkajs reads only as a member of a
- * group, so a group of its own reads the last record of each lane once, and is deleted.
+ * The last record of each lane that has one, the newest first. kafkajs reads only as a member of a group, so a group of
+ * its own reads them once, and is deleted.
  * @throws LogError `unavailable`; `fatal` for a message that this log did not write
  */
-export const newestRecord = async (connection: Connection): Promise<bigint | null> => {
+export const lastRecords = async (connection: Connection): Promise<Awaited<ReturnType<LogWriter['lastRecords']>>> => {
   const bounds = await connection.bounds(connection.topics);
   const last = new Map<Lane, bigint>(
     [...bounds].flatMap(([lane, { first, end }]) => (end > first ? [[lane, end]] : [])),
   );
-  if (last.size === 0) return null;
+  if (last.size === 0) return [];
   const groupId = connection.topicName(`newest-${randomUUID()}`);
   const consumer = connection.kafka.consumer({
     groupId,
@@ -25,7 +25,7 @@ export const newestRecord = async (connection: Connection): Promise<bigint | nul
     maxWaitTimeInMs: 100,
     retry: { retries: 5, restartOnFailure: async () => false },
   });
-  let newest: bigint | null = null;
+  const found = new Map<Lane, ReturnType<typeof toRecord>>();
   const { promise: all, resolve, reject } = Promise.withResolvers<void>();
   all.catch(() => undefined);
   consumer.on('consumer.crash', ({ payload }) => reject(payload.error));
@@ -39,9 +39,8 @@ export const newestRecord = async (connection: Connection): Promise<bigint | nul
         const topic = connection.topicOf(batch.topic);
         const message = batch.messages.at(-1);
         if (message === undefined) return;
-        const { position } = toRecord(topic, batch.partition, message);
-        if (newest === null || position > newest) newest = position;
         const lane = laneOf(topic, batch.partition);
+        found.set(lane, toRecord(topic, batch.partition, message));
         if (BigInt(message.offset) + 1n >= (last.get(lane) ?? 0n)) last.delete(lane);
         if (last.size === 0) resolve();
       },
@@ -55,7 +54,9 @@ export const newestRecord = async (connection: Connection): Promise<bigint | nul
   };
   try {
     await withDeadline(deadlineMs, read());
-    return newest;
+    return [...found.values()]
+      .map(({ position, id, time }) => ({ position, id, time }))
+      .sort((a, b) => (a.position > b.position ? -1 : 1));
   } catch (cause) {
     if (cause instanceof LogError) throw cause;
     throw new LogError('unavailable', 'the log does not give its newest records', { cause });
