@@ -22,12 +22,13 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
     'The service cannot answer now. Call again in some seconds with the same arguments and the same idempotencyKey: nothing is done twice then.',
   internal: 'The service failed. Tell the person the correlation id if it happens again.',
   post_not_draft: 'Only a draft can be changed or published so. Use revise_post, reschedule or cancel for this post.',
-  post_not_scheduled: 'Only a scheduled post can be revised. Use update_draft for a draft.',
+  post_not_scheduled:
+    'Nothing of it waits any more: revise_post changes drafts and what is not out. post_status says how it stands.',
   target_not_pending: 'It is published, on its way or canceled already. post_status says which.',
   target_not_retryable: 'Only what failed or was rate-limited can be tried again. post_status says where it stands.',
   approval_not_pending: 'Somebody decided already, or it was withdrawn. pending_approvals lists what still waits.',
   changes_requested:
-    'Tell the person the comment, and change the draft with update_draft. Only if the person wants the same content again: call publish_draft with acknowledgeDecision true.',
+    'Tell the person the comment, and change the draft with revise_post. Only if the person wants the same content again: call publish_draft with acknowledgeDecision true.',
   approval_superseded: 'The post was changed after this request. pending_approvals has the new one.',
   schedule_in_past: 'Choose a time in the future, or publish at once.',
   schedule_too_far: 'Choose a time within the next 18 months.',

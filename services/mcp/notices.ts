@@ -8,8 +8,8 @@ import { Nullable } from './words.ts';
 export const Notice = Type.Object({
   code: Type.String(),
   message: Type.String(),
-  platform: Nullable(Type.String(), 'Null: it is about the whole post.'),
-  accountId: Nullable(Type.String(), 'Null: it is about no single account.'),
+  platform: Nullable(Type.String()),
+  accountId: Nullable(Type.String()),
 });
 export type Notice = Static<typeof Notice>;
 

@@ -20,6 +20,12 @@ import { tools } from './tools/index.ts';
 
 type JsonSchema = Parameters<typeof fromJsonSchema>[0];
 
+/** What ends something, and what a repeat does, are questions about tools that change something. */
+const hintsOf = ({ readOnlyHint, openWorldHint, ...changing }: AnyTool['hints']) => ({
+  ...{ readOnlyHint, openWorldHint },
+  ...(readOnlyHint ? {} : changing),
+});
+
 const plain = (schema: unknown): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema;
 
 /**
@@ -146,7 +152,7 @@ export const mcpHandler = (part: PartTools, version: string) => {
           description,
           inputSchema,
           outputSchema,
-          annotations: { ...hints },
+          annotations: hintsOf(hints),
           scopeChallenge: () => challengeOf(one, request.principal),
         },
         (args: unknown, ctx: ServerContext) => run(part, one, request, args, ctx),

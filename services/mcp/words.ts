@@ -17,8 +17,7 @@ export const Instant = (description: string) =>
     description: `${description} With Z or an offset.`,
   });
 export const PlatformName = (description: string) => Type.Enum([...platforms], { description });
-export const Platforms = (description: string) =>
-  Type.Array(Type.Enum([...platforms]), { minItems: 1, maxItems: platforms.length, description });
+export const Platforms = (description: string) => Type.Array(Type.Enum([...platforms]), { minItems: 1, description });
 export const Text = (maxLength: number, description: string) => Type.String({ maxLength, description });
 export const Maybe = <S extends TSchema>(schema: S) => Type.Optional(schema);
 /** A member that may be null; `description` says what null means where the name leaves that open. */
@@ -41,12 +40,15 @@ export const Args = <const P extends Parameters<typeof Type.Object>[0]>(properti
 export const Bare = <const P extends Parameters<typeof Type.Object>[0]>(properties: P): P =>
   Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, wordless(schema)])) as unknown as P;
 
-/** The same schema without its descriptions. A property may be named `description`: then it is a schema. */
+/** What only words and bounds say of a schema: the operations keep the bounds. */
+const words = new Set(['description', 'maxLength', 'minItems', 'maxItems']);
+
+/** The same schema without them. A property may have such a name: then it is a schema. */
 const wordless = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(wordless);
   if (typeof schema !== 'object' || schema === null) return schema;
   const kept = Object.entries(Object.getOwnPropertyDescriptors(schema)).filter(
-    ([name, { value }]) => name !== 'description' || typeof value !== 'string',
+    ([name, { value }]) => !words.has(name) || typeof value === 'object',
   );
   return Object.defineProperties(
     {},
@@ -56,7 +58,7 @@ const wordless = (schema: unknown): unknown => {
 
 export const Mode = Type.Enum(['sandbox', 'live']);
 export const Next = Type.String();
-export const Replayed = Type.Boolean({ description: 'True: a repeat of an earlier call; nothing new was done.' });
+export const Replayed = Type.Boolean();
 export const IdempotencyKey = Type.Optional(
   Type.String({
     pattern: '^[!-~]{1,200}$',
@@ -64,6 +66,9 @@ export const IdempotencyKey = Type.Optional(
       'Your own value. Repeat a call whose answer you did not see with the same one: it is done once. A new one does it again.',
   }),
 );
+
+/** The same where the tool does nothing that is worse done twice. */
+export const PlainKey = Type.Optional(Type.String({ pattern: '^[!-~]{1,200}$' }));
 
 export const paging = {
   limit: Maybe(Type.Integer({ minimum: 1, maximum: 50, description: 'Rows to answer. Default 10.' })),

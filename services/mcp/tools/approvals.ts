@@ -6,7 +6,6 @@ import { publishes, reads, tool } from '../tool.ts';
 import {
   Args,
   Id,
-  IdempotencyKey,
   joined,
   Maybe,
   Mode,
@@ -15,6 +14,7 @@ import {
   Next,
   NextCursor,
   Nullable,
+  PlainKey,
   Replayed,
   replayedWords,
   Text,
@@ -153,8 +153,7 @@ const operations = {
 const consequence = {
   approve: 'It goes out at its time; a target whose time has passed goes out at once.',
   reject: 'Nothing of it goes out. A new post is needed to publish this elsewhere or later.',
-  request_changes:
-    'The author can change it: as a draft with update_draft, or with revise_post where some of it is out.',
+  request_changes: 'The author can change it with revise_post; a draft then goes out by publish_draft.',
 } as const;
 
 export const decideApproval = tool({
@@ -171,7 +170,7 @@ export const decideApproval = tool({
     }),
     contentHash: Maybe(Text(64, 'From the last page of show_approval: what the person has seen. Needed.')),
     comment: Maybe(Text(2000, 'A word to the author. Needed to reject and to ask for changes.')),
-    idempotencyKey: IdempotencyKey,
+    idempotencyKey: PlainKey,
   }),
   output: Type.Object({
     mode: Mode,
@@ -201,5 +200,47 @@ export const decideApproval = tool({
       text,
       data: { mode: call.mode, approvalId, postId, status, decidedAt, comment: kept, replayed, nextStep },
     };
+  },
+});
+
+interface Link {
+  readonly linkId: string;
+  readonly url: string | null;
+  readonly expiresAt: string;
+}
+
+export const approvalLink = tool({
+  name: 'approval_link',
+  title: 'A link for the client to decide',
+  description:
+    'Makes a page on which a guest, such as the client, sees one post that waits for approval, and approves it, rejects it or asks for changes, without an account. Give the address to the person, who sends it: who has it can decide. post_status tells later what the guest decided and wrote.',
+  scopes: ['approvals.decide'],
+  hints: { ...publishes, idempotentHint: false, destructiveHint: false },
+  input: Args({
+    approvalId: Id('The request, from compose_post, post_status or pending_approvals.'),
+    expiresInHours: Maybe(Type.Integer({ minimum: 1, maximum: 720, description: 'Default 168.' })),
+    idempotencyKey: PlainKey,
+  }),
+  output: Type.Object({
+    mode: Mode,
+    approvalId: Type.String(),
+    linkId: Type.String(),
+    url: Nullable(Type.String(), 'Null: it has expired or was revoked since.'),
+    expiresAt: Type.String(),
+    replayed: Replayed,
+    nextStep: Next,
+  }),
+  run: async (call, { approvalId, expiresInHours }) => {
+    const body = expiresInHours === undefined ? {} : { expiresInHours };
+    const asked = { params: { id: approvalId }, body, key: call.key('create') };
+    const { data, replayed } = await call.invoke<Link>('createApprovalLink', asked);
+    const { linkId, url, expiresAt } = data;
+    const nextStep = 'Give the address to the person. post_status has the decision and the comment once it is made.';
+    const text = joined(
+      `The page for request ${approvalId} (${call.mode}), until ${expiresAt}: ${url ?? 'it has expired or was revoked'}`,
+      replayedWords(replayed),
+      nextStep,
+    );
+    return { text, data: { mode: call.mode, approvalId, linkId, url, expiresAt, replayed, nextStep } };
   },
 });

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Account as AccountSchema } from '#schemas/http/account.ts';
+import type { AccountCadence as CadenceSchema } from '#schemas/http/cadence.ts';
 import type { Client as ClientSchema } from '#schemas/http/client.ts';
 import type { ToolCall } from '../call.ts';
 import { reads, tool } from '../tool.ts';
@@ -26,6 +27,7 @@ import { defined } from './composing.ts';
 
 type Client = Static<typeof ClientSchema>;
 type Account = Static<typeof AccountSchema>;
+type Cadence = Static<typeof CadenceSchema>;
 
 /** Words of a name as a person says it: “the Berlin bakery” may be “Bakery Berlin Mitte”. */
 const maxWords = 4;
@@ -109,6 +111,54 @@ export const findClients = tool({
   },
 });
 
+const Limit = Type.Object({
+  name: Type.String(),
+  limit: Type.Integer(),
+  used: Type.Integer(),
+  remaining: Type.Integer(),
+  resetsAt: Nullable(Type.String()),
+});
+type Limits = ReadonlyMap<string, readonly Static<typeof Limit>[]>;
+
+type LimitQuery = Readonly<Record<'clientId' | 'platform' | 'limit' | 'cursor', unknown>>;
+
+/** The limits by account: the list of them has the rows and pages of the list of accounts. */
+const limitsOf = async (call: ToolCall, query: LimitQuery): Promise<Limits> => {
+  const { data } = await call.invoke<Cadence[]>('listAccountCadences', { query });
+  return new Map(
+    data.map(({ accountId, windows }) => [
+      accountId,
+      windows.map(({ name, limit, used, remaining, resetsAt }) => ({ name, limit, used, remaining, resetsAt })),
+    ]),
+  );
+};
+
+/** How many targets are counted to say what is due: of more, nothing is said. */
+const maxDue = 100;
+const waiting = ['pending', 'awaiting_approval', 'handed_to_platform', 'publishing', 'rate_limited'];
+
+/** Null where it is not known: the credential may not read posts, or more are due than are counted. */
+const dueOf = async (
+  call: ToolCall,
+  { clientId, platform }: LimitQuery,
+): Promise<ReadonlyMap<string, number> | null> => {
+  if (!call.may('posts.read')) return null;
+  const to = new Date(call.now() + 86_400_000).toISOString();
+  const query = { clientId, platform, status: waiting, to, limit: maxDue };
+  const { data, page } = await call.invoke<{ readonly accountId: string }[]>('listPostTargets', { query });
+  if (page?.nextCursor != null) return null;
+  const due = new Map<string, number>();
+  for (const { accountId } of data) due.set(accountId, (due.get(accountId) ?? 0) + 1);
+  return due;
+};
+
+const limitWords = (limits: readonly Static<typeof Limit>[] | null, due: number | null): string => {
+  if (limits === null) return '';
+  const words = limits.map(({ name, limit, remaining }) => `${remaining} of ${limit} in ${name} left`);
+  const taken = due === null ? 'find_targets has what is due' : `${due} due within 24 hours take from that`;
+  return limits.length === 0 ? ', no limit of the network is known' : `, ${words.join(', ')} (${taken})`;
+};
+
 const stateWords: Readonly<Record<string, string>> = {
   connected: 'ready',
   reauth_required: 'a person must connect it again',
@@ -125,6 +175,9 @@ export const findAccounts = tool({
   input: Args({
     clientId: Maybe(Id('Only accounts of this client.')),
     platforms: Maybe(Platforms('Only accounts on these networks.')),
+    limits: Maybe(
+      Type.Boolean({ description: 'True: also how often each may still publish (“five more times today?”).' }),
+    ),
     ...paging,
   }),
   output: Type.Object({
@@ -140,15 +193,18 @@ export const findAccounts = tool({
         problem: Nullable(Type.String()),
         timezone: Nullable(Type.String(), 'Null: that of its client.'),
         takes: Type.Array(Type.String(), { description: 'What its network takes beside a post: thread, textOnly, …' }),
+        limits: Nullable(Type.Array(Limit), 'Null: not asked for.'),
+        dueWithin24Hours: Nullable(Type.Integer(), 'Targets that take from the limits as well.'),
       }),
     ),
     nextCursor: NextCursor,
     nextStep: Next,
   }),
-  run: async (call, { clientId, platforms, ...page }) => {
-    const { data, page: at } = await call.invoke<Account[]>('listAccounts', {
-      query: { clientId, platform: platforms, ...pageOf(page) },
-    });
+  run: async (call, { clientId, platforms, limits: isAsked = false, ...page }) => {
+    const query = { clientId, platform: platforms, ...pageOf(page) };
+    const { data, page: at } = await call.invoke<Account[]>('listAccounts', { query });
+    const limits = isAsked ? await limitsOf(call, query) : null;
+    const due = isAsked ? await dueOf(call, query) : null;
     const accounts = data.map(({ id, health, capabilities, ...account }) => ({
       accountId: id,
       clientId: account.clientId,
@@ -159,16 +215,20 @@ export const findAccounts = tool({
       problem: health.reason,
       timezone: account.timezone,
       takes: Object.entries(capabilities).flatMap(([name, is]) => (is ? [name] : [])),
+      limits: limits === null ? null : [...(limits.get(id) ?? [])],
+      dueWithin24Hours: due === null ? null : (due.get(id) ?? 0),
     }));
     const nextCursor = at?.nextCursor ?? null;
     const ready = accounts.filter(({ status }) => status === 'connected').length;
     const nextStep =
       accounts.length === 0
         ? 'No account is connected here. A person connects accounts in the console.'
-        : 'Use the accountIds, or the networks as platforms, with compose_post.';
+        : isAsked
+          ? 'whoami has the quota of the month, which all accounts share.'
+          : 'Use the accountIds, or the networks as platforms, with compose_post.';
     const lines = accounts.map(
-      ({ accountId, platform, username, status, timezone }) =>
-        `- ${platform} ${call.cuts.quoted('username', username ?? 'erased')} (accountId ${accountId}): ${stateWords[status] ?? status}, ${timezone ?? 'zone of its client'}`,
+      ({ accountId, platform, username, status, timezone, limits: own, dueWithin24Hours }) =>
+        `- ${platform} ${call.cuts.quoted('username', username ?? 'erased')} (accountId ${accountId}): ${stateWords[status] ?? status}, ${timezone ?? 'zone of its client'}${limitWords(own, dueWithin24Hours)}`,
     );
     const text = joined(
       `${many(accounts.length, 'account')}, ${ready} of them ready (${call.mode}).`,

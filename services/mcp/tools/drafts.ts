@@ -1,32 +1,21 @@
 import { Type } from 'typebox';
 import { maxContent } from '#schemas/post.ts';
-import { Refusal } from '#services/api/refusal.ts';
+import { invalid } from '#services/api/refusal.ts';
 import type { ToolCall } from '../call.ts';
-import { changes, publishes, tool } from '../tool.ts';
-import {
-  Args,
-  Bare,
-  Id,
-  IdempotencyKey,
-  joined,
-  Maybe,
-  Mode,
-  many,
-  Next,
-  Replayed,
-  replayedWords,
-  Text,
-} from '../words.ts';
+import { publishes, tool } from '../tool.ts';
+import { Args, Bare, Id, joined, Maybe, Mode, many, Next, PlainKey, Replayed, replayedWords, Text } from '../words.ts';
 import {
   contentOf,
   forbidTime,
   hasTime,
   requireTime,
+  type SaidArgs,
   said,
   scheduleOf,
   targetsOf,
   timezoneOf,
   type WhenArgs,
+  type WhereArgs,
   when,
   where,
   zoneWords,
@@ -86,47 +75,52 @@ const shown = ({ mode, cuts }: ToolCall, post: Post) => ({
   nextStep: nextStepOf(post),
 });
 
-export const updateDraft = tool({
-  name: 'update_draft',
-  title: 'Change a draft',
-  description:
-    'Changes a draft: only the arguments that you send change, which are those of compose_post, and each replaces the whole of what it names. It stays a draft. For a post that is scheduled already, use revise_post.',
-  scopes: ['posts.read', 'posts.compose'],
-  hints: changes,
-  input: Args({ postId: Id('The draft.'), content, ...Bare({ ...said, ...where, ...when }) }),
-  output: Changed,
-  run: async (call, { postId, ...args }) => {
-    const { data: draft, revision } = await call.invoke<Post>('getPost', { params: { id: postId } });
-    if (draft.status !== 'draft') throw new Refusal('post_not_draft', `The post is ${draft.status}.`);
-    const selects = Object.keys(where).some((name) => args[name as keyof typeof where] !== undefined);
-    const time = timeOf(args, draft);
-    const body: Record<string, unknown> = {
-      ...bodyOf(draft),
-      ...contentOf(args),
-      ...(selects ? { targets: await targetsOf(call, draft.clientId, args) } : {}),
-      ...(hasTime(time) ? { schedule: scheduleOf(time) } : {}),
-      ...timezoneOf(time),
-    };
-    if (hasTime(time)) delete body.timezone;
-    // The members that were not sent are those of this revision, and of no other.
-    const ifMatch = `"${revision ?? draft.revision}"`;
-    const { data } = await call.invoke<Post>('updatePost', { params: { id: postId }, body, ifMatch });
-    const answer = shown(call, data);
-    return {
-      text: joined(`The draft ${postId} is changed (${call.mode}).`, zoneWords(time), answer.nextStep),
-      data: answer,
-    };
-  },
-});
+const moving = ['scheduledAt', 'scheduledLocal', 'timezone', 'spreadMinutes'] as const;
+const going = ['accountIds', 'platforms', 'exceptPlatforms'] as const;
+const revisable = { ...said, ...where, ...when };
+type RevisedArgs = SaidArgs & WhereArgs & WhenArgs;
+
+/** A draft is replaced as a whole: the members that were not sent are those of this revision, and of no other. */
+const changeDraft = async (call: ToolCall, draft: Post, revision: number | undefined, args: RevisedArgs) => {
+  const selects = going.some((name) => args[name] !== undefined);
+  const time = timeOf(args, draft);
+  const body: Record<string, unknown> = {
+    ...bodyOf(draft),
+    ...contentOf(args),
+    ...(selects ? { targets: await targetsOf(call, draft.clientId, args) } : {}),
+    ...(hasTime(time) ? { schedule: scheduleOf(time) } : {}),
+    ...timezoneOf(time),
+  };
+  if (hasTime(time)) delete body.timezone;
+  const ifMatch = `"${revision ?? draft.revision}"`;
+  const { data } = await call.invoke<Post>('updatePost', { params: { id: draft.id }, body, ifMatch });
+  const answer = shown(call, data);
+  return {
+    text: joined(`The draft ${draft.id} is changed (${call.mode}).`, zoneWords(time), answer.nextStep),
+    data: { ...answer, replayed: false, changed: 0, skipped: [] },
+  };
+};
+
+/** @throws Refusal 422 for what only a draft can change */
+const requireContentAlone = (args: RevisedArgs, { status }: Post): void => {
+  for (const [names, how] of [
+    [moving, 'reschedule moves it'],
+    [going, 'cancel takes accounts out, and compose_post makes a post for others'],
+  ] as const) {
+    const name = names.find((one) => args[one] !== undefined);
+    if (name !== undefined)
+      throw invalid(`/${name}`, 'exclusive', `only changes a draft, and the post is ${status}: ${how}`);
+  }
+};
 
 export const revisePost = tool({
   name: 'revise_post',
-  title: 'Change a scheduled post',
+  title: 'Change a post',
   description:
-    'Changes the text or media of a post that is scheduled, waits for approval or failed; a failed target is tried again with the new content. Only what you send changes, with the arguments of compose_post. What is published already stays as it is; the answer says which targets that concerns. A changed post may need another approval.',
-  scopes: ['posts.compose'],
+    'Changes a draft, or the content of a post that is scheduled, waits for approval or failed; a failed target is tried again with it. Only what you send changes, each argument the whole of what it names, as in compose_post. A draft stays one; accounts and time are changed of a draft alone. What is published already stays as it is: the answer says which targets that concerns. A changed post may need another approval.',
+  scopes: ['posts.read', 'posts.compose'],
   hints: publishes,
-  input: Args({ postId: Id('The post.'), content, ...Bare(said), idempotencyKey: IdempotencyKey }),
+  input: Args({ postId: Id('The post.'), content, ...Bare(revisable), idempotencyKey: PlainKey }),
   output: Type.Object({
     ...Changed.properties,
     replayed: Replayed,
@@ -137,6 +131,9 @@ export const revisePost = tool({
     interface Revised extends Post {
       readonly revise: { readonly changed: string[]; readonly skipped: { targetId: string; reason: string }[] };
     }
+    const { data: post, revision } = await call.invoke<Post>('getPost', { params: { id: postId } });
+    if (post.status === 'draft') return changeDraft(call, post, revision, args);
+    requireContentAlone(args, post);
     const asked = { params: { id: postId }, body: contentOf(args), key: call.key('change') };
     const { data, replayed } = await call.invoke<Revised>('revisePost', asked);
     const { changed, skipped } = data.revise;
@@ -176,7 +173,7 @@ export const publishDraft = tool({
           'True: the person knows that an approver asked for changes, and wants the unchanged content out again.',
       }),
     ),
-    idempotencyKey: IdempotencyKey,
+    idempotencyKey: PlainKey,
   }),
   output: Type.Object({ ...Changed.properties, replayed: Replayed }),
   run: async (call, { postId, action, acknowledgeDecision = false, idempotencyKey: _key, ...args }) => {

@@ -1,10 +1,11 @@
 import type { AnyTool } from '../tool.ts';
 import { analyticsSummary, postPerformance } from './analytics.ts';
-import { decideApproval, pendingApprovals, showApproval } from './approvals.ts';
+import { approvalLink, decideApproval, pendingApprovals, showApproval } from './approvals.ts';
 import { bestTimes } from './best-times.ts';
+import { changeCampaign, findCampaigns } from './campaigns.ts';
 import { findAccounts, findClients } from './clients.ts';
 import { composePost, previewPost } from './compose.ts';
-import { publishDraft, revisePost, updateDraft } from './drafts.ts';
+import { publishDraft, revisePost } from './drafts.ts';
 import { importMedia, mediaStatus } from './media.ts';
 import { findPosts, findTargets, postStatus } from './posts.ts';
 import { listReports } from './reports.ts';
@@ -15,8 +16,9 @@ import { networkSettings, whoami } from './workspace.ts';
 export const tools: readonly AnyTool[] = [
   ...[whoami, findClients, findAccounts, networkSettings, bestTimes],
   ...[importMedia, mediaStatus],
-  ...[previewPost, composePost, updateDraft, revisePost, publishDraft],
+  ...[previewPost, composePost, revisePost, publishDraft],
   ...[findPosts, findTargets, postStatus, reschedule, retry, cancel],
-  ...[pendingApprovals, showApproval, decideApproval],
+  ...[findCampaigns, changeCampaign],
+  ...[pendingApprovals, showApproval, decideApproval, approvalLink],
   ...[analyticsSummary, postPerformance, listReports],
 ];

@@ -5,7 +5,6 @@ import { reads, tool } from '../tool.ts';
 import {
   Args,
   Id,
-  IdempotencyKey,
   joined,
   Maybe,
   Mode,
@@ -14,6 +13,7 @@ import {
   Next,
   NextCursor,
   Nullable,
+  PlainKey,
   Platforms,
   pageOf,
   paging,
@@ -78,7 +78,7 @@ export const importMedia = tool({
     altText: Maybe(Text(2000, 'What the picture shows, for people who do not see it.')),
     folder: Maybe(Text(200, 'A label of your own.')),
     platforms: Maybe(Platforms('Networks to prepare it for at once. Absent: those of the client.')),
-    idempotencyKey: IdempotencyKey,
+    idempotencyKey: PlainKey,
   }),
   output: Type.Object({
     mode: Mode,

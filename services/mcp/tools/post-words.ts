@@ -232,7 +232,7 @@ const waiting = new Set(['pending', 'handed_to_platform', 'publishing', 'rate_li
 export const nextStepOf = (post: Pick<Post, 'status' | 'targets' | 'lastDecision' | 'approvalId'>): string => {
   const { status, targets } = post;
   if (isSentBack(post) && status === 'draft') {
-    return 'An approver asked for changes: tell the person the comment, change it with update_draft, then publish_draft.';
+    return 'An approver asked for changes: tell the person the comment, change it with revise_post, then publish_draft.';
   }
   if (isSentBack(post) && status === 'pending_approval') {
     return 'An approver asked for changes: tell the person the comment. What is not out waits until revise_post changes it.';

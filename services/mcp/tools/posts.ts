@@ -21,7 +21,7 @@ import {
   paging,
   Text,
 } from '../words.ts';
-import { defined, networksOf } from './composing.ts';
+import { defined } from './composing.ts';
 import {
   accountNames,
   DecisionOut,
@@ -53,6 +53,7 @@ export const findPosts = tool({
   hints: reads,
   input: Args({
     clientId: Maybe(Id('Only posts of this client.')),
+    campaignId: Maybe(Id('Only posts of this campaign.')),
     statuses: Maybe(
       Type.Array(Type.Enum(postStatuses.filter((one) => one !== 'discarded')), {
         minItems: 1,
@@ -161,7 +162,6 @@ export const findTargets = tool({
     clientId: Maybe(Id('Only on accounts of this client.')),
     accountId: Maybe(Id('Only on this account.')),
     platforms: Maybe(Platforms('Only on these networks.')),
-    exceptPlatforms: Maybe(Platforms('On all networks but these.')),
     statuses: Maybe(
       Type.Array(Type.Enum([...targetStatuses]), {
         minItems: 1,
@@ -174,11 +174,11 @@ export const findTargets = tool({
     ...paging,
   }),
   output: Type.Object({ mode: Mode, targets: Type.Array(Found), nextCursor: NextCursor, nextStep: Next }),
-  run: async (call, { statuses, platforms, exceptPlatforms, limit, cursor, ...filters }) => {
+  run: async (call, { statuses, platforms, limit, cursor, ...filters }) => {
     const query = {
       ...filters,
       status: statuses,
-      platform: networksOf({ ...defined({ platforms, exceptPlatforms }) }),
+      platform: platforms,
       ...pageOf({ ...defined({ limit, cursor }) }),
     };
     const { data, page } = await call.invoke<PostTarget[]>('listPostTargets', { query });

@@ -5,6 +5,7 @@ import type { ToolCall } from '../call.ts';
 import { changes, publishes, tool } from '../tool.ts';
 import {
   Args,
+  Bare,
   Id,
   IdempotencyKey,
   Instant,
@@ -14,6 +15,7 @@ import {
   many,
   Next,
   Nullable,
+  PlainKey,
   Platforms,
   Replayed,
   replayedWords,
@@ -156,7 +158,7 @@ export const reschedule = tool({
   name: 'reschedule',
   title: 'Move posts to another time',
   description:
-    'Moves targets that are not out yet: by shiftMinutes, which keeps their distances (“two hours later”), or to one new time. Of a post, of a time range with clientId or platforms, or by targetIds; at most 500. The same step twice is done once: for another one send a new idempotencyKey. Drafts get their time from update_draft or publish_draft.',
+    'Moves targets that are not out yet: by shiftMinutes, which keeps their distances (“two hours later”), or to one new time. Of a post, of a time range with clientId or platforms, or by targetIds; at most 500. The same step twice is done once: for another one send a new idempotencyKey. Drafts get their time from revise_post or publish_draft.',
   scopes: ['posts.read', 'posts.compose'],
   hints: changes,
   input: Args({ ...which, ...moves, idempotencyKey: IdempotencyKey }),
@@ -180,10 +182,10 @@ export const retry = tool({
   name: 'retry',
   title: 'Try failed targets again',
   description:
-    'Tries targets again that failed or that the network slowed down, at once and with the same content: of a post, of a time range, or by targetIds. Read the failures in post_status first: a content that the network refuses needs revise_post, an account that lost its authorization needs a person.',
+    'Tries targets again that failed or that the network slowed down, at once and with the same content, chosen as in reschedule: of a post, of a time range, or by targetIds. Read the failures first: a content that the network refuses needs revise_post, an account that lost its authorization needs a person.',
   scopes: ['posts.read', 'posts.compose'],
   hints: publishes,
-  input: Args({ ...which, idempotencyKey: IdempotencyKey }),
+  input: Args({ ...Bare(which), idempotencyKey: PlainKey }),
   output: Done,
   run: (call, { idempotencyKey: _key, ...chosen }) =>
     act(call, chosen, {
@@ -224,7 +226,7 @@ export const cancel = tool({
     'Cancels what is not out yet: a whole post, targets of a time range (“everything next week”), or targetIds; a draft is discarded. What is canceled does not come back, so do it only when the person asked for it. It takes nothing back that is published: the answer says how each target stands.',
   scopes: ['posts.read', 'posts.compose'],
   hints: { ...changes, destructiveHint: true },
-  input: Args({ ...which, idempotencyKey: IdempotencyKey }),
+  input: Args({ ...which, idempotencyKey: PlainKey }),
   output: Done,
   run: (call, { idempotencyKey: _key, ...chosen }) => {
     const { postId, ...narrower } = chosen;

@@ -170,7 +170,7 @@ suite('the last decision about a post', (t) => {
       [approvalId, 'changes_requested', 'Shorter, "please".'],
     );
     assert.match(status.text, /changes_requested by apikey .*: "Shorter, \\"please\\"\."/);
-    assert.match(String(status.data.nextStep), /approver asked for changes.*update_draft/);
+    assert.match(String(status.data.nextStep), /approver asked for changes.*revise_post/);
     assert.doesNotMatch(String(status.data.nextStep), /sends it out/);
     const { posts } = worked(await mcp.call('find_posts', { clientId: own.clientId, statuses: ['draft'] })) as {
       posts: { postId: string; lastDecision: Decision | null }[];
@@ -184,7 +184,7 @@ suite('the last decision about a post', (t) => {
     assert.equal(worked(out).status, 'pending_approval');
     assert.match(out.text, /\(changes_requested\)/);
     const changed = await sentBack();
-    worked(await mcp.call('update_draft', { postId: changed.postId, content: 'Short.' }));
+    worked(await mcp.call('revise_post', { postId: changed.postId, content: 'Short.' }));
     worked(await mcp.call('publish_draft', { ...args, postId: changed.postId }));
     const rejected = await submit();
     await decide(rejected.approvalId, 'reject', 'Off brand.');

@@ -154,7 +154,6 @@ suite('access to mcp', (t) => {
     for (const client of [theirs, live]) {
       for (const [name, args] of Object.entries({
         post_status: {},
-        update_draft: { content: 'x' },
         revise_post: { content: 'x' },
         publish_draft: { action: 'publish_now' },
         reschedule: { scheduledAt: tomorrow() },

@@ -95,7 +95,7 @@ suite('mcp and rest', (t) => {
 
   t('update, publish, revise', async () => {
     const [draft, twin] = [await made({ saveDraft: true }), await made({ saveDraft: true })];
-    await same('update_draft', { postId: draft, content: 'Other' }, () =>
+    await same('revise_post', { postId: draft, content: 'Other' }, () =>
       world.tester.patch(`/posts/${twin}`, { ...rest({ content: 'Other' }), clientId: undefined }),
     );
     await same('publish_draft', { postId: draft, action: 'schedule', scheduledAt: at }, () =>

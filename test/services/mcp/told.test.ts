@@ -49,7 +49,7 @@ suite('what an agent is told', (t) => {
     const draft = await mcp.call('compose_post', { ...base(), variants });
     assert.deepEqual(warned(draft), ['unknown_override']);
     const { postId } = worked(draft);
-    const updated = await mcp.call('update_draft', { postId, content: `Other ${randomUUID()}` });
+    const updated = await mcp.call('revise_post', { postId, content: `Other ${randomUUID()}` });
     assert.deepEqual(warned(updated), ['unknown_override']);
     const published = await mcp.call('publish_draft', { postId, action: 'schedule', scheduledAt: tomorrow() });
     assert.deepEqual(warned(published), ['unknown_override']);
@@ -94,7 +94,7 @@ suite('what an agent is told', (t) => {
     const draft = worked(await mcp.call('compose_post', { ...args, content: `Word ${randomUUID()}` }));
     assert.deepEqual(due({ ...made, data: { targets: draft.wouldGoTo } } as Called), [instant, instant]);
     const later = { scheduledLocal: '2027-01-06T09:00', timezone };
-    const updated = await mcp.call('update_draft', { postId: draft.postId, ...later });
+    const updated = await mcp.call('revise_post', { postId: draft.postId, ...later });
     assert.deepEqual(warned(updated), []);
     const out = await mcp.call('publish_draft', { postId: draft.postId, action: 'schedule', ...later });
     assert.deepEqual(due(out), [instantOf(later.scheduledLocal, timezone), instantOf(later.scheduledLocal, timezone)]);

@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
+import { instantOf } from '#domain/zones.ts';
 import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { counters } from '#schemas/insights.ts';
@@ -100,10 +101,9 @@ suite('mcp tools', (t) => {
         assert.equal(inputSchema.additionalProperties, false, name);
         assert.equal(outputSchema?.type, 'object', name);
         const { title: _title, ...hints } = annotations ?? {};
-        assert.deepEqual(Object.keys(hints).sort(), [
-          ...['destructiveHint', 'idempotentHint', 'openWorldHint', 'readOnlyHint'],
-        ]);
-        assert.ok(!(hints.readOnlyHint === true && hints.destructiveHint === true), name);
+        // Of a tool that changes nothing the other two mean nothing.
+        const changing = hints.readOnlyHint === true ? [] : ['destructiveHint', 'idempotentHint'];
+        assert.deepEqual(Object.keys(hints).sort(), [...changing, 'openWorldHint', 'readOnlyHint']);
       }
       const found = worked(await client.call('find_clients', { search: 'acme' }));
       assert.equal((found.clients as { clientId: string }[])[0]?.clientId, composed.clientId, line);
@@ -134,6 +134,13 @@ suite('mcp tools', (t) => {
       (accounts as { accountId: string }[]).map((one) => one.accountId),
     );
     assert.deepEqual(ids.sort(), Object.values(composed.accounts).sort());
+    const { accounts } = (await use('find_accounts', { clientId: composed.clientId, limits: true })) as {
+      accounts: { platform: string; limits: { remaining: number }[]; dueWithin24Hours: number }[];
+    };
+    for (const { limits, dueWithin24Hours } of accounts) {
+      assert.ok(limits.every(({ remaining }) => remaining > 0) && dueWithin24Hours === 0);
+    }
+    assert.ok(accounts.some(({ limits }) => limits.length > 0));
     const none = await mcp.call('find_clients', { search: 'nobody' });
     assert.match(none.text, /No client fits/);
   });
@@ -145,6 +152,12 @@ suite('mcp tools', (t) => {
 
   t('best_times says the zone, and which hours are estimates', async () => {
     const { slots, timezone } = await use('best_times', { clientId: composed.clientId, count: 3 });
+    for (const { weekday, hour, next } of slots as { weekday: string; hour: number; next: string }[]) {
+      assert.equal(new Date(`${next}Z`).toLocaleString('en', { weekday: 'long', timeZone: 'UTC' }), weekday);
+      assert.equal(Number(next.slice(11, 13)), hour);
+      const ahead = Date.parse(instantOf(next, String(timezone))) - Date.now();
+      assert.ok(ahead > 0 && ahead <= 7 * 86_400_000 + 3_600_000, next);
+    }
     assert.equal(timezone, 'Europe/Berlin');
     assert.deepEqual(
       (slots as { basis: string }[]).map(({ basis }) => basis),
@@ -175,7 +188,7 @@ suite('mcp tools', (t) => {
       ['x', 'On X', 'acme'],
     ]);
     const { postId } = draft;
-    await use('update_draft', { postId, content: 'Second', platforms: ['x'] });
+    await use('revise_post', { postId, content: 'Second', platforms: ['x'] });
     const shown = (await world.tester.get(`/posts/${postId}`)).data as Record<string, unknown>;
     assert.equal(shown.content, 'Second');
     assert.equal((shown.variants as { contentOverride: string }[])[0]?.contentOverride, 'On X');
@@ -234,6 +247,14 @@ suite('mcp tools', (t) => {
     const content = `Revised ${randomUUID()}`;
     const revised = await use('revise_post', { postId, content });
     assert.deepEqual([revised.changed, revised.skipped], [2, []]);
+    for (const [more, how] of [
+      [{ scheduledAt: tomorrow() }, /reschedule moves it/],
+      [{ platforms: ['x'] }, /cancel takes accounts out/],
+    ] as const) {
+      const answer = await mcp.call('revise_post', { postId, content: 'Other', ...more });
+      assert.deepEqual([answer.isError, answer.code], [true, 'validation_failed'], answer.text);
+      assert.match(answer.text, how);
+    }
     await world.settled();
     const { posts } = await use('find_posts', {
       search: content,
@@ -363,6 +384,60 @@ suite('mcp tools', (t) => {
     assert.equal(await decided('approve'), 'approved');
     assert.equal(await decided('request_changes', 'Please shorten it.'), 'changes_requested');
     assert.equal(await decided('reject', 'Off brand.'), 'rejected');
+  });
+
+  t('approval_link makes a page on which a guest decides; post_status tells what the guest wrote', async () => {
+    const strict = await composer(world, ['x'], { name: 'Guests' });
+    await world.tester.patch(`/clients/${strict.clientId}`, { approvalRequired: true });
+    await world.settled();
+    const made = await use('compose_post', {
+      ...{ clientId: strict.clientId, content: 'For the guest', action: 'schedule', scheduledAt: tomorrow() },
+    });
+    await world.settled();
+    const link = await use('approval_link', { approvalId: made.approvalId, expiresInHours: 24 });
+    assert.match(String(link.url), /^http/);
+    const again = await mcp.call('approval_link', { approvalId: randomUUID() });
+    assert.equal(again.code, 'not_found');
+  });
+
+  t('find_campaigns and change_campaign make, find, fill, move and delete a campaign', async () => {
+    const made = await use('change_campaign', { action: 'create', name: 'Spring', clientId: composed.clientId });
+    const { campaignId } = made;
+    const { postId, targets } = await scheduled();
+    await use('change_campaign', { action: 'add_posts', campaignId, postIds: [postId] });
+    await world.settled();
+    const { campaigns } = (await use('find_campaigns', { search: 'spr' })) as { campaigns: Record<string, unknown>[] };
+    assert.deepEqual(
+      campaigns.map((one) => [one.campaignId, one.postCount]),
+      [[campaignId, 1]],
+    );
+    const move = { action: 'move', campaignId, minutes: 90 };
+    assert.equal((await use('change_campaign', move)).doneInAll, 2);
+    assert.equal((await use('change_campaign', move)).replayed, true, 'the same step twice is one');
+    const { data } = await world.tester.get(`/posts/${postId}`);
+    const before = new Map(targets.map((one) => [one.targetId, Date.parse(one.scheduledAt)]));
+    for (const one of data.targets as { id: string; scheduledAt: string }[]) {
+      assert.equal(Date.parse(one.scheduledAt) - (before.get(one.id) ?? 0), 90 * 60_000);
+    }
+    const { posts } = (await use('find_posts', { campaignId })) as { posts: { postId: string }[] };
+    assert.deepEqual(
+      posts.map((one) => one.postId),
+      [postId],
+    );
+    await use('change_campaign', { action: 'remove_posts', campaignId, postIds: [postId] });
+    await use('change_campaign', { action: 'update', campaignId, startsOn: '2027-03-01' });
+    for (const wrong of [
+      { action: 'move', campaignId },
+      { action: 'move', campaignId, days: 1, minutes: 1 },
+      { action: 'move', days: 1 },
+      { action: 'delete', campaignId, name: 'Summer' },
+      { action: 'create' },
+    ]) {
+      const answer = await mcp.call('change_campaign', wrong);
+      assert.deepEqual([answer.isError, answer.code], [true, 'validation_failed'], answer.text);
+    }
+    await use('change_campaign', { action: 'delete', campaignId });
+    assert.equal((await world.tester.get(`/campaigns/${campaignId}`)).status, 404);
   });
 
   t('analytics_summary says the window, its zone and its age back; unknown is a word, never 0', async () => {
