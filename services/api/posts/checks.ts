@@ -1,4 +1,5 @@
-import type { Rejection } from '#domain/decider.ts';
+import { Rejection } from '#domain/decider.ts';
+import type { Submission } from '#domain/post-approval.ts';
 import type { PostBody } from '#schemas/post.ts';
 import {
   type ComposedPost,
@@ -20,6 +21,24 @@ export const composingOf = ({ principal, now }: Pick<Asking, 'principal' | 'now'
   author: { actor: principal.actor, needsApproval: principal.role === 'creator' },
   now,
 });
+
+/** What the call was accepted with no longer holds: nothing of it is stored, so it is accepted anew. */
+export class Overtaken extends Rejection {
+  constructor() {
+    super('revision_mismatch', 'The post, or what the caller may do, was changed at the same time, again and again.');
+  }
+}
+
+/**
+ * Before the append: a repeat carries out what was accepted, unless it goes out unasked and the caller may not publish
+ * so any more. @throws Overtaken
+ */
+export const requireAuthority = (
+  call: Pick<Asking, 'principal' | 'now'>,
+  { submission }: { readonly submission?: Submission },
+): void => {
+  if (submission === undefined && composingOf(call).author.needsApproval) throw new Overtaken();
+};
 
 /** @throws Rejection the first of `checksOfDraft` */
 export const checkDraft = async (

@@ -12,7 +12,7 @@ import type { Acted } from '../actions.ts';
 import { streamUpTo } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { scheduleOf } from './body.ts';
-import { planForCaller } from './checks.ts';
+import { Overtaken, planForCaller, requireAuthority } from './checks.ts';
 import { requireChanged } from './decisions.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 import { reservePlan } from './quota.ts';
@@ -32,6 +32,15 @@ interface Accepted extends PlannedPost {
  * sweeper carries the plan out.
  */
 export const publishDraft = async (call: Publishing, warned: PostWarnings): Promise<Acted<PostState>> => {
+  try {
+    return await attempt(call, warned);
+  } catch (error) {
+    if (!(error instanceof Overtaken)) throw error;
+    return attempt(call, warned);
+  }
+};
+
+const attempt = async (call: Publishing, warned: PostWarnings): Promise<Acted<PostState>> => {
   const { id } = call.params;
   let seen: LoadedPost | undefined;
   let written: Loaded<PostState> | undefined;
@@ -118,6 +127,7 @@ const append = async (
     };
     if (loaded.state.status === 'draft') {
       if (isReplaced(loaded, revision)) throw new Rejection('revision_mismatch', 'The draft was replaced meanwhile.');
+      requireAuthority(call, planned);
       await reservePlan(call, params.id, command, loaded.revision);
     }
     try {

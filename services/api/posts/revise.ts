@@ -21,7 +21,7 @@ import type { Placed } from '#services/workflows/quota/reserve.ts';
 import { isOf } from '../commands.ts';
 import type { Call } from '../operation.ts';
 import { changedMembers, revisedBody } from './body.ts';
-import { planForCaller } from './checks.ts';
+import { Overtaken, planForCaller, requireAuthority } from './checks.ts';
 import { loadPost, tendOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveBehind } from './quota.ts';
 import { Reads } from './reads.ts';
@@ -62,13 +62,6 @@ export interface RevisedPost extends Revised {
   readonly events: readonly DecodedEvent[];
   readonly targetEvents: readonly { readonly events: readonly DecodedEvent[] }[];
   readonly replayed: boolean;
-}
-
-/** The post has changed since the call was accepted: its targets may be others, so the call is accepted anew. */
-class Overtaken extends Rejection {
-  constructor() {
-    super('revision_mismatch', 'The post was changed at the same time, again and again.');
-  }
 }
 
 /** Streams of targets that are read at once. */
@@ -229,7 +222,10 @@ const reach = async (reads: Reads, { plan }: LivePost, targets: ReadonlyMap<stri
   };
 };
 
-/** Appends the accepted revise, unless this call or an earlier one under its key has. @throws Overtaken */
+/**
+ * Appends the accepted revise, unless this call or an earlier one under its key has. @throws Overtaken where the post has
+ * changed since, so that its targets may be others, or the caller lost their authority
+ */
 const append = async (
   call: Revising,
   { revision, body, changed, targetIds, times, submission, places }: Accepted,
@@ -243,6 +239,7 @@ const append = async (
   };
   const loaded = await load();
   if (loaded.revision !== revision) return loaded;
+  requireAuthority(call, submission === undefined ? {} : { submission });
   const { commandId } = context;
   const asked = submission === undefined ? {} : { submission };
   if (places !== undefined) await reserveBehind(call, params.id, revision, places);
