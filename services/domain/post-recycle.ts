@@ -117,6 +117,8 @@ const set = (
     recycle.enabled === enabled &&
     recycle.stoppedReason === null &&
     recycle.needsApproval === needsApproval &&
+    // Another caller takes it over: the author of the copies is whoever set it last.
+    isDeepStrictEqual(recycle.setBy, setBy) &&
     isDeepStrictEqual(recycle.settings, settings);
   if (isSame) return [];
   if (enabled && next !== null && until !== null && next.dueAt > until) {

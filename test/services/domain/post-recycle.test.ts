@@ -63,6 +63,14 @@ suite('the recycling of a post', (t) => {
       .then([]);
   });
 
+  t('is taken over by whoever sets it anew: the copies go out with their authority from then on', () => {
+    given([live, wasSet]).when(set()).then([]);
+    const another = { type: 'member', id: 'm2' } as const;
+    given([live, wasSet])
+      .when(set({ setBy: another }))
+      .then([{ type: 'PostRecycleSet', data: { ...wasSet.data, setBy: another } } as PostEvent]);
+  });
+
   t('is refused for a draft, a canceled post, a copy, and where nothing could follow', () => {
     const draft: PostEvent = { type: 'PostDrafted', data: written };
     const canceled: PostEvent = { type: 'PostCanceled', data: { reason: 'targets_canceled' } };
