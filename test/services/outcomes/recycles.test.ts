@@ -473,6 +473,8 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
       assert.deepEqual(await world.story(`post-${second}`), []);
       await mortals.child('');
       await until('the copy is recorded', async () => (await recycleOf(id))?.posted === 2);
+      // The record comes before the targets of the copy.
+      await until('the copy is whole', async () => (await cancelsOf(second)).every((type) => type === 'TargetHeld'));
       await mortals.end();
       assert.deepEqual(await cancelsOf(first), ['copy_replaced', 'copy_replaced']);
       assert.equal(await approvalOf(first), 'ApprovalWithdrawn');
