@@ -19,6 +19,6 @@ export const tools: readonly AnyTool[] = [
   ...[previewPost, composePost, revisePost, publishDraft],
   ...[findPosts, findTargets, postStatus, reschedule, retry, cancel],
   ...[findCampaigns, changeCampaign],
-  ...[pendingApprovals, showApproval, decideApproval, approvalLink],
+  ...[pendingApprovals, showApproval, approvalLink, decideApproval],
   ...[analyticsSummary, postPerformance, listReports],
 ];
