@@ -10,7 +10,7 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
     'Check the id: use one that a find_… tool answered with this credential. The sandbox does not see live data, nor the reverse.',
   insufficient_scope: 'Ask the person to connect again and allow this, or to use a key that has the scope.',
   role_required: 'The person behind this credential may not do this. Ask an Owner or a Manager of the workspace.',
-  first_party_only: 'Ask the person to do this in the console.',
+  first_party_only: 'No tool does this: API keys, the team and apps have pages in the console, for a person.',
   client_limited:
     'This key is limited to some clients. Name one of them with clientId, or ask for a key for all clients.',
   validation_failed: 'Correct what is named above and call again. preview_post shows all problems at once.',
@@ -32,11 +32,19 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
   approval_superseded: 'The post was changed after this request. pending_approvals has the new one.',
   schedule_in_past: 'Choose a time in the future, or publish at once.',
   schedule_too_far: 'Choose a time within the next 18 months.',
-  no_targets: 'No account fits. find_accounts lists those of the client; a person connects new ones in the console.',
-  account_disconnected: 'A person must connect the account again in the console. Leave it out to post without it.',
+  no_targets:
+    'No account fits. find_accounts lists those of the client; new ones are connected through a connect link.',
+  account_disconnected:
+    'Its holder must connect the account again, through a connect link. Leave it out to post without it.',
   account_not_in_client: 'Use accounts of this client: find_accounts with clientId lists them.',
   media_not_publishable: 'Wait until media_status says publishable, or use another file.',
   url_not_allowed: 'Use a public https address of the file itself.',
+  cadence_exceeded:
+    'Choose another time for these accounts: find_accounts with limits true says how often each may publish.',
+  quota_exceeded:
+    'The month has no room left, until resetsAt: whoami shows the quota. Canceled targets give their places back.',
+  run_not_completed: 'Ask list_reports again in some seconds.',
+  media_not_uploaded: 'Its upload was not finished. import_media takes the file from its address instead.',
   already_exists: 'The post that has this reference is named above: use it, or choose another externalRef.',
   revision_mismatch: 'It was changed meanwhile. Read it again, then repeat your change.',
 };

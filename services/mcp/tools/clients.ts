@@ -222,7 +222,7 @@ export const findAccounts = tool({
     const ready = accounts.filter(({ status }) => status === 'connected').length;
     const nextStep =
       accounts.length === 0
-        ? 'No account is connected here. A person connects accounts in the console.'
+        ? 'No account is connected here. Accounts are connected through a connect link for the client.'
         : isAsked
           ? 'whoami has the quota of the month, which all accounts share.'
           : 'Use the accountIds, or the networks as platforms, with compose_post.';

@@ -63,10 +63,11 @@ export const localTime = (instant: string, timezone: string): string => {
 };
 
 const remedies: Readonly<Record<string, string>> = {
-  reauth_required: 'A person must connect the account again in the console. Then call retry.',
+  reauth_required:
+    'The holder of the account must connect it again, through a connect link for its client. Then call retry.',
   rate_limited: 'Nothing: it is tried again by itself.',
   invalid_content: 'Change what the network refuses with revise_post: that tries it again.',
-  permission: 'A person must give the account this right on the network, or connect it again. Then call retry.',
+  permission: 'The holder of the account must allow this on the network, or connect it again. Then call retry.',
   media: 'Use another file with revise_post: that tries it again.',
   transient: 'Call retry.',
   platform_down: 'The network is failing. Wait, then call retry.',
@@ -243,7 +244,7 @@ export const nextStepOf = (post: Pick<Post, 'status' | 'targets' | 'lastDecision
     return 'Some targets failed: each says what to do. retry sends them again, cancel gives them up.';
   }
   if (status === 'pending_approval' || targets.some((one) => one.status === 'awaiting_approval')) {
-    return 'It waits for an approval: a person decides, in the console or with decide_approval.';
+    return 'It waits for an approval: the person decides with decide_approval, or the client through approval_link.';
   }
   if (targets.some((one) => waiting.has(one.status))) {
     return 'Ask post_status after its time to learn how it went. reschedule and cancel work until then.';

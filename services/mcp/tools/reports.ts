@@ -78,7 +78,7 @@ export const listReports = tool({
     const nextCursor = list?.page?.nextCursor ?? null;
     const nextStep =
       reports.length === 0
-        ? 'No report is saved. A person makes reports in the console; analytics_summary answers questions at once.'
+        ? 'No report is saved: an operator of the service defines them. analytics_summary answers questions at once.'
         : reportId === undefined
           ? 'list_reports with a reportId has its runs and its file.'
           : 'Give the address to the person, or call again later if the run is not completed.';

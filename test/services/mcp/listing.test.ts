@@ -1,4 +1,12 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { postStatuses } from '#schemas/post.ts';
+import { cancelReasons, targetStatuses } from '#schemas/target.ts';
+import { errors } from '#services/api/errors.ts';
+import { operations } from '#services/api/operations.ts';
+import { routes as consoleRoutes } from '#services/console/pages.ts';
 import { tools } from '#services/mcp/tools/index.ts';
 import type { World } from '#test/support/http.ts';
 import { mcpWorld, send } from '#test/support/mcp.ts';
@@ -7,6 +15,16 @@ import { suite } from '#test/support/suite.ts';
 /** What a model reads before its first call: it has room for so much. */
 
 const maxBytes = 60_000;
+
+/** What texts name in snake case that is neither a tool nor in a listed schema: keys of settings and warnings. */
+const others = new Set(['reauth_required', 'not_needed']);
+
+/** What the console has a page for, and its path: a text that names the console names one of these. */
+const rooms = {
+  'API keys': '/developers',
+  team: '/team',
+  apps: '/apps',
+} as const;
 
 interface Listed {
   readonly name: string;
@@ -43,5 +61,57 @@ suite('the list of tools', (t) => {
     );
     assert.equal(listed.length, tools.length);
     assert.ok(bytes <= maxBytes, `${bytes} bytes`);
+  });
+
+  /** What the words of the tools may name beside tools: values and codes that stand in answers. */
+  const known = (): ReadonlySet<string> => {
+    const found = new Set<string>([...Object.keys(errors), ...targetStatuses, ...cancelReasons, ...postStatuses]);
+    const collect = (value: unknown, name = ''): void => {
+      if (Array.isArray(value)) for (const one of value) collect(one, name);
+      else if (typeof value === 'object' && value !== null) {
+        for (const [key, one] of Object.entries(value)) {
+          found.add(key);
+          collect(one, key);
+        }
+      } else if (name === 'enum' && typeof value === 'string') found.add(value);
+    };
+    for (const { inputSchema, outputSchema } of listed) collect([inputSchema, outputSchema]);
+    return found;
+  };
+
+  /** Every text of the tools: of descriptions, schemas, refusals and answers. */
+  const textsOf = (): readonly { readonly file: string; readonly text: string }[] => {
+    const folder = fileURLToPath(new URL('../../../services/mcp/', import.meta.url));
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((one) => one.endsWith('.ts'));
+    return files.flatMap((file) => {
+      const code = readFileSync(path.join(folder, file), 'utf8').replace(/^import [^;]*;$/gm, '');
+      // A text has a space; a word alone is a code or a name.
+      const literals = code.match(/'(?:[^'\\\n]|\\.)* (?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)* (?:[^`\\]|\\.)*`/g) ?? [];
+      return literals.map((text) => ({ file, text }));
+    });
+  };
+
+  t('names no tool that does not exist, in no description, refusal or answer', () => {
+    const names = new Set(tools.map(({ name }) => name));
+    const values = known();
+    for (const { file, text } of textsOf()) {
+      for (const [word] of text.matchAll(/(?<![\w/.$-])[a-z]+(?:_[a-z]+)+(?![\w(])/g)) {
+        assert.ok(names.has(word) || values.has(word) || others.has(word), `${file} names ${word}: ${text}`);
+      }
+    }
+  });
+
+  t('sends nobody to a page or a route that does not exist', () => {
+    const routes = new Set(operations.map(({ method, path: at }) => `${method} ${at}`));
+    const pages = new Set(consoleRoutes.map(({ path: at }) => at));
+    for (const at of Object.values(rooms)) assert.ok(pages.has(at), at);
+    const catalogue = Object.entries(errors).map(([file, { about }]) => ({ file, text: about }));
+    for (const { file, text } of [...textsOf(), ...catalogue]) {
+      for (const [route] of text.matchAll(/\b(?:GET|POST|PUT|PATCH|DELETE) \/[\w/{}-]+/g)) {
+        assert.ok(routes.has(route), `${file} names ${route}: ${text}`);
+      }
+      const isOfConsole = /\bin the console\b/.test(text);
+      assert.ok(!isOfConsole || Object.keys(rooms).some((one) => text.includes(one)), `${file}: ${text}`);
+    }
   });
 });

@@ -167,11 +167,11 @@ suite('requests of people', (t) => {
       [
         [
           ...[broken?.id, 'The token was revoked.'],
-          'A person must connect the account again in the console. Then call retry.',
+          'The holder of the account must connect it again, through a connect link for its client. Then call retry.',
         ],
       ],
     );
-    assert.match(answer.text, /token was revoked\. What to do: A person must connect/);
+    assert.match(answer.text, /token was revoked\. What to do: The holder of the account must connect/);
   });
 
   request('“Move tomorrow’s posts of the bakery by two hours”', async (agent) => {
