@@ -223,6 +223,23 @@ export const decisionLine = (cuts: Cuts, decision: Decision): string | null => {
   return `Last decision: ${status} by ${decidedBy.type} ${decidedBy.id} at ${decidedAt}${said}`;
 };
 
+export const PendingOut = Nullable(
+  Type.Object({ approvalId: Type.String(), content: Type.String() }),
+  'What a revise asks for and nobody has approved yet: it does not go out.',
+);
+
+type Pending = Post['pendingRevision'];
+
+export const pendingOf = (cuts: Cuts, pending: Pending): Static<typeof PendingOut> =>
+  pending === null
+    ? null
+    : { approvalId: pending.approvalId, content: cuts.text('asked-for content', pending.content, 1000) };
+
+export const pendingLine = (cuts: Cuts, pending: Pending): string | null =>
+  pending === null
+    ? null
+    : `A revise waits for the approval ${pending.approvalId}, and does not go out before: ${cuts.quoted('asked-for content', pending.content, 200)}`;
+
 /** Whether an approver asked for changes, and nobody has submitted the post since. */
 const isSentBack = ({ lastDecision, approvalId }: Pick<Post, 'lastDecision' | 'approvalId'>): boolean =>
   lastDecision?.status === 'changes_requested' && lastDecision.approvalId === approvalId;

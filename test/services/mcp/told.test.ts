@@ -64,6 +64,25 @@ suite('what an agent is told', (t) => {
     assert.deepEqual(warned(await mcp.call('compose_post', args)), ['unknown_override'], 'a repeat is no duplicate');
   });
 
+  t('post_status tells of a content that waits for an approval beside the released one', async () => {
+    const { data: made } = await world.tester.post('/posts', composed.body({ content: 'Released.' }));
+    const memberId = await world.memberOf(world.workspaceId, 'creator');
+    const { caller: creator } = await world.keyOf(world.workspaceId, memberId, { mode: 'test' });
+    await world.settled();
+    const plain = worked(await mcp.call('post_status', { postId: made.id })) as { pendingRevision: unknown };
+    assert.equal(plain.pendingRevision, null);
+    const revised = await creator.post(`/posts/${made.id}/revise`, { content: 'Asked for.' });
+    assert.equal(revised.status, 200, revised.text);
+    await world.settled();
+    const answer = await mcp.call('post_status', { postId: made.id });
+    const { content, pendingRevision } = worked(answer) as { content: string; pendingRevision: unknown };
+    assert.deepEqual(
+      [content, pendingRevision],
+      ['Released.', { approvalId: revised.data.approvalId, content: 'Asked for.' }],
+    );
+    assert.match(answer.text, /Released\..*\n.*waits for the approval .*"Asked for\."/);
+  });
+
   t('network_settings lists each setting of a network, its values and what it does', async () => {
     for (const platform of platforms) {
       const { settings } = worked(await mcp.call('network_settings', { platform })) as {
