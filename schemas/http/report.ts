@@ -129,60 +129,60 @@ const definition = {
   ),
 };
 
+const run = {
+  runId: said(Uuid, 'Id of the run.'),
+  name: Type.String({ description: 'Name of the report when the run was requested.' }),
+  status: said(
+    OpenEnum(
+      'ReportRunStatus',
+      ['running', 'completed', 'failed'],
+      'Where a run stands. running: it waits until the figures of its days are final, or is being made; completed: its exports can be read; failed: it has none and gets none.',
+    ),
+    'Where it stands.',
+  ),
+  by: said(
+    OpenEnum(
+      'ReportRunTrigger',
+      ['schedule', 'request'],
+      'What started a run. schedule: the schedule of the report; request: a person, or a program for one.',
+    ),
+    'What started it.',
+  ),
+  from: said(LocalDate, 'First day of its figures. YYYY-MM-DD, in the zone of the workspace.'),
+  to: said(LocalDate, 'Last day of its figures, included. YYYY-MM-DD, in the zone of the workspace.'),
+  asOf: said(
+    Nullable(Instant),
+    'When the freshest snapshot in the run was made; later corrections do not change the run. Null: there was none, or the run is not completed.',
+  ),
+  completeness: said(
+    Nullable(Completeness),
+    'Whether its figures are final. Null: the run is not completed, or was made before this was recorded.',
+  ),
+  format: said(ReportFormat, 'Format of the export that is returned by default.'),
+  bytes: Nullable(Bytes('Length of the export in `format`, in bytes. Null: it has none.')),
+  sha256: Nullable(Sha256('SHA-256 of the export in `format`, in lower-case hex. Null: it has none.')),
+  exports: Type.Array(
+    Named(
+      'ReportFile',
+      Type.Object(
+        { format: said(ReportFormat, 'Its format: at most one file of a run has it.'), ...file },
+        { description: 'A file that a run made. GET /reports/{id}/exports/{runId} gives its address.' },
+      ),
+    ),
+    {
+      description: `Its files, one for each format. Empty until the run is completed, and again when its exports are deleted: ${life}.`,
+    },
+  ),
+  exportsUntil: said(Nullable(Instant), 'When its exports are deleted automatically. Null: it has none.'),
+  startedAt: said(Instant, 'When the run was requested.'),
+  completedAt: said(Nullable(Instant), 'When it was completed. Null: it is running, or has failed.'),
+  failure: said(Nullable(ReportFailure), 'Why it has failed. Null: it has not.'),
+};
 const Run = Named(
   'ReportRun',
-  Type.Object(
-    {
-      runId: said(Uuid, 'Id of the run.'),
-      name: Type.String({ description: 'Name of the report when the run was requested.' }),
-      status: said(
-        OpenEnum(
-          'ReportRunStatus',
-          ['running', 'completed', 'failed'],
-          'Where a run stands. running: it waits until the figures of its days are final, or is being made; completed: its exports can be read; failed: it has none and gets none.',
-        ),
-        'Where it stands.',
-      ),
-      by: said(
-        OpenEnum(
-          'ReportRunTrigger',
-          ['schedule', 'request'],
-          'What started a run. schedule: the schedule of the report; request: a person.',
-        ),
-        'What started it.',
-      ),
-      from: said(LocalDate, 'First day of its figures. YYYY-MM-DD, in the zone of the workspace.'),
-      to: said(LocalDate, 'Last day of its figures, included. YYYY-MM-DD, in the zone of the workspace.'),
-      asOf: said(
-        Nullable(Instant),
-        'When the freshest snapshot in the run was made; later corrections do not change the run. Null: there was none, or the run is not completed.',
-      ),
-      completeness: said(
-        Nullable(Completeness),
-        'Whether its figures are final. Null: the run is not completed, or was made before this was recorded.',
-      ),
-      format: said(ReportFormat, 'Format of the export that is returned by default.'),
-      bytes: Nullable(Bytes('Length of the export in `format`, in bytes. Null: it has none.')),
-      sha256: Nullable(Sha256('SHA-256 of the export in `format`, in lower-case hex. Null: it has none.')),
-      exports: Type.Array(
-        Named(
-          'ReportFile',
-          Type.Object(
-            { format: said(ReportFormat, 'Its format: at most one file of a run has it.'), ...file },
-            { description: 'A file that a run made. GET /reports/{id}/exports/{runId} gives its address.' },
-          ),
-        ),
-        {
-          description: `Its files, one for each format. Empty until the run is completed, and again when its exports are deleted: ${life}.`,
-        },
-      ),
-      exportsUntil: said(Nullable(Instant), 'When its exports are deleted automatically. Null: it has none.'),
-      startedAt: said(Instant, 'When the run was requested.'),
-      completedAt: said(Nullable(Instant), 'When it was completed. Null: it is running, or has failed.'),
-      failure: said(Nullable(ReportFailure), 'Why it has failed. Null: it has not.'),
-    },
-    { description: 'One run of a report: its days, how it ended, and its files. A completed run never changes.' },
-  ),
+  Type.Object(run, {
+    description: 'One run of a report: its days, how it ended, and its files. A completed run never changes.',
+  }),
 );
 
 /** A row of the list. */
@@ -202,6 +202,36 @@ export const Report = Named(
       ...stamps,
     },
     { description: 'A saved report, when it runs, and its runs.' },
+  ),
+);
+
+export const ReportRunCreate = Named(
+  'ReportRunCreate',
+  Type.Object(
+    {
+      formats: Maybe(
+        Type.Array(FormatInput, {
+          minItems: 1,
+          maxItems: 3,
+          description: 'The files that this run makes, each once. Default: the formats of the report.',
+          examples: [['pdf']],
+        }),
+      ),
+    },
+    { description: 'What a run of a report makes. It may be left out.' },
+  ),
+);
+
+/** A run on its own, outside of its report. */
+export const RequestedRun = Named(
+  'RequestedReportRun',
+  Type.Object(
+    {
+      object: Type.Literal('report_run', { description: 'The kind of resource.' }),
+      reportId: said(Uuid, 'The report.'),
+      ...run,
+    },
+    { description: 'A run of a report that was just requested, as the report shows it among its `runs`.' },
   ),
 );
 

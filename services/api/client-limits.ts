@@ -85,6 +85,7 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   listReports: 'refused',
   getReport: 'refused',
   getReportExport: 'refused',
+  runReport: 'refused',
   listWebhooks: 'refused',
   registerWebhook: 'refused',
   getWebhook: 'refused',

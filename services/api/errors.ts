@@ -208,6 +208,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'Too many replays are running',
     about: 'At most three replays of a webhook endpoint run at once: wait until one has ended, or cancel one.',
   },
+  too_many_runs: {
+    status: 409,
+    title: 'Too many runs of reports wait',
+    about:
+      'At most 20 runs that callers have asked for wait in a workspace at once, those of its sandbox apart; runs by a schedule do not count. Wait until one has ended: the events `report.run.completed` and `report.run.failed` tell it.',
+  },
   invite_full: {
     status: 409,
     title: 'The link has connected too many accounts',

@@ -84,6 +84,7 @@ import { revokeSession } from './operations/revokeSession.ts';
 import { revokeTeamInvite } from './operations/revokeTeamInvite.ts';
 import { rotateApiKey } from './operations/rotateApiKey.ts';
 import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
+import { runReport } from './operations/runReport.ts';
 import { setPostRecycle } from './operations/setPostRecycle.ts';
 import { shiftCampaign } from './operations/shiftCampaign.ts';
 import { testWebhook } from './operations/testWebhook.ts';
@@ -157,6 +158,7 @@ export const operations: readonly Operation[] = [
   listReports,
   getReport,
   getReportExport,
+  runReport,
   listWebhooks,
   registerWebhook,
   getWebhook,

@@ -11,6 +11,7 @@ import { migratePeople } from '#services/auth/people/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';
 import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
 import { migrateLastUses } from './last-uses.ts';
+import { migrateRunPlaces } from './reports/run-places.ts';
 
 /** Tables that the api reads and writes: whichever process starts first makes them. */
 export const migrateApi = async (pool: Pool): Promise<void> => {
@@ -25,5 +26,6 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateAnalytics(pool);
   await migratePeople(pool);
   await migrateLastUses(pool);
+  await migrateRunPlaces(pool);
   await migrateOAuth(pool);
 };

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { Refusal } from './refusal.ts';
 
 export interface Shares {
@@ -98,3 +99,16 @@ export class Turns {
     }
   }
 }
+
+/**
+ * For what a workspace may have so many of, and counts in the database: a caller holds a connection while it waits for
+ * its turn to count. So one caller of a workspace counts at a time, and few of all workspaces.
+ */
+export const countingTurns = (noun: string) => {
+  const turnsOf = new WeakMap<Pool, Turns>();
+  return <T>(pool: Pool, workspaceId: string, work: () => Promise<T>): Promise<T> => {
+    const turns = turnsOf.get(pool) ?? new Turns({ noun, each: 1, total: 4, waiting: 100, waitMs: 5_000 });
+    turnsOf.set(pool, turns);
+    return turns.run(workspaceId, work);
+  };
+};

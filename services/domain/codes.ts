@@ -38,6 +38,7 @@ export type ErrorCode =
   | 'too_many_secrets'
   | 'too_many_webhooks'
   | 'too_many_replays'
+  | 'too_many_runs'
   | 'invite_full'
   | 'stream_full'
   | 'revision_mismatch'

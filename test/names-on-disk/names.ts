@@ -66,6 +66,7 @@ export const advisoryKeys: readonly string[] = [
   '7070707',
   '7070717',
   '7070718',
+  '7070719',
   '7236001',
   'analytics',
   'event store tables *',

@@ -60,6 +60,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.relay_checkpoints': 'name position epoch holder until saved_at event_id event_position',
   'ops.report_exports': 'run_id report_id workspace_id ends_at',
   'ops.report_jobs': 'id report_id workspace_id attempts due_at written heard',
+  'ops.report_run_places': 'run_id report_id workspace_id taken_at',
   'ops.report_schedules': 'report_id workspace_id after due_at heard look_at',
   'ops.report_subjects': 'client_id report_id workspace_id',
   'ops.secret_keys': 'version check_value made_at',

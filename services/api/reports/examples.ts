@@ -60,3 +60,24 @@ export const exampleExport = {
   exportsUntil: '2027-04-05T05:00:02.000Z',
   ...file,
 };
+
+export const exampleRun = {
+  object: 'report_run',
+  reportId: ids.report,
+  runId: ids.run,
+  name: 'Monthly figures',
+  status: 'running',
+  by: 'request',
+  from: '2026-02-01',
+  to: '2026-02-28',
+  asOf: null,
+  completeness: null,
+  format: 'pdf',
+  bytes: null,
+  sha256: null,
+  exports: [],
+  exportsUntil: null,
+  startedAt: asked,
+  completedAt: null,
+  failure: null,
+};

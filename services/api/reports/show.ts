@@ -62,7 +62,10 @@ export const keptUntil = async (
 };
 
 /** An export without the address of its file. */
-const showRun = ({ runId, name, status, by, from, to, asOf, formats, ...run }: RunRow, exportsUntil: string | null) => {
+export const showRun = (
+  { runId, name, status, by, from, to, asOf, formats, ...run }: RunRow,
+  exportsUntil: string | null,
+) => {
   const exports = exportsUntil === null ? [] : run.exports;
   const [first] = exports;
   return {

@@ -4,7 +4,7 @@ import { webhook } from '#domain/webhook.ts';
 import { freePlace, oldPlaces, takePlace } from '#projections/webhooks/places.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Call } from '../operation.ts';
-import { Turns } from '../turns.ts';
+import { countingTurns } from '../turns.ts';
 
 /**
  * Limits the endpoints of a workspace. An endpoint is a stream of its own, and an append to it cannot count the others:
@@ -17,17 +17,7 @@ export const defaultPerWorkspace = 50;
 /** No call runs this long after it took its place, milliseconds: a stream that is still empty then stays empty. */
 const lapseMs = 60_000;
 
-/**
- * A caller holds a connection while it waits for its turn to count. So one caller of a workspace counts at a time, and
- * few of all workspaces.
- */
-const turnsOf = new WeakMap<Pool, Turns>();
-const inTurn = <T>(pool: Pool, workspaceId: string, work: () => Promise<T>): Promise<T> => {
-  const shares = { noun: 'registrations of webhook endpoints', each: 1, total: 4, waiting: 100, waitMs: 5_000 };
-  const turns = turnsOf.get(pool) ?? new Turns(shares);
-  turnsOf.set(pool, turns);
-  return turns.run(workspaceId, work);
-};
+const inTurn = countingTurns('registrations of webhook endpoints');
 
 /** Frees the places of callers that died before their append. */
 const lapse = async (pool: Pool, store: DomainStore, workspaceId: string): Promise<void> => {

@@ -4,9 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { externalRefIdOf } from '#domain/ids.ts';
+import { report } from '#domain/report.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import type { ReportDefinition } from '#schemas/report.ts';
 import { Due, FaultWorld } from '#test/faults/world.ts';
 import { commandContext } from '#test/support/domain.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -340,5 +342,26 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
       assert.deepEqual(await types(`account-${leaving.id}`), ['AccountConnected', 'AccountDisconnected']);
       assert.deepEqual(await post(`/accounts/${leaving.id}/disconnect`, undefined, key), done);
     }
+  });
+
+  t('around a requested run of a report: the repeat of the call is that run, with one place', async () => {
+    const reportId = randomUUID();
+    const definition: ReportDefinition = {
+      ...{ name: 'Figures', kind: 'workspace', window: 'last_7_days', formats: ['csv'], schedule: null },
+      filters: { clientId: null, socialAccountId: null, platform: null },
+    };
+    await execute(store, report, reportId, { type: 'Define', definition }, { ...commandContext(), workspaceId });
+    for (const at of ['reports:after-place', 'request:after-effects']) {
+      const key = randomUUID();
+      const before = await types(`report-${reportId}`);
+      await dies(at, 'POST', `/reports/${reportId}/runs`, {}, key);
+      const done = await post(`/reports/${reportId}/runs`, {}, key);
+      assert.deepEqual(await types(`report-${reportId}`), [...before, 'ReportRunRequested']);
+      assert.deepEqual(await post(`/reports/${reportId}/runs`, {}, key), done);
+    }
+    const { rows } = await world.adapters.pool.query('select from ops.report_run_places where report_id = $1', [
+      reportId,
+    ]);
+    assert.equal(rows.length, 2);
   });
 });
