@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { overrideRules, rulesOf } from '#domain/platforms/index.ts';
-import { roles } from '#schemas/common.ts';
+import { type Platform, roles } from '#schemas/common.ts';
 import type { Agency as AgencySchema } from '#schemas/http/agency.ts';
 import type { Quota as QuotaSchema } from '#schemas/http/quota.ts';
 import { reads, tool } from '../tool.ts';
-import { Args, joined, Mode, Next, Nullable, PlatformName } from '../words.ts';
+import { Args, joined, Mode, Next, Nullable, Platforms } from '../words.ts';
 import { localTime } from './post-words.ts';
 
 /** Where an agent is and as whom it acts, and what it may set on each network. */
@@ -72,9 +72,9 @@ export const whoami = tool({
   },
 });
 
-const settingsOf = (platform: Parameters<typeof overrideRules>[0]) =>
+const settingsOf = (platform: Platform) =>
   Object.entries(overrideRules(platform)).map(([key, rule]) => ({
-    key,
+    ...{ platform, key },
     type: rule.type,
     values: rule.type === 'enum' ? [...rule.values] : null,
     default: rule.default ?? null,
@@ -85,17 +85,17 @@ const settingsOf = (platform: Parameters<typeof overrideRules>[0]) =>
 
 export const networkSettings = tool({
   name: 'network_settings',
-  title: 'Settings of a network',
+  title: 'Settings of networks',
   description:
-    'Lists what can be set on one network in `settings` of a variant: each key, its values and what it does. Use it before you send a setting: a key that the network does not know does nothing.',
+    'Lists what can be set on these networks in `settings` of a variant: each key, its values and what it does. Use it before you send a setting: a key that the network does not know does nothing.',
   scopes: ['posts.read'],
   hints: reads,
-  input: Args({ platform: PlatformName('The network.') }),
+  input: Args({ platforms: Platforms('The networks.') }),
   output: Type.Object({
     mode: Mode,
-    platform: Type.String(),
     settings: Type.Array(
       Type.Object({
+        platform: Type.String(),
         key: Type.String(),
         type: Type.String(),
         values: Nullable(Type.Array(Type.String())),
@@ -107,16 +107,17 @@ export const networkSettings = tool({
     ),
     nextStep: Next,
   }),
-  run: async (call, { platform }) => {
-    const settings = settingsOf(platform);
+  run: async (call, { platforms }) => {
+    const asked = [...new Set(platforms)];
+    const settings = asked.flatMap(settingsOf);
     const nextStep = 'Send them as settings in a variant of this network: preview_post checks them.';
-    const lines = settings.map(({ key, type, values, required, onlyAs, about }) =>
+    const lines = settings.map(({ platform, key, type, values, required, onlyAs, about }) =>
       [
-        `- ${key} (${type}${required ? ', required' : ''}${onlyAs === null ? '' : `, only ${onlyAs.join(' or ')}`}): ${about}`,
+        `- ${platform} ${key} (${type}${required ? ', required' : ''}${onlyAs === null ? '' : `, only ${onlyAs.join(' or ')}`}): ${about}`,
         values === null ? '' : ` One of ${values.join(', ')}.`,
       ].join(''),
     );
-    const text = joined(`Settings of ${rulesOf(platform).name}:`, ...lines, nextStep);
-    return { text, data: { mode: call.mode, platform, settings, nextStep } };
+    const text = joined(`Settings of ${asked.map((one) => rulesOf(one).name).join(', ')}:`, ...lines, nextStep);
+    return { text, data: { mode: call.mode, settings, nextStep } };
   },
 });

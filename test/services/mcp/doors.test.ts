@@ -78,7 +78,7 @@ suite('the doors of all tools', (t) => {
     const later = { scheduledAt: tomorrow() };
     samples = {
       whoami: {},
-      network_settings: { platform: 'x' },
+      network_settings: { platforms: ['x'] },
       find_clients: { search: 'closed secret' },
       find_accounts: { clientId, limits: true },
       best_times: { clientId },

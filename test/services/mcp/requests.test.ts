@@ -3,9 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { instantOf } from '#domain/zones.ts';
+import { createStatements, tableOf } from '#projections/analytics/tables.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { grantableScopes } from '#schemas/grant.ts';
+import { counters } from '#schemas/insights.ts';
 import { contextOf } from '#services/workflows/provision.ts';
+import { readyAsset } from '#test/support/assets.ts';
+import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { type Composer, composer } from '#test/support/composing.ts';
 import type { World } from '#test/support/http.ts';
 import { type Called, connect, type Mcp, mcpWorld, worked } from '#test/support/mcp.ts';
@@ -61,15 +65,46 @@ class Agent {
 
 suite('requests of people', (t) => {
   let world: World;
+  let house: TestClickHouse;
   let northwind: Composer;
   let bakery: Composer;
   const clients: Record<'key' | 'oauth', Mcp | undefined> = { key: undefined, oauth: undefined };
 
+  /** A client with a picture in the library. */
+  const gallery = async (): Promise<void> => {
+    const { clientId } = await composer(world, ['instagram', 'x'], { name: 'Gallery Nord' });
+    const twin = testTwinIdOf(world.workspaceId);
+    await readyAsset(world.store, twin, 'image', { clientId, name: 'vernissage.jpg' });
+    await world.settled();
+  };
+
+  /** Likes of this month and of the last. */
+  const figures = async (clientId: string): Promise<void> => {
+    const [year = 0, month = 0] = new Date().toISOString().split('-').map(Number);
+    const likes = 2 ** counters.indexOf('likes');
+    const rows = [
+      { day: new Date(Date.UTC(year, month - 1, 1)), likes: 30 },
+      { day: new Date(Date.UTC(year, month - 2, 28)), likes: 12 },
+    ].map((row) => ({
+      ...{ workspace_id: testTwinIdOf(world.workspaceId), client_id: clientId, platform: 'x' },
+      ...{ day: row.day.toISOString().slice(0, 10), observed_at: '2026-05-02 03:00:00.500', version: 1 },
+      ...{ targets: 1, fetched: likes, likes: row.likes },
+    }));
+    await house.client.insert({ table: tableOf('client_days', 1), values: rows, format: 'JSONEachRow' });
+  };
+
   t.before(async () => {
-    world = await mcpWorld();
+    house = await testClickHouse();
+    for (const query of createStatements(1)) await house.client.command({ query });
+    world = await mcpWorld({ deps: { analytics: house.client } });
     northwind = await composer(world, ['x', 'bluesky', 'linkedin', 'facebook'], {
       ...{ name: 'Northwind Traders', timezone: 'Europe/Berlin' },
     });
+    await composer(world, ['x'], { name: 'Strict Sisters' }).then(({ clientId }) =>
+      world.tester.patch(`/clients/${clientId}`, { approvalRequired: true }),
+    );
+    await gallery();
+    await figures(northwind.clientId);
     bakery = await composer(world, ['x', 'bluesky'], { name: 'Bakery Berlin Mitte', timezone: 'Europe/Berlin' });
     const app = await oauthOf(world).register();
     const tokens = await oauthOf(world).tokensOf(app, {
@@ -207,5 +242,116 @@ suite('requests of people', (t) => {
       assert.equal(status, platform === 'x' ? 'pending' : 'canceled', platform);
     }
     for (const { status } of await storedTargets(after.postId)) assert.equal(status, 'pending');
+  });
+
+  request('“Get Sisters to approve this, and tell me what they say”', async (agent) => {
+    const { clientId } = await agent.client('sisters');
+    const { approvalId, postId } = await agent.ask('compose_post', {
+      ...{ clientId, content: `For approval ${randomUUID()}`, action: 'schedule' },
+      scheduledAt: new Date(Date.now() + 3 * day).toISOString(),
+    });
+    await world.settled();
+    const { url } = await agent.ask('approval_link', { approvalId });
+    const page = await (await fetch(String(url))).text();
+    const [, contentHash = ''] = /name="contentHash" value="([0-9a-f]+)"/.exec(page) ?? [];
+    const fields = { decision: 'request_changes', name: 'Ida Sister', comment: 'Say “sisters”, please.', contentHash };
+    const sent = await fetch(String(url), { method: 'POST', body: new URLSearchParams(fields) });
+    assert.equal(sent.status, 200, await sent.text());
+    await world.settled();
+    const answer = await agent.call('post_status', { postId });
+    const decision = answer.data.lastDecision as Data;
+    assert.deepEqual([decision.status, decision.comment], ['changes_requested', 'Say “sisters”, please.']);
+    assert.match(answer.text, /changes_requested.*Say “sisters”, please\./);
+    assert.match(String(answer.data.nextStep), /tell the person the comment/);
+  });
+
+  request('“Draft two posts for Northwind at the best times”', async (agent) => {
+    const { clientId } = await agent.client('Northwind');
+    const { slots, timezone } = await agent.ask('best_times', { clientId, count: 2 });
+    for (const { next } of slots as { next: string }[]) {
+      const content = `Draft ${randomUUID()}`;
+      const { postId, status } = await agent.ask('compose_post', { clientId, content, scheduledLocal: next, timezone });
+      assert.equal(status, 'draft');
+      await world.settled();
+      const { data } = await world.tester.get(`/posts/${postId}`);
+      assert.equal((data.schedule as Data).scheduledAt, instantOf(next, String(timezone)));
+      assert.deepEqual([data.status, data.targets], ['draft', []]);
+    }
+  });
+
+  request('“How does this month compare with the last, for Northwind?”', async (agent) => {
+    const { now } = await agent.ask('whoami');
+    const { clientId } = await agent.client('Northwind');
+    const [year = 0, month = 0] = String(now).slice(0, 7).split('-').map(Number);
+    const firstOf = (at: number): string => new Date(Date.UTC(year, at, 1)).toISOString().slice(0, 10);
+    const lastDay = new Date(Date.UTC(year, month - 1, 0)).toISOString().slice(0, 10);
+    const likesOf = async (from: string, to: string): Promise<unknown> => {
+      const answer = await agent.call('analytics_summary', { clientId, from, to });
+      assert.match(answer.text, new RegExp(`^From ${from} to ${to} in Europe/Berlin`));
+      return (answer.data.totals as Data).likes;
+    };
+    const likes = [
+      await likesOf(firstOf(month - 1), String(now).slice(0, 10)),
+      await likesOf(firstOf(month - 2), lastDay),
+    ];
+    assert.deepEqual(likes, [30, 12]);
+  });
+
+  request('“The picture as a story on Instagram, and on X only those we follow may reply”', async (agent) => {
+    const { clientId } = await agent.client('Gallery');
+    const { settings } = await agent.ask('network_settings', { platforms: ['instagram', 'x'] });
+    const valuesOf = (platform: string, key: string): readonly string[] =>
+      (settings as { platform: string; key: string; values: string[] | null }[]).find(
+        (one) => one.platform === platform && one.key === key,
+      )?.values ?? [];
+    assert.ok(valuesOf('instagram', 'contentType').includes('story'));
+    assert.ok(valuesOf('x', 'replySettings').includes('following'));
+    const { assets } = await agent.ask('media_status', { clientId, search: 'vernissage' });
+    const [{ mediaId = '' } = {}] = assets as { mediaId?: string }[];
+    const answer = await agent.call('compose_post', {
+      ...{ clientId, content: `Vernissage ${randomUUID()}`, mediaIds: [mediaId], action: 'schedule' },
+      scheduledAt: new Date(Date.now() + 2 * day).toISOString(),
+      variants: [
+        { platform: 'instagram', settings: { contentType: 'story' } },
+        { platform: 'x', settings: { replySettings: 'following' } },
+      ],
+    });
+    assert.doesNotMatch(answer.text, /unknown_override/);
+    const targets = await storedTargets(String(answer.data.postId));
+    assert.deepEqual(Object.fromEntries(targets.map(({ platform, overrides }) => [platform, overrides])), {
+      instagram: { contentType: 'story' },
+      x: { replySettings: 'following' },
+    });
+  });
+
+  request('“Move the Northwind spring campaign by a day”', async (agent) => {
+    const name = `Spring ${randomUUID()}`;
+    const { data: campaign } = await world.tester.post('/campaigns', { name, clientId: northwind.clientId });
+    const at = new Date(Date.now() + 5 * day).toISOString();
+    const { postId, targets } = await scheduled(northwind, at, { campaignId: campaign.id });
+    const { clientId } = await agent.client('Northwind');
+    const { campaigns } = await agent.ask('find_campaigns', { clientId, search: name.toLowerCase() });
+    const [{ campaignId = '' } = {}] = campaigns as { campaignId?: string }[];
+    const moved = await agent.ask('change_campaign', { action: 'move', campaignId, days: 1 });
+    assert.equal(moved.doneInAll, targets.length);
+    for (const one of await storedTargets(postId)) assert.equal(Date.parse(one.scheduledAt) - Date.parse(at), day);
+  });
+
+  request('“May I still post five times on X today, for Northwind?”', async (agent) => {
+    const { clientId } = await agent.client('Northwind');
+    const answer = await agent.call('find_accounts', { clientId, platforms: ['x'], limits: true });
+    const { quota } = await agent.ask('whoami');
+    const [account] = answer.data.accounts as { accountId: string; limits: Data[]; dueWithin24Hours: number }[];
+    await world.settled();
+    const { data } = await world.tester.get(`/accounts/${account?.accountId}/cadence`);
+    const windows = (data.windows as Data[]).map(({ remaining, limit }) => [remaining, limit]);
+    assert.ok(windows.length > 0);
+    assert.deepEqual(
+      account?.limits.map(({ remaining, limit }) => [remaining, limit]),
+      windows,
+    );
+    const [[remaining, limit] = []] = windows;
+    assert.match(answer.text, new RegExp(`${remaining} of ${limit} in .* left .*due within 24 hours`));
+    assert.equal((quota as Data).remaining, (await world.tester.get('/quota')).data.remaining);
   });
 });

@@ -85,7 +85,7 @@ suite('what an agent is told', (t) => {
 
   t('network_settings lists each setting of a network, its values and what it does', async () => {
     for (const platform of platforms) {
-      const { settings } = worked(await mcp.call('network_settings', { platform })) as {
+      const { settings } = worked(await mcp.call('network_settings', { platforms: [platform] })) as {
         settings: { key: string; about: string; values: string[] | null; required: boolean }[];
       };
       const rules = overrideRules(platform);
@@ -96,7 +96,7 @@ suite('what an agent is told', (t) => {
         assert.deepEqual(values, rule?.type === 'enum' ? rule.values : null);
       }
     }
-    const { text } = await mcp.call('network_settings', { platform: 'tiktok' });
+    const { text } = await mcp.call('network_settings', { platforms: ['tiktok'] });
     assert.match(text, /privacyLevel.*required.*SELF_ONLY/);
   });
 

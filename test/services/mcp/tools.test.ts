@@ -147,7 +147,7 @@ suite('mcp tools', (t) => {
 
   t('whoami and network_settings answer without a post', async () => {
     assert.equal((await use('whoami')).role, 'owner');
-    assert.ok(((await use('network_settings', { platform: 'instagram' })).settings as unknown[]).length > 5);
+    assert.ok(((await use('network_settings', { platforms: ['instagram'] })).settings as unknown[]).length > 5);
   });
 
   t('best_times says the zone, and which hours are estimates', async () => {
