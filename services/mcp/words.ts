@@ -72,7 +72,7 @@ export const PlainKey = Type.Optional(Type.String({ pattern: '^[!-~]{1,200}$' })
 
 export const paging = {
   limit: Maybe(Type.Integer({ minimum: 1, maximum: 50, description: 'Rows to answer. Default 10.' })),
-  cursor: Maybe(Text(1000, 'The `nextCursor` of the answer before, with the same arguments: more rows.')),
+  cursor: Maybe(Text(1000, 'nextCursor of the answer before, with the same arguments.')),
 };
 export const NextCursor = Nullable(Type.String(), 'Null: there are no more.');
 export const pageOf = ({ limit = 10, cursor }: { limit?: number; cursor?: string }) => ({ limit, cursor });

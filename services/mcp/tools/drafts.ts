@@ -155,7 +155,7 @@ export const publishDraft = tool({
   name: 'publish_draft',
   title: 'Publish or schedule a draft',
   description:
-    'Sends a draft out: at a time (action schedule with scheduledAt or scheduledLocal) or at once (action publish_now). Do it only when the person has asked for exactly that. Every check runs now, and the call is refused as a whole if one account would refuse the post.',
+    'Sends a draft out: at a time (action schedule with the times of compose_post) or at once (action publish_now). Do it only when the person has asked for exactly that. Every check runs now, and the call is refused as a whole if one account would refuse the post.',
   scopes: ['posts.compose'],
   hints: publishes,
   input: Args({
@@ -163,10 +163,7 @@ export const publishDraft = tool({
     action: Type.Enum(['schedule', 'publish_now'], {
       description: 'schedule: at the time that you send; publish_now: at once.',
     }),
-    scheduledAt: when.scheduledAt,
-    scheduledLocal: when.scheduledLocal,
-    timezone: when.timezone,
-    spreadMinutes: when.spreadMinutes,
+    ...Bare(when),
     acknowledgeDecision: Maybe(
       Type.Boolean({
         description:

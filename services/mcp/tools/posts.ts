@@ -82,7 +82,7 @@ export const findPosts = tool({
         scheduledAt: Nullable(Type.String(), 'When the first target is due.'),
         publishedAt: Nullable(Type.String()),
         approvalId: Nullable(Type.String()),
-        lastDecision: DecisionOut,
+        lastDecision: Nullable(Type.Object({ status: Type.String() }), 'As in post_status.'),
         externalRef: Nullable(Type.String()),
         counts: Counts,
       }),

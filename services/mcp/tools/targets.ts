@@ -223,10 +223,10 @@ export const cancel = tool({
   name: 'cancel',
   title: 'Cancel posts or discard a draft',
   description:
-    'Cancels what is not out yet: a whole post, targets of a time range (“everything next week”), or targetIds; a draft is discarded. What is canceled does not come back, so do it only when the person asked for it. It takes nothing back that is published: the answer says how each target stands.',
+    'Cancels what is not out yet: a whole post, targets of a time range (“everything next week”), or targetIds, chosen as in reschedule; a draft is discarded. What is canceled does not come back, so do it only when the person asked for it. It takes nothing back that is published: the answer says how each target stands.',
   scopes: ['posts.read', 'posts.compose'],
   hints: { ...changes, destructiveHint: true },
-  input: Args({ ...which, idempotencyKey: PlainKey }),
+  input: Args({ ...Bare(which), idempotencyKey: PlainKey }),
   output: Done,
   run: (call, { idempotencyKey: _key, ...chosen }) => {
     const { postId, ...narrower } = chosen;
