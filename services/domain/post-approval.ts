@@ -55,11 +55,15 @@ export const submit = (
 };
 
 /**
- * Whether a revise leaves the approval as it is: times alone changed, and a person has approved the content. A revise of
- * a post that still waits asks anew, since its approver must see the times too.
+ * Whether a revise leaves the approval as it is: times alone changed, and a person has approved the content, for each of
+ * these targets: of the others they were told that nothing goes out. A revise of a post that still waits asks anew,
+ * since its approver must see the times too.
  */
-export const keepsApproval = ({ approval }: Approved, { hash }: Submission): boolean =>
-  approval !== null && approval.status === 'released' && approval.hash === hash;
+export const keepsApproval = ({ approval }: Approved, { hash }: Submission, targetIds: readonly string[]): boolean =>
+  approval !== null &&
+  approval.status === 'released' &&
+  approval.hash === hash &&
+  targetIds.every((id) => approval.targetIds.includes(id));
 
 export const superseded = (): Rejection =>
   new Rejection('approval_superseded', 'The post was changed or canceled after this approval was asked for.');

@@ -101,20 +101,32 @@ export const isMeant = (state: LivePost, id: string, applied = -1): boolean =>
 export const openOf = (state: LivePost, targetIds: readonly string[]): readonly string[] =>
   targetIds.filter((id) => state.targets[id]?.outcome === null && !isMeant(state, id));
 
-/**
- * Whether the content that a target has at this revision of the post was released: approved for it, or never held. An
- * approval is for the newest request before it.
- */
-export const isReleasedFor = (state: LivePost, targetId: string, postRevision: number): boolean => {
-  const { intents, planRevision, planHeld } = state;
-  const asks = intents.filter((one) => one.kind === 'revise' && one.held === true).map(({ revision }) => revision);
-  if (planHeld) asks.unshift(planRevision);
-  if (!asks.includes(postRevision)) return true;
-  const next = asks.find((revision) => revision > postRevision) ?? Number.POSITIVE_INFINITY;
-  return intents.some(
+/** Revisions at which an approval was asked for: of the plan, and of each revise that is held. */
+const asksOf = ({ intents, planRevision, planHeld }: LivePost): readonly number[] => [
+  ...(planHeld ? [planRevision] : []),
+  ...intents.filter((one) => one.kind === 'revise' && one.held === true).map(({ revision }) => revision),
+];
+
+/** Whether what was asked for at this revision was approved, and for this target. An approval is for the newest request before it. */
+const isApproved = (state: LivePost, targetId: string, ask: number): boolean => {
+  const next = asksOf(state).find((revision) => revision > ask) ?? Number.POSITIVE_INFINITY;
+  return state.intents.some(
     ({ kind, revision, targetIds }) =>
-      kind === 'release' && revision > postRevision && revision < next && targetIds.includes(targetId),
+      kind === 'release' && revision > ask && revision < next && targetIds.includes(targetId),
   );
+};
+
+/** Whether the content that a target has at this revision of the post was released: approved for it, or never held. */
+export const isReleasedFor = (state: LivePost, targetId: string, postRevision: number): boolean =>
+  !asksOf(state).includes(postRevision) || isApproved(state, targetId, postRevision);
+
+/**
+ * Whether the released body was released for the account of this target too: its approver may have been told that
+ * nothing of it goes there. A revise of times alone keeps the approval of the content before it.
+ */
+export const isApprovedFor = (state: LivePost, targetId: string): boolean => {
+  const ask = asksOf(state).findLast((revision) => revision <= state.bodyRevision);
+  return ask === undefined || isApproved(state, targetId, ask);
 };
 
 interface DraftPost extends Written, Recyclable {

@@ -36,6 +36,7 @@ import { statusOf, wholeFact } from './post-status.ts';
 export { newestBody } from './post-bodies.ts';
 export {
   type Intent,
+  isApprovedFor,
   isReleasedFor,
   type LivePost,
   lacksIntent,
@@ -178,7 +179,9 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
         throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
       }
       const data = { body, changed: [...changed], targetIds: [...targetIds], times: times && [...times] };
-      if (submission === undefined || keepsApproval(state, submission)) return [{ type: 'PostRevised', data }];
+      if (submission === undefined || keepsApproval(state, submission, targetIds)) {
+        return [{ type: 'PostRevised', data }];
+      }
       return [{ type: 'PostRevised', data: { ...data, held: true } }, ...submit(submission, state.requests, targetIds)];
     }
     case 'RecordSkipped': {

@@ -1,7 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isConflict } from '#contracts/ports/event-store.ts';
+import { contentFor } from '#domain/content.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
-import { type LivePost, type PostCommand, type PostState, post, statusOf } from '#domain/post.ts';
+import {
+  isApprovedFor,
+  isReleasedFor,
+  type LivePost,
+  type PostCommand,
+  type PostState,
+  post,
+  statusOf,
+} from '#domain/post.ts';
 import {
   isOut,
   maxRecycleFailures,
@@ -20,12 +30,14 @@ import {
 import { cadenceSource } from '#projections/cadence-slots.ts';
 import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/post-recycles.ts';
 import { postingRulesOf } from '#projections/posting-rules.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { newestRestore } from '#runtime/work/restores.ts';
+import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
@@ -118,6 +130,27 @@ const bodyOfCopy = async (
   };
 };
 
+/** What a network gets of a body. */
+const sentOf = (body: PostBody, platform: Platform) => {
+  const { mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
+  return { ...contentFor(body, platform), mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure };
+};
+
+/**
+ * Whether one of these accounts would get what nobody saw for it: the content was approved for other accounts alone, and
+ * this one got another.
+ */
+const hasUnseen = (events: readonly DecodedEvent[], state: LivePost, accountIds: ReadonlySet<string>): boolean =>
+  state.plan.targets.some(({ targetId, accountId, platform }) => {
+    if (!accountIds.has(accountId) || isApprovedFor(state, targetId)) return false;
+    const { revision } = state.intents.findLast(
+      (one) => one.kind === 'revise' && one.targetIds.includes(targetId) && !one.skipped.includes(targetId),
+    ) ?? { revision: state.planRevision };
+    const got = events.find((one) => one.revision === revision)?.data.body as PostBody | undefined;
+    if (got === undefined || !isReleasedFor(state, targetId, revision)) return true;
+    return !isDeepStrictEqual(sentOf(got, platform), sentOf(state.body, platform));
+  });
+
 interface Copy extends PlannedPost {
   readonly id: string;
   readonly occurrence: number;
@@ -128,7 +161,7 @@ interface Copy extends PlannedPost {
 const composeCopy = async (
   { store }: Pick<RecyclingStore, 'store'>,
   reads: StreamReads,
-  { id: originId, state, recycle, pattern, workspaceId }: Origin,
+  { id: originId, loaded, state, recycle, pattern, workspaceId }: Origin,
   { day }: RecycleRun,
   accounts: readonly SelectedAccount[],
   now: string,
@@ -140,7 +173,10 @@ const composeCopy = async (
   const times = new Map([...wishedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
   const body = await bodyOfCopy(reads, state, accountIds, times);
   // Judged now: whoever set the recycling may have lost the right to publish unasked since.
-  const needsApproval = recycle.needsApproval || (await lacksAuthority(store, workspaceId, recycle.setBy));
+  const needsApproval =
+    recycle.needsApproval ||
+    hasUnseen(loaded.events, state, kept) ||
+    (await lacksAuthority(store, workspaceId, recycle.setBy));
   const author = { actor: recycle.setBy, needsApproval };
   const choose = selectAccounts(accounts);
   const composed = { id, clientId: state.clientId, body, planNumber: 1, choose, times };
