@@ -35,6 +35,7 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   getAccount: 'ids',
   getAccountCadence: 'ids',
   disconnectAccount: 'ids',
+  confirmRestoredAccount: 'ids',
   getQuota: 'refused',
   listPosts: 'filtered',
   createPost: 'ids',

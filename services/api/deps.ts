@@ -12,6 +12,7 @@ import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import type { Restores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Mailer } from '#services/auth/people/mail.ts';
 import type { BodyBudget } from './body-budget.ts';
@@ -98,6 +99,8 @@ export interface Deps {
   readonly patience?: CallPatience;
   /** Whether an operator holds publishing; absent: nothing tells of it. */
   readonly hold?: PublishingHold;
+  /** Restores that were declared; absent: none is known. */
+  readonly restores?: Restores;
   /** Runs before everything else: /livez and /readyz. */
   readonly first?: readonly Middleware[];
 }

@@ -183,7 +183,13 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 409,
     title: 'The target cannot be retried',
     about:
-      'Only `failed` and `rate_limited` targets can be retried; a target with an unknown outcome must be settled first.',
+      'Only `failed` and `rate_limited` targets can be retried; a target with an unknown outcome must be settled first. One whose outcome is unknown since a restore of the service can be retried once the account is confirmed.',
+  },
+  restore_unconfirmed: {
+    status: 409,
+    title: 'A person has to look at the account first',
+    about:
+      'The service was restored from an older copy, and the post is older than that: it may be out, and the network cannot be asked. A person looks at the account, and then calls POST /accounts/{id}/confirm-restored.',
   },
   run_not_completed: { status: 409, title: 'The run is not complete', about: 'Wait until the run is completed.' },
   already_exists: {

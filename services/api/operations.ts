@@ -8,6 +8,7 @@ import { cancelPostTarget } from './operations/cancelPostTarget.ts';
 import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
 import { changeMemberRole } from './operations/changeMemberRole.ts';
 import { clearPostRecycle } from './operations/clearPostRecycle.ts';
+import { confirmRestoredAccount } from './operations/confirmRestoredAccount.ts';
 import { createApiKey } from './operations/createApiKey.ts';
 import { createApprovalLink } from './operations/createApprovalLink.ts';
 import { createCampaign } from './operations/createCampaign.ts';
@@ -108,6 +109,7 @@ export const operations: readonly Operation[] = [
   getAccount,
   getAccountCadence,
   disconnectAccount,
+  confirmRestoredAccount,
   getQuota,
   listPosts,
   createPost,

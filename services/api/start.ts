@@ -19,8 +19,15 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
-import { type Logger, publishingCheck, type Readiness, type SelfReport } from '#runtime/process/telemetry.ts';
+import {
+  type Logger,
+  publishingCheck,
+  type Readiness,
+  restoreCheck,
+  type SelfReport,
+} from '#runtime/process/telemetry.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { Restores } from '#runtime/work/restores.ts';
 import { signInKeyUses } from '#services/auth/key-uses.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
@@ -105,6 +112,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
   const hold = new PublishingHold(pool, config.publishing);
+  const restores = new Restores(pool);
   const names = projections.map((one) => one.name);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
@@ -136,10 +144,12 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     sandboxProfile,
     webhooksPerWorkspace: config.webhooksPerWorkspace,
     hold,
+    restores,
     first: [health(report)],
     ...(patience === undefined ? {} : { patience }),
   };
   readiness.add(publishingCheck, () => hold.line());
+  readiness.add(restoreCheck, () => restores.line());
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const sweep = new OAuthSweep(deps);

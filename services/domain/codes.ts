@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'post_not_scheduled'
   | 'target_not_pending'
   | 'target_not_retryable'
+  | 'restore_unconfirmed'
   | 'run_not_completed'
   | 'already_exists'
   | 'too_many_secrets'

@@ -26,6 +26,8 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
     'Nothing of it waits any more: revise_post changes drafts and what is not out. post_status says how it stands.',
   target_not_pending: 'It is published, on its way or canceled already. post_status says which.',
   target_not_retryable: 'Only what failed or was rate-limited can be tried again. post_status says where it stands.',
+  restore_unconfirmed:
+    'Ask the person to look at the account. Only if they say that this post is not out: call confirm_account, then this again.',
   approval_not_pending: 'Somebody decided already, or it was withdrawn. pending_approvals lists what still waits.',
   changes_requested:
     'Tell the person the comment, and change the draft with revise_post. Only if the person wants the same content again: call publish_draft with acknowledgeDecision true.',

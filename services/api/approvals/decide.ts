@@ -1,5 +1,5 @@
 import { type ApprovalState, approval, type Decision } from '#domain/approval.ts';
-import { isBeyondApproval, type PostState, post } from '#domain/post.ts';
+import { isBeyondApproval, newestBody, type PostState, post } from '#domain/post.ts';
 import { superseded } from '#domain/post-approval.ts';
 import { approvals } from '#projections/approvals.ts';
 import { rowOf } from '#projections/model.ts';
@@ -8,6 +8,7 @@ import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import type { Call, One } from '../operation.ts';
+import { requireWordForPlan } from '../posts/restore-word.ts';
 import { invalid, notFound } from '../refusal.ts';
 import { lastOf, writtenRow } from '../rows.ts';
 import { showApproval } from './show.ts';
@@ -19,6 +20,12 @@ type Deciding = Call<{ readonly id: string }, unknown, { readonly comment?: stri
 const postOf = (state: ApprovalState): string => {
   if (state.status === 'none') throw notFound('approval');
   return state.about.postId;
+};
+
+/** A guest cannot look at the account: what they release waits for a member's word at its time. */
+const requireWordForRelease = async (call: Deciding, state: ApprovalState): Promise<void> => {
+  const { state: about, events } = await call.deps.store.load(post, postOf(state));
+  if (about.status === 'live') await requireWordForPlan(call, events, newestBody(about), about.plan.targets);
 };
 
 const asksFor = (state: PostState, id: string): boolean => state.status === 'live' && state.approval?.id === id;
@@ -62,6 +69,7 @@ export const decideApproval = async (call: Deciding, decision: Decision): Promis
     rule: async ({ state }) => {
       requireSeen(state, call.body.contentHash);
       await requireInForce({ deps, positions }, params.id, state);
+      if (decision === 'approve') await requireWordForRelease(call, state);
     },
     partitionKey: postOf,
   });

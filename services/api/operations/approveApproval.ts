@@ -20,7 +20,7 @@ export const approveApproval = operation({
   body: ApprovalApprove,
   bodyOptional: true,
   answer: Approval,
-  codes: ['approval_not_pending', 'approval_superseded'],
+  codes: ['approval_not_pending', 'approval_superseded', 'restore_unconfirmed'],
   example: { body: { comment: 'Lovely.' }, data: decidedExample('approved', 'Lovely.') },
   handle: (call) => decideApproval(call, 'approve'),
 });

@@ -28,6 +28,7 @@ export const publishPost = operation({
     'validation_failed',
     'idempotency_key_reused',
     'post_not_draft',
+    'restore_unconfirmed',
     'changes_requested',
     'schedule_in_past',
     'schedule_too_far',

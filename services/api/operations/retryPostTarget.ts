@@ -19,7 +19,7 @@ export const retryPostTarget = operation({
   ifMatch: true,
   params: IdParams,
   answer: PostTarget,
-  codes: ['idempotency_key_reused', 'target_not_retryable', 'stream_full', 'quota_exceeded'],
+  codes: ['idempotency_key_reused', 'target_not_retryable', 'restore_unconfirmed', 'stream_full', 'quota_exceeded'],
   example: { data: targetExample },
   handle: (call) => actOnTarget(call, retrying),
 });

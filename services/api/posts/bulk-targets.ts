@@ -18,6 +18,7 @@ import { answerTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
 import { type LoadedTarget, loadTarget, recordOrLeave } from './load.ts';
 import { giveBackOrLeave, reservingOf } from './quota.ts';
+import { requireWordForRetry } from './restore-word.ts';
 import { canceling, rescheduling, retrying, type TargetAction } from './target-actions.ts';
 
 /** One action on many targets. Each target decides for itself; a refusal of one stops no other. */
@@ -114,7 +115,8 @@ const decideAll = async (
   await inParallel(ids, width, async (targetId) => {
     try {
       const loaded = await loadTarget(call, targetId);
-      const decided = action.accept(loaded, call.now);
+      const isNotOut = action.sendsOut === true && (await requireWordForRetry(call, loaded));
+      const decided = action.accept(loaded, call.now, isNotOut);
       const events = target.decide(action.command(decided, call.context.commandId), loaded.target.state);
       if (action.optional && events.length > 0) requireRoom(loaded.target.events);
       seen.set(targetId, loaded);

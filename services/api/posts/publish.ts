@@ -16,6 +16,7 @@ import { Overtaken, planForCaller, requireAuthority } from './checks.ts';
 import { requireChanged } from './decisions.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 import { reservePlan } from './quota.ts';
+import { requireWordForPlan } from './restore-word.ts';
 import type { PostWarnings } from './warnings.ts';
 
 type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
@@ -92,6 +93,7 @@ const accept = async (
     body: { ...body, schedule, campaignId: null },
     onChecked: (found: Checked) => warned.begin(id, body, found),
   });
+  await requireWordForPlan(call, events, body, planned.plan.targets);
   if (call.body.acknowledgeDecision === false) {
     await requireChanged(call, events, { body, accounts: planned.plan.targets });
   }

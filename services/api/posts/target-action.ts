@@ -3,12 +3,13 @@ import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
 import { type LoadedTarget, loadTarget, recordOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveFor } from './quota.ts';
+import { requireWordForRetry } from './restore-word.ts';
 import type { TargetAction } from './target-actions.ts';
 
 /** One action on one target. Its post is fanned out first, so that If-Match and the rules meet a stream. */
 export const actOnTarget = async <Decided>(
   call: Call<{ readonly id: string }>,
-  { accept, command, optional }: TargetAction<Decided>,
+  { accept, command, optional, sendsOut }: TargetAction<Decided>,
 ): Promise<One<unknown>> => {
   let found: LoadedTarget | undefined;
   const load = async (): Promise<LoadedTarget> => {
@@ -18,7 +19,10 @@ export const actOnTarget = async <Decided>(
   const { state, events, revision, replayed } = await call.stream(target).act({
     load: async () => (await load()).target,
     guard: call.guard,
-    accept: async () => accept(found ?? (await load()), call.now),
+    accept: async () => {
+      const loaded = found ?? (await load());
+      return accept(loaded, call.now, sendsOut === true && (await requireWordForRetry(call, loaded)));
+    },
     command: (decided: Decided, { commandId }) => command(decided, commandId),
     rule: (loaded, decided) => reserveFor(call, loaded, command(decided, call.context.commandId)),
     optional,

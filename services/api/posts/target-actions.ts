@@ -8,7 +8,9 @@ import type { LoadedTarget } from './load.ts';
 /** What a caller may do with a target, alone or with others in one call. */
 export interface TargetAction<Decided> {
   /** Decides absolute values, so that a repeat carries out the same ones. May refuse by throwing. */
-  readonly accept: (loaded: LoadedTarget, now: string) => Decided;
+  readonly accept: (loaded: LoadedTarget, now: string, isNotOut: boolean) => Decided;
+  /** It may send the target out: after a restore it may need a person’s word. */
+  readonly sendsOut?: true;
   readonly command: (decided: Decided, commandId: string) => TargetCommand;
   /** True: a full stream refuses the command. */
   readonly optional: boolean;
@@ -51,18 +53,20 @@ interface Retried {
   readonly now: string;
   /** Of the content that is tried again. Absent from what a former release accepted. */
   readonly postRevision?: number;
+  readonly isNotOut?: true;
 }
 
 export const retrying: TargetAction<Retried> = {
-  accept: ({ target: { state }, post: { state: post } }, now) => {
+  accept: ({ target: { state }, post: { state: post } }, now, isNotOut) => {
     const { targetId, postRevision } = state.common;
     // Nothing goes out that no person has approved: a revise asks anew.
     if (state.status === 'failed' && !(post.status === 'live' && isReleasedFor(post, targetId, postRevision))) {
       throw new Rejection('target_not_retryable', 'Nobody has approved this content: a revise asks for an approval.');
     }
-    return { now, postRevision };
+    return { now, postRevision, ...(isNotOut ? { isNotOut } : {}) };
   },
   command: (retried, commandId) => ({ type: 'Retry', commandId, ...retried }),
+  sendsOut: true,
   optional: true,
 };
 

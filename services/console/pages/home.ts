@@ -1,6 +1,7 @@
 import { notFound } from '#services/api/refusal.ts';
 import { chooseWorkspace } from '#services/auth/people/sessions.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
+import { call } from '../operations.ts';
 import { home } from '../paths.ts';
 import type { Route } from '../routes.ts';
 import { goTo, showPage } from '../show.ts';
@@ -8,7 +9,28 @@ import { roleShown } from '../words.ts';
 
 /** Home: the workspace, live or sandbox, and what to do next. */
 
-const showHome = (visit: Visit<MemberVisitor>): void => {
+interface AccountRow {
+  readonly id: string;
+  readonly platform: string;
+  readonly username: string | null;
+}
+
+/** Accounts on the page: a few at a time, since each must be looked at. */
+const maxAccounts = 50;
+
+/** The accounts that nobody has looked at since a restore; null: there was none, or the member sends nothing out. */
+const unconfirmed = async (visit: Visit<MemberVisitor>): Promise<readonly AccountRow[] | null> => {
+  const { it, visitor } = visit;
+  const { restores } = it.deps;
+  const restore = (await restores?.newest()) ?? null;
+  if (restores === undefined || restore === null || !visitor.principal.scopes.includes('posts.compose')) return null;
+  const query = { limit: maxAccounts };
+  const accounts = await call<readonly AccountRow[]>(visit, 'listAccounts', { query }, visitor.principal);
+  const trusted = await Promise.all(accounts.map(({ id }) => restores.isTrusted(id, restore)));
+  return accounts.filter((_, at) => trusted[at] !== true);
+};
+
+const showHome = async (visit: Visit<MemberVisitor>): Promise<void> => {
   const { it, visitor } = visit;
   const { membership, memberships, session } = visitor;
   const { deps } = it;
@@ -16,6 +38,7 @@ const showHome = (visit: Visit<MemberVisitor>): void => {
     ...{ view: 'home', title: membership.name },
     data: {
       mode: session.mode,
+      unconfirmed: await unconfirmed(visit),
       role: roleShown(membership.role),
       workspaces: memberships.map(({ workspaceId, name, role }) => ({
         id: workspaceId,
@@ -40,8 +63,15 @@ const choose = async ({ it, ctx, form, visitor }: Visit<MemberVisitor>): Promise
   goTo(ctx, home);
 };
 
+const confirm = async (visit: Visit<MemberVisitor>): Promise<void> => {
+  const params = { id: visit.params.id ?? '' };
+  await call(visit, 'confirmRestoredAccount', { params }, visit.visitor.principal);
+  goTo(visit.ctx, home);
+};
+
 export const homeRoutes: readonly Route[] = [
   { method: 'GET', path: '/', for: 'anyone', answer: ({ ctx }) => goTo(ctx, home) },
   { method: 'GET', path: home, for: 'member', answer: showHome },
   { method: 'POST', path: '/console/workspace', for: 'member', answer: choose },
+  { method: 'POST', path: '/console/accounts/:id/confirm', for: 'member', answer: confirm },
 ];

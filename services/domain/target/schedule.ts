@@ -159,12 +159,18 @@ export interface Retry {
   readonly now: string;
   /** Of the content that the caller may send out: one that came since may wait for an approval. Absent: any. */
   readonly postRevision?: number;
+  /** A person has looked at the account: a target whose outcome is unknown since a restore is not out. */
+  readonly isNotOut?: boolean;
 }
 
-export const retry = ({ commandId, now, postRevision }: Retry, state: TargetState): readonly TargetEvent[] => {
+export const retry = (
+  { commandId, now, postRevision, isNotOut = false }: Retry,
+  state: TargetState,
+): readonly TargetEvent[] => {
   const { common, status } = requireScheduled(state);
   if (common.appliedCommands.includes(commandId)) return [];
-  if (status !== 'failed' && status !== 'rate_limited') {
+  const isLost = state.status === 'outcome_unknown' && state.restored && isNotOut;
+  if (status !== 'failed' && status !== 'rate_limited' && !isLost) {
     throw new Rejection('target_not_retryable', `A ${status} target cannot be retried.`);
   }
   if (postRevision !== undefined && common.postRevision !== postRevision) {
@@ -173,7 +179,11 @@ export const retry = ({ commandId, now, postRevision }: Retry, state: TargetStat
   const managed = modeAt(common, common.dueAt, now);
   // What was to be handed over and can no longer be is published at its time, not before.
   const dueAt = managed.length > 0 && common.dueAt > now ? common.dueAt : now;
-  return [{ type: 'TargetRequeued', data: { by: 'retry', dueAt } }, ...managed];
+  const unsent = { by: 'admin', externalId: null, permalink: null, publishedAt: null, failure: null } as const;
+  const settled: readonly TargetEvent[] = isLost
+    ? [{ type: 'TargetOutcomeSettled', data: { ...unsent, outcome: 'absent' } }]
+    : [];
+  return [...settled, { type: 'TargetRequeued', data: { by: 'retry', dueAt } }, ...managed];
 };
 
 /** The publisher requeues the target when the network allows a retry. */

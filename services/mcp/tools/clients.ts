@@ -3,7 +3,7 @@ import type { Account as AccountSchema } from '#schemas/http/account.ts';
 import type { AccountCadence as CadenceSchema } from '#schemas/http/cadence.ts';
 import type { Client as ClientSchema } from '#schemas/http/client.ts';
 import type { ToolCall } from '../call.ts';
-import { reads, tool } from '../tool.ts';
+import { publishes, reads, tool } from '../tool.ts';
 import {
   Args,
   Id,
@@ -237,5 +237,24 @@ export const findAccounts = tool({
       nextStep,
     );
     return { text, data: { mode: call.mode, accounts, nextCursor, nextStep } };
+  },
+});
+
+export const confirmAccount = tool({
+  name: 'confirm_account',
+  title: 'Confirm an account after a restore',
+  description:
+    'Only after an answer restore_unconfirmed, and only when the person says that they looked at the account on its network: what is still to be sent there is not out. What the answer was about can then be done again.',
+  scopes: ['posts.compose'],
+  hints: publishes,
+  input: Args({ accountId: Id('The account that the person looked at.') }),
+  output: Type.Object({ mode: Mode, accountId: Type.String(), nextStep: Next }),
+  run: async (call, { accountId }) => {
+    await call.invoke<Account>('confirmRestoredAccount', { params: { id: accountId }, key: call.key('change') });
+    const nextStep = 'Call again what was refused.';
+    return {
+      text: joined(`The account ${accountId} is confirmed.`, nextStep),
+      data: { mode: call.mode, accountId, nextStep },
+    };
   },
 });

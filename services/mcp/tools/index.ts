@@ -3,7 +3,7 @@ import { analyticsSummary, postPerformance } from './analytics.ts';
 import { approvalLink, decideApproval, pendingApprovals, showApproval } from './approvals.ts';
 import { bestTimes } from './best-times.ts';
 import { changeCampaign, findCampaigns } from './campaigns.ts';
-import { findAccounts, findClients } from './clients.ts';
+import { confirmAccount, findAccounts, findClients } from './clients.ts';
 import { composePost, previewPost } from './compose.ts';
 import { publishDraft, revisePost } from './drafts.ts';
 import { importMedia, mediaStatus } from './media.ts';
@@ -17,7 +17,7 @@ export const tools: readonly AnyTool[] = [
   ...[whoami, findClients, findAccounts, networkSettings, bestTimes],
   ...[importMedia, mediaStatus],
   ...[previewPost, composePost, revisePost, publishDraft],
-  ...[findPosts, findTargets, postStatus, reschedule, retry, cancel],
+  ...[findPosts, findTargets, postStatus, reschedule, retry, cancel, confirmAccount],
   ...[findCampaigns, changeCampaign],
   ...[pendingApprovals, showApproval, approvalLink, decideApproval],
   ...[analyticsSummary, postPerformance, listReports],

@@ -146,6 +146,11 @@ export class Restores {
     this.#newest.forget();
   }
 
+  /** As `trustAccount`. */
+  trust(accountId: string, by: string): Promise<void> {
+    return trustAccount(this.#pool, accountId, by);
+  }
+
   /** Whether a person has looked at the account since the restore. */
   async isTrusted(accountId: string, { restoredAt }: Pick<DeclaredRestore, 'restoredAt'>): Promise<boolean> {
     const { rowCount } = await this.#pool.query(

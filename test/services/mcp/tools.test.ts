@@ -141,6 +141,8 @@ suite('mcp tools', (t) => {
       assert.ok(limits.every(({ remaining }) => remaining > 0) && dueWithin24Hours === 0);
     }
     assert.ok(accounts.some(({ limits }) => limits.length > 0));
+    // Without a restore there is nothing to confirm, and it changes nothing.
+    assert.equal((await use('confirm_account', { accountId: ids[0] })).accountId, ids[0]);
     const none = await mcp.call('find_clients', { search: 'nobody' });
     assert.match(none.text, /No client fits/);
   });
