@@ -13,7 +13,7 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
   first_party_only: 'No tool does this: API keys, the team and apps have pages in the console, for a person.',
   client_limited:
     'This key is limited to some clients. Name one of them with clientId, or ask for a key for all clients.',
-  validation_failed: 'Correct what is named above and call again. preview_post shows all problems at once.',
+  validation_failed: 'Correct what is named above and call again. preview_post shows all problems of a post at once.',
   invalid_parameter: 'Correct the argument that is named above and call again.',
   invalid_cursor: 'Start again without a cursor, or send nextCursor with the same arguments as before.',
   idempotency_key_reused: 'This idempotencyKey was used for a call with other arguments. Send a new one.',
@@ -24,7 +24,8 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
   post_not_draft: 'Only a draft can be changed or published so. Use revise_post, reschedule or cancel for this post.',
   post_not_scheduled:
     'Nothing of it waits any more: revise_post changes drafts and what is not out. post_status says how it stands.',
-  target_not_pending: 'It is published, on its way or canceled already. post_status says which.',
+  target_not_pending:
+    'What is published, on its way or canceled cannot be moved, changed or canceled. post_status says how each target stands.',
   target_not_retryable: 'Only what failed or was rate-limited can be tried again. post_status says where it stands.',
   restore_unconfirmed:
     'Ask the person to look at the account. Only if they say that this post is not out: call confirm_account, then this again.',
@@ -77,7 +78,7 @@ export const wordsOf = (problem: ProblemAnswer, correlationId: string): string =
     .map((name) => `${name}: ${JSON.stringify(extra[name])}`);
   const wait = headers['Retry-After'];
   return [
-    `${title}.${detail === null ? '' : ` ${detail}`}`,
+    detail === null || detail.replace(/\.$/, '') === title ? `${title}.` : `${title}. ${detail}`,
     ...told,
     ...(issues.length > maxIssuesTold ? [`- … and ${issues.length - maxIssuesTold} more`] : []),
     ...beside,

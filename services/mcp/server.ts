@@ -43,10 +43,26 @@ const listed = (schema: unknown): JsonSchema => {
   return { ...rows, required } as JsonSchema;
 };
 
+type Arguments = ReturnType<typeof fromJsonSchema>;
+
+/** The validator does not say which argument is unknown: a model would drop another, or all. */
+const namingStrangers = ({ input }: AnyTool, schema: Arguments): Arguments => {
+  const names = Object.keys(input.properties);
+  const standard = schema['~standard'];
+  const validate: typeof standard.validate = async (value, ...more) => {
+    const result = await standard.validate(value, ...more);
+    const strange = Object.keys(value ?? {}).filter((name) => !names.includes(name));
+    if (result.issues === undefined || strange.length === 0) return result;
+    const message = `there is no argument ${strange.slice(0, 8).join(', ')}; it takes ${names.join(', ') || 'none'}`;
+    return { issues: [{ message }, ...result.issues] };
+  };
+  return { ...schema, '~standard': { ...standard, validate } };
+};
+
 // NOTE: here, and never for a request: the validator keeps every schema that it has compiled.
 const compiled = tools.map((one: AnyTool) => ({
   ...one,
-  inputSchema: fromJsonSchema(plain(one.input)),
+  inputSchema: namingStrangers(one, fromJsonSchema(plain(one.input))),
   outputSchema: fromJsonSchema(listed(one.output)),
 }));
 

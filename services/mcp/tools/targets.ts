@@ -93,16 +93,21 @@ const selection = async (call: ToolCall, { targetIds, exceptPlatforms, ...chosen
 };
 
 const act = async (call: ToolCall, chosen: Which, what: Action) => {
-  const { isStep, none, words, nextStep } = what;
+  const { isStep, none, words } = what;
   const body = { ...what.body, ...(await selection(call, chosen)) };
   const key = call.key(isStep ? 'step' : 'change');
   const { data, replayed } = await call.invoke<Bulk>('bulkPostTargets', { body, key });
-  if (data.results.length === 0) {
-    const { postId: id } = chosen;
+  if (data.results.length === 0 && chosen.postId !== undefined) {
     // A selection of a post that nobody has is empty, too.
-    const post = id === undefined ? null : (await call.invoke<Post>('getPost', { params: { id } })).data;
-    throw new Refusal(none, `No target allows it${post === null ? '' : `: the post is ${post.status}`}.`);
+    const { data: post } = await call.invoke<Post>('getPost', { params: { id: chosen.postId } });
+    const how =
+      post.status === 'draft'
+        ? ': it is a draft, which revise_post and publish_draft change'
+        : `: the post is ${post.status}`;
+    throw new Refusal(none, `No target allows it${how}.`);
   }
+  const nextStep =
+    data.results.length === 0 ? 'Nothing in this range allows it: find_targets shows what is there.' : what.nextStep;
   const all = data.results.flatMap(({ target }) => (target === undefined ? [] : [target]));
   const done = shownTargets(call.cuts, all);
   const refused = data.results.flatMap(({ targetId, error }) =>
