@@ -123,7 +123,7 @@ const settingOf = (seen: Seen, net: Net, key: string, value: unknown): ShownItem
   return {
     ...shown,
     kind: 'title',
-    unsent: net.title === value.toString().trim() ? null : `${name} takes no such title.`,
+    unsent: net.title?.trim() === value.toString().trim() ? null : `${name} takes no such title.`,
   };
 };
 

@@ -132,6 +132,17 @@ suite('what is shown of a content', (t) => {
     });
   });
 
+  t('a title with spaces around it goes out, and is shown so', () => {
+    const overrides = { boardId: '1', title: ' Spring ' };
+    const variants = [{ platform: 'pinterest', contentOverride: null, mediaIdsOverride: null, overrides }] as const;
+    const rest = { mediaIds: [], thread: null, mediaAltTexts: null, coverMediaId: null, coverFrameMs: null };
+    const body = { content: 'Flowers.', variants: [...variants], ...rest, aiDisclosure: false };
+    const about = { targets: [{ accountId: 'a', platform: 'pinterest' }], others: [] } as const;
+    const items = shownContent({ ...about, body, fileOf: () => null, nameOf: () => '' });
+    const titles = items.filter(({ kind }) => kind === 'title').map(({ value, unsent }) => [value, unsent]);
+    assert.deepEqual(titles, [[' Spring ', null]]);
+  });
+
   t('is one item for what several networks get alike', () => {
     always((given) => {
       const keys = shownContent(given).map(({ platforms: _on, ...one }) => JSON.stringify(one));
