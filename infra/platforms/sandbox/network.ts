@@ -124,7 +124,8 @@ export class Network {
     return this.#query<CreatedPost & pg.QueryResultRow>(
       `select post_id as "externalId", permalink, visible_at as "visibleAt" from sandbox.ledger l
        where platform = $1 and account_id = $2 and content_hash = $3 and outcome = 'created' and reply_to is null
-         and visible_at between $4 and $5 and visible_at <= clock_timestamp() and not ${isUndone}
+         and visible_at between $4 and $5 and not ${isUndone}
+         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${networkNow} end
        order by seq limit 20`,
       [platform, account.id, contentHash(request.content), from, until],
     );
