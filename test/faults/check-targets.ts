@@ -36,8 +36,12 @@ export const unsettled = (state: TargetState, shown: number, now = Date.now()): 
       return state.undo === null ? null : 'is being taken back';
     case 'outcome_unknown': {
       const { absenceIsProof, readsBack } = rulesOf(state.common.platform).publish;
+      // It is found by its content, which only one post has.
+      if (state.restored && shown !== 1) return null;
       if (shown > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
-      return absenceIsProof && readsBack === 'own_posts' ? 'is said to be unknown, and its absence is proof' : null;
+      return !state.restored && absenceIsProof && readsBack === 'own_posts'
+        ? 'is said to be unknown, and its absence is proof'
+        : null;
     }
     case 'published':
       return state.firstComment === null ? null : `has a first comment that is ${state.firstComment.status}`;
@@ -75,13 +79,27 @@ export interface TestClock {
   readonly now: () => number;
 }
 
+/** What was done in the time that a restore lost: only the networks know it. */
+export interface Lost {
+  /** As they were at the end of that time. */
+  readonly streams: Streams;
+  /** The rows of the ledger up to this one are of that time, or of before. */
+  readonly untilSeq: number;
+}
+
+export interface CheckOptions {
+  readonly clock?: TestClock;
+  readonly lost?: Lost | null;
+}
+
 /** Nothing may be under way. */
 export const checkTargets = async (
   streams: Streams,
   sandbox: SandboxNetwork,
   networks: Live | null,
-  clock: TestClock | null = null,
+  { clock, lost = null }: CheckOptions = {},
 ): Promise<CheckedTargets> => {
+  const isLost = ({ seq }: LedgerRow): boolean => lost !== null && seq <= lost.untilSeq;
   const violations: string[] = [];
   const statuses: Record<string, number> = {};
   const ofKind = (kind: string) => [...streams].filter(([stream]) => kindOf(stream) === kind);
@@ -105,7 +123,7 @@ export const checkTargets = async (
     const onNetwork =
       live !== null && isLive(events)
         ? ofLiveTarget(live, state, itsPost, events)
-        : ofTarget(state, made.get(id) ?? [], events, itsPost, clock);
+        : ofTarget(state, { made: made.get(id) ?? [], events, itsPost, clock, isLost });
     const wrong = [...onNetwork, ...ofClaims(events)];
     violations.push(...wrong.map((what) => `target ${id} ${what}: ${story(events)}`));
   }
@@ -113,7 +131,9 @@ export const checkTargets = async (
     violations.push(...ofPost(events, states).map((what) => `${stream} ${what}: ${story(events)}`));
   }
   violations.push(...ofDisconnected(streams, states), ...(live?.strangers() ?? []));
-  violations.push(...checkApprovals(streams), ...checkReleased(streams, ledger), ...checkTimes(streams));
+  const [before, since] = [ledger.filter(isLost), ledger.filter((row) => !isLost(row))];
+  violations.push(...checkApprovals(streams), ...checkReleased(streams, since), ...checkTimes(streams));
+  if (lost !== null) violations.push(...checkReleased(lost.streams, before));
   return { violations, states, statuses };
 };
 
@@ -147,22 +167,24 @@ const ofLiveTarget = (
   return open === null ? wrong : [open, ...wrong];
 };
 
+interface OnNetwork {
+  readonly made: readonly LedgerRow[];
+  readonly events: readonly DecodedEvent[];
+  readonly itsPost: readonly DecodedEvent[];
+  readonly clock: TestClock | undefined;
+  readonly isLost: (row: LedgerRow) => boolean;
+}
+
 /** Compares the target's stream with the network's posts. */
-const ofTarget = (
-  state: TargetState,
-  made: readonly LedgerRow[],
-  events: readonly DecodedEvent[],
-  itsPost: readonly DecodedEvent[],
-  clock: TestClock | null,
-): readonly string[] => {
+const ofTarget = (state: TargetState, { made, events, itsPost, clock, isLost }: OnNetwork): readonly string[] => {
   const open = unsettled(state, made.length, clock?.now());
   if (open !== null || state.status === 'none') return [open ?? ''];
   const { publishedSegments: segments } = state.common;
   const [first] = made;
   const due = dueTimes(events);
-  const startedAt = (row: LedgerRow): Date => (clock === null ? row.callStartedAt : boundaryOf(row, events));
+  const startedAt = (row: LedgerRow): Date => (clock === undefined ? row.callStartedAt : boundaryOf(row, events));
   const wrong = made
-    .filter(({ scheduledFor }) => scheduledFor === null)
+    .filter((row) => row.scheduledFor === null && !isLost(row))
     .map((row) => ({ dueAt: due.get(row.attempt) ?? state.common.dueAt, at: startedAt(row).toISOString() }))
     .filter(({ dueAt, at }) => at < dueAt)
     .map(({ dueAt, at }) => `was due ${dueAt} and published ${at}`);
@@ -192,7 +214,11 @@ const ofTarget = (
   }
   if (state.status !== 'published') {
     const more = made[segments.length];
-    return more === undefined ? wrong : [...wrong, `is ${state.status}, and the network has it as ${more.postId}`];
+    // After a restore a person looks for what can not be found by its content.
+    const isLeft = state.status === 'outcome_unknown' && state.restored && more !== undefined && isLost(more);
+    return more === undefined || isLeft
+      ? wrong
+      : [...wrong, `is ${state.status}, and the network has it as ${more.postId}`];
   }
   if (first === undefined && state.externalId.startsWith(longAgo)) return wrong;
   if (first === undefined) return [...wrong, 'is published, and the network has nothing'];

@@ -1,28 +1,39 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { FindOutcome, FindRequest } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { accountIdOf, testTwinIdOf } from '#domain/ids.ts';
 import { recycleLeadMs } from '#domain/post-recycle.ts';
 import { cadenceReached } from '#domain/publish-failures.ts';
+import { DiskBlobs } from '#infra/blob/disk.ts';
+import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { openPool } from '#infra/postgres/pool.ts';
 import { createStatements } from '#projections/analytics/tables.ts';
-import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
+import { everyWorkspace, migrateHolds, resumePublishing } from '#runtime/work/publishing-hold.ts';
+import { migrateRestores, newestRestore, restored } from '#runtime/work/restores.ts';
 import { scopes } from '#schemas/apikey.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type OutcomesDeps, outcomesGroup, startOutcomes } from '#services/outcomes/outcomes.ts';
 import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { contextOf, createApiKey, createWorkspace } from '#services/workflows/provision.ts';
-import { testClickHouse } from '#test/support/clickhouse.ts';
+import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { readyClip } from '#test/support/clip.ts';
 import { startWorld, type World } from '#test/support/http.ts';
+import { preparedDatabase, testDatabase } from '#test/support/postgres.ts';
+import { TestKeys } from '#test/support/projecting.ts';
 import { quick, quickNetwork } from '#test/support/publishing.ts';
+import { afterFile } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { streamsOf } from './check.ts';
-import { checkTargets, type Streams } from './check-targets.ts';
+import { checkTargets, createdIn, type Lost, type Streams } from './check-targets.ts';
 import { minuteMs, type Pair, type Scene } from './pairs.ts';
 
 /**
@@ -34,32 +45,67 @@ const platforms: readonly Platform[] = ['x', 'facebook'];
 /** From the start of the world to the time of the posts. Inside the window of the network's own scheduler. */
 const aheadMs = 70 * minuteMs;
 
+/** What outlives a world: a restore puts an older copy of the database in its place, and nothing else. */
+interface Outside {
+  readonly networkUrl: string;
+  readonly house: TestClickHouse;
+  readonly secrets: Secrets;
+  readonly codec: EventCodec;
+  readonly blobs: DiskBlobs;
+  readonly clock: { aheadMs: number };
+  readonly dueAt: number;
+  scenes: readonly Scene[];
+}
+
 export class PairsWorld {
   readonly world: World;
   readonly sandbox: SandboxNetwork;
+  readonly #outside: Outside;
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
-  readonly #dueAt: number;
-  #clock = { aheadMs: 0 };
-  #scenes: readonly Scene[] = [];
+  readonly #leave: () => Promise<void>;
+  #isRestored = false;
   /** Workspaces that wait for something that the test gives them later. */
   waiting: readonly string[] = [];
 
   static async open(): Promise<PairsWorld> {
     const house = await testClickHouse();
     for (const query of createStatements(1)) await house.client.command({ query });
-    const world = await startWorld({ deps: { analytics: house.client } });
-    const sandbox = new SandboxNetwork({ database: { url: world.db.url }, ...quickNetwork });
-    await sandbox.migrate();
-    await migrateLeases(world.pool);
-    await migrateAccountSlots(world.pool);
-    return new PairsWorld(world, sandbox);
+    const clock = { aheadMs: 0 };
+    const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
+    const root = mkdtempSync(path.join(tmpdir(), 'postline-pairs-'));
+    afterFile(async () => rmSync(root, { recursive: true, force: true }));
+    const now = () => Date.now() + clock.aheadMs;
+    return PairsWorld.#on((await preparedDatabase()).url, {
+      ...{ networkUrl: (await preparedDatabase()).url, house, secrets, clock, scenes: [] },
+      codec: new EventCodec(new TestKeys()),
+      blobs: new DiskBlobs({ root, secrets, origin: () => 'http://blobs.invalid', clock: now }),
+      dueAt: Math.ceil((Date.now() + aheadMs) / minuteMs) * minuteMs,
+    });
   }
 
-  private constructor(world: World, sandbox: SandboxNetwork) {
+  static async #on(databaseUrl: string, outside: Outside): Promise<PairsWorld> {
+    const { house, blobs, secrets, codec, networkUrl } = outside;
+    // What it knows of the analytics it keeps by this client.
+    const analytics = openAnalytics({ url: house.url });
+    const world = await startWorld({ databaseUrl, secrets, codec, deps: { analytics, blobs } });
+    world.clock.shiftMs = outside.clock.aheadMs;
+    const sandbox = new SandboxNetwork({ database: { url: networkUrl }, ...quickNetwork });
+    await sandbox.migrate();
+    for (const migrate of [migrateLeases, migrateAccountSlots, migrateHolds, migrateRestores])
+      await migrate(world.pool);
+    for (const scene of outside.scenes) {
+      scene.by = world.callerWith(scene.by.token ?? '');
+      scene.operator = world.operator;
+    }
+    return new PairsWorld(world, sandbox, outside, () => analytics.close());
+  }
+
+  private constructor(world: World, sandbox: SandboxNetwork, outside: Outside, leave: () => Promise<void>) {
+    this.#leave = leave;
     this.world = world;
     this.sandbox = sandbox;
-    this.#dueAt = Math.ceil((Date.now() + aheadMs) / minuteMs) * minuteMs;
+    this.#outside = outside;
     const { store, pool, log, eventStore, codec, logger, deps } = world;
     const clock = { now: () => this.now(), fault: () => null };
     const { signal } = this.#stop;
@@ -86,16 +132,61 @@ export class PairsWorld {
     this.#running.catch(() => undefined);
   }
 
+  /**
+   * Loses what happens in `meanwhile`, but at the network: the world ends, a copy of its database is made, `meanwhile` is
+   * done with the original, and then the copy is in its place, as an operator declares.
+   */
+  async restored(
+    meanwhile: (world: PairsWorld) => Promise<void>,
+  ): Promise<{ readonly world: PairsWorld; readonly lost: Lost }> {
+    const { waiting } = this;
+    const { url } = this.world.db;
+    await this.stop();
+    const copy = (await testDatabase(new URL(url).pathname.slice(1))).url;
+    const asOf = new Date(this.now()).toISOString();
+    const original = await PairsWorld.#on(url, this.#outside);
+    original.waiting = waiting;
+    await meanwhile(original);
+    const streams = await streamsOf({ store: original.world.eventStore, codec: original.world.codec });
+    const ledger = await original.sandbox.ledger({ after: 0, limit: 100_000 });
+    await original.stop();
+    const pool = openPool({ url: copy, max: 1, name: 'operator' });
+    await migrateHolds(pool);
+    await migrateRestores(pool);
+    await restored(pool, asOf, 'ann');
+    // By the clock of this world.
+    const now = new Date(this.now()).toISOString();
+    await pool.query(`update ops.restores set restored_at = date_trunc('milliseconds', $1::timestamptz)`, [now]);
+    await pool.end();
+    const world = await PairsWorld.#on(copy, this.#outside);
+    world.#isRestored = true;
+    world.waiting = waiting;
+    await until('what was due is recorded', async () => (await newestRestore(world.world.pool))?.completedAt !== null, {
+      withinMs: 20_000,
+    });
+    await resumePublishing(world.world.pool, everyWorkspace);
+    await world.quiet();
+    return { world, lost: { streams, untilSeq: ledger.at(-1)?.seq ?? 0 } };
+  }
+
   /** The sandbox, which publishes by the clock of its database, as a network that publishes by the clock of this world. */
   #network(): SandboxNetwork {
     const { sandbox } = this;
-    const later = (outcome: { readonly publishedAt?: string }) =>
-      outcome.publishedAt === undefined
-        ? outcome
-        : { ...outcome, publishedAt: new Date(Date.parse(outcome.publishedAt) + this.#clock.aheadMs).toISOString() };
+    const { clock } = this.#outside;
+    const ahead = (instant: string, ms = clock.aheadMs): string => new Date(Date.parse(instant) + ms).toISOString();
+    const later = <T extends { readonly publishedAt?: string }>(outcome: T): T =>
+      outcome.publishedAt === undefined ? outcome : { ...outcome, publishedAt: ahead(outcome.publishedAt) };
+    // Its posts keep the instants of its database: those of the whole world are asked for.
+    const find = async (asked: FindRequest): Promise<FindOutcome> => {
+      const from = ahead(asked.from, -30 * 24 * 60 * minuteMs);
+      const found = await sandbox.findPosts({ ...asked, from });
+
+      return found.kind === 'listed' ? { ...found, posts: found.posts.map(later) } : found;
+    };
     return new Proxy(sandbox, {
       get: (_, name) => {
         const member: unknown = Reflect.get(sandbox, name, sandbox);
+        if (name === 'findPosts') return find;
         if (typeof member !== 'function') return member;
         if (name !== 'publish' && name !== 'reconcile') return member.bind(sandbox);
         return async (...asked: unknown[]) => later(await member.apply(sandbox, asked));
@@ -103,7 +194,7 @@ export class PairsWorld {
     });
   }
 
-  readonly now = (): number => Date.now() + this.#clock.aheadMs;
+  readonly now = (): number => Date.now() + this.#outside.clock.aheadMs;
 
   /** A workspace with a client, accounts and a key for each pair. */
   async scenes(pairs: readonly Pair[]): Promise<readonly Scene[]> {
@@ -115,8 +206,8 @@ export class PairsWorld {
     };
     await Promise.all(Array.from({ length: 8 }, work));
     await world.settled();
-    this.#scenes = made.flatMap((one) => one ?? []);
-    return this.#scenes;
+    this.#outside.scenes = made.flatMap((one) => one ?? []);
+    return this.#outside.scenes;
   }
 
   async #scene(name: string): Promise<Scene> {
@@ -148,27 +239,29 @@ export class PairsWorld {
     }
     let asset: Promise<string> | null = null;
     const { blobs } = world.deps;
-    const rawAsset = (): Promise<string> => {
-      asset ??= readyClip(world.store, workspaceId, blobs, { needs: [] }).then(({ id }) => id);
-      return asset;
-    };
-    return {
-      ...{ name, by: world.callerWith(key.secret), operator, workspaceId, clientId, accounts, rawAsset },
-      ...{ dueAt: this.#dueAt, postId: '', said: [], violations: [] },
+    const scene: Scene = {
+      ...{ name, by: world.callerWith(key.secret), operator, workspaceId, clientId, accounts },
+      rawAsset: () => {
+        asset ??= readyClip(scene.operator.store, workspaceId, blobs, { needs: [] }).then(({ id }) => id);
+        return asset;
+      },
+      ...{ dueAt: this.#outside.dueAt, postId: '', said: [], violations: [] },
       body: {
         clientId,
         content: name,
         targets: { mode: 'group', clientId },
-        schedule: { type: 'at', scheduledAt: new Date(this.#dueAt).toISOString() },
+        schedule: { type: 'at', scheduledAt: new Date(this.#outside.dueAt).toISOString() },
       },
     };
+    return scene;
   }
 
   /** Moves the clock of all processes and of the network, and waits until nothing is left to do at that time. */
   async pass(ms: number): Promise<void> {
-    this.#clock = { aheadMs: this.#clock.aheadMs + ms };
-    this.world.clock.shiftMs = this.#clock.aheadMs;
-    await this.sandbox.advance(ms);
+    const { clock } = this.#outside;
+    clock.aheadMs += ms;
+    this.world.clock.shiftMs = clock.aheadMs;
+    if (ms > 0) await this.sandbox.advance(ms);
     await this.quiet();
   }
 
@@ -198,17 +291,36 @@ export class PairsWorld {
     const now = new Date(this.now());
     const { rows } = await pool.query(
       `select 'target ' || id || ' ' || status as what from read.post_targets
-        where (not workspace_id = any($4::uuid[]) and (status in ('publishing', 'outcome_unknown') or next_action_at <= $1))
-          or (status = 'handed_to_platform' and undo = 'pending')
+        where (not workspace_id = any($4::uuid[]) and (status = 'publishing' or (status <> 'outcome_unknown' and next_action_at <= $1)))
+          or (status = 'outcome_unknown' and not id = any($5::uuid[])) or (status = 'handed_to_platform' and undo = 'pending')
        union all select 'post ' || id from read.posts where fan_out_behind or recycle_at <= $2
        union all select 'outcomes are behind' where exists (
          select from es.events e where e.topic = 'posts' and e.position >
            coalesce((select min(position) from ops.consumer_positions c where c.consumer_group = $3), 0)
            and e.position > coalesce((select max(position) from ops.consumer_positions c where c.consumer_group = $3), 0))
        limit 1`,
-      [now, new Date(now.getTime() + recycleLeadMs), outcomesGroup, this.waiting],
+      [now, new Date(now.getTime() + recycleLeadMs), outcomesGroup, this.waiting, await this.#unsettleable()],
     );
     return rows[0]?.what ?? null;
+  }
+
+  /** After a restore: targets whose outcome no question to the network settles. A person does. */
+  async #unsettleable(): Promise<readonly string[]> {
+    if (!this.#isRestored) return [];
+    // Unknown outcomes are searched by the clock of the database, which the test does not move.
+    await this.world.pool.query(
+      `update read.post_targets set next_action_at = now() where status = 'outcome_unknown' and next_action_at > now()`,
+    );
+    const { rows } = await this.world.pool.query<{ id: string }>(
+      `select id from read.post_targets where status = 'outcome_unknown' limit 1000`,
+    );
+    const ids = rows.map(({ id }) => id);
+    const made = Map.groupBy(
+      createdIn(await this.sandbox.ledger({ targetIds: ids, limit: 10_000 })),
+      (row) => row.targetId,
+    );
+    // Only one post can be looked for by its content.
+    return ids.filter((id) => made.get(id)?.length !== 1);
   }
 
   /** A violation with the pair, the calls and the events of the targets or posts that it names. */
@@ -217,7 +329,7 @@ export class PairsWorld {
       const events = streams.get(`target-${id}`) ?? streams.get(`post-${id}`);
       return events === undefined ? [] : [{ id, events }];
     });
-    const scene = this.#scenes.find((one) => one.workspaceId === named[0]?.events[0]?.metadata.workspaceId);
+    const scene = this.#outside.scenes.find((one) => one.workspaceId === named[0]?.events[0]?.metadata.workspaceId);
     const stories = named.map(({ id, events }) => `${id}: ${events.map(said).join(', ')}`);
     return [`${scene?.name}: ${what}`, scene?.said.join('; ') ?? '', ...stories].join('\n    ');
   }
@@ -227,25 +339,28 @@ export class PairsWorld {
     const [kind, id] = what.split(' ');
     const events = await this.world.store.readStream(`${kind}-${id}`);
     const postId = events[0]?.data.postId ?? id;
-    const scene = this.#scenes.find((one) => one.postId === postId);
+    const scene = this.#outside.scenes.find((one) => one.postId === postId);
     const types = events.map(({ type, data }) => `${type} ${data.retryAt ?? data.dueAt ?? ''}`.trim());
     const lines = this.world.lines.filter((line) => /"level":(40|50|60)/.test(line)).slice(-3);
     return `${lines.join('')}${what} at ${new Date(this.now()).toISOString()} of ${scene?.name} (${scene?.said}): ${types.join(', ')}`;
   }
 
   /** Violations of the invariants at rest. */
-  async check(): Promise<readonly string[]> {
+  async check(lost: Lost | null = null): Promise<readonly string[]> {
     const { eventStore: store, codec } = this.world;
     const streams = await streamsOf({ store, codec });
-    const { violations } = await checkTargets(streams, this.sandbox, null, this);
+    const { violations } = await checkTargets(streams, this.sandbox, null, { clock: this, lost });
     return [...violations, ...oftenDeferred(streams)].map((what) => this.#of(what, streams));
   }
 
-  async close(): Promise<void> {
+  /** Leaves its database and its network as they are. */
+  async stop(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
     this.#stop.abort();
     await this.#running;
     await this.sandbox.close();
     await this.world.close();
+    await this.#leave();
   }
 }
 

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Temporal } from 'temporal-polyfill';
 import { media } from '#domain/media.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
-import type { Answered, Caller } from '#test/support/http.ts';
+import type { Answered, Ask, Caller } from '#test/support/http.ts';
+import { patience } from '#test/support/patience.ts';
 
 /**
  * What a person can do to a post, each as a feature that can be paired with every other one: how it shapes the post at
@@ -17,15 +19,15 @@ type Json = Readonly<Record<string, unknown>>;
 /** A post of one pair, in a workspace of its own. */
 export interface Scene {
   readonly name: string;
-  readonly by: Caller;
-  readonly operator: Operator;
+  by: Caller;
+  operator: Operator;
   /** Of the data: the sandbox twin. */
   readonly workspaceId: string;
   readonly clientId: string;
   readonly accounts: Readonly<Partial<Record<Platform, string>>>;
   readonly dueAt: number;
   /** An asset without a rendition for any network. */
-  readonly rawAsset: () => Promise<string>;
+  rawAsset: () => Promise<string>;
   readonly body: Record<string, unknown>;
   postId: string;
   /** Each call and its answer. */
@@ -52,11 +54,19 @@ export const cadenceMs = 15 * minuteMs;
 export const recycleDays = 1;
 const iso = (at: number): string => new Date(at).toISOString();
 
+/** As a caller who repeats a call, under its key, while the answer is that the service is unavailable. */
+const insisted = async (scene: Scene, method: string, path: string, ask: Ask = {}): Promise<Answered> => {
+  const key = method === 'POST' ? randomUUID() : null;
+  for (const until = performance.now() + 30_000 * patience; ; await delay(100)) {
+    const answer = await scene.by.request(method, path, { key, ...ask });
+    if (answer.status !== 503 || performance.now() > until) return answer;
+  }
+};
+
 /** A refusal is an answer; a fault of ours is none. */
-const ask = async (scene: Scene, what: string, asked: Promise<Answered>): Promise<Answered> => {
-  const answer = await asked;
-  if (what !== 'read' || answer.status !== 200)
-    scene.said.push(`${what}: ${answer.status}${answer.body?.code === undefined ? '' : ` ${answer.body.code}`}`);
+const ask = async (scene: Scene, what: string, method: string, path: string, body?: unknown): Promise<Answered> => {
+  const answer = await insisted(scene, method, path, { body });
+  scene.said.push(`${what}: ${answer.status}${answer.body?.code === undefined ? '' : ` ${answer.body.code}`}`);
   if (answer.status >= 500) scene.violations.push(`${what} was answered with ${answer.status}: ${answer.text}`);
   return answer;
 };
@@ -64,27 +74,26 @@ const ask = async (scene: Scene, what: string, asked: Promise<Answered>): Promis
 const give = ({ body }: Scene, more: Json): void => void Object.assign(body, more);
 
 const revise = async (scene: Scene, body: Json): Promise<void> =>
-  void (await ask(scene, 'revise', scene.by.post(`/posts/${scene.postId}/revise`, body)));
+  void (await ask(scene, 'revise', 'POST', `/posts/${scene.postId}/revise`, body));
 
-/** As a caller reads who is told that the read models are behind. */
-const shown = async (scene: Scene): Promise<Json> => {
-  let answer = await scene.by.get(`/posts/${scene.postId}`);
-  for (let tries = 0; answer.status === 503 && tries < 20; tries += 1)
-    answer = await scene.by.get(`/posts/${scene.postId}`);
-  if (answer.status !== 200) scene.violations.push(`its post is answered with ${answer.status}: ${answer.text}`);
-  return answer.data ?? {};
+const read = async (scene: Scene, path: string): Promise<Answered> => {
+  const answer = await insisted(scene, 'GET', path);
+  if (answer.status !== 200) scene.violations.push(`${path} is answered with ${answer.status}: ${answer.text}`);
+  return answer;
 };
+
+const shown = async (scene: Scene): Promise<Json> => (await read(scene, `/posts/${scene.postId}`)).data ?? {};
 const targetsOf = (post: Json): readonly { readonly id: string; readonly status: string }[] =>
   (post.targets ?? []) as readonly { readonly id: string; readonly status: string }[];
 
 const decide = async (scene: Scene, decision: 'approve' | 'reject' = 'approve'): Promise<void> => {
   const { approvalId } = await shown(scene);
   if (typeof approvalId !== 'string') return;
-  await ask(scene, decision, scene.by.post(`/approvals/${approvalId}/${decision}`, { comment: 'So it is decided.' }));
+  await ask(scene, decision, 'POST', `/approvals/${approvalId}/${decision}`, { comment: 'So it is decided.' });
 };
 
 const requireApproval = async (scene: Scene): Promise<void> =>
-  void (await ask(scene, 'require approval', scene.by.patch(`/clients/${scene.clientId}`, { approvalRequired: true })));
+  void (await ask(scene, 'require approval', 'PATCH', `/clients/${scene.clientId}`, { approvalRequired: true }));
 
 /** As an operator sets it. */
 const rule = async (
@@ -103,7 +112,7 @@ const segments = (scene: Scene) => ({ segments: [1, 2].map((n) => ({ content: `$
 const range = ({ dueAt }: Scene) => ({ type: 'range', from: iso(dueAt), to: iso(dueAt + 20 * minuteMs) });
 /** The strongest slot within a day. */
 const bestSlot = async (scene: Scene): Promise<Json> => {
-  const { rows } = await ask(scene, 'best times', scene.by.get(`/best-times?clientId=${scene.clientId}&limit=100`));
+  const { rows } = await read(scene, `/best-times?clientId=${scene.clientId}&limit=100`);
   const hours = Array.from({ length: 24 }, (_, hour) => scene.dueAt + hour * 60 * minuteMs);
   for (const { weekday, hour, timezone } of rows ?? []) {
     const at = hours.find((one) => {
@@ -112,7 +121,7 @@ const bestSlot = async (scene: Scene): Promise<Json> => {
     });
     if (at !== undefined) return { type: 'at', scheduledAt: iso(at) };
   }
-  throw new Error('no slot of the best times lies within a day');
+  throw new Error(`no slot of the best times lies within a day: ${scene.violations}`);
 };
 const comments = (scene: Scene) => [
   { platform: 'x', overrides: { firstComment: `A comment on ${scene.name}` } },
@@ -148,18 +157,14 @@ export const features = {
   },
   recycle: {
     before: async (scene) =>
-      void (await ask(
-        scene,
-        'recycle',
-        scene.by.request('PUT', `/posts/${scene.postId}/recycle`, { body: { everyDays: recycleDays, times: 2 } }),
-      )),
+      void (await ask(scene, 'recycle', 'PUT', `/posts/${scene.postId}/recycle`, { everyDays: recycleDays, times: 2 })),
   },
   'campaign shift': {
     before: async (scene) => {
-      const made = await ask(scene, 'campaign', scene.by.post('/campaigns', { name: scene.name }));
+      const made = await ask(scene, 'campaign', 'POST', '/campaigns', { name: scene.name });
       const path = `/campaigns/${made.data?.id}`;
-      await ask(scene, 'assign', scene.by.post(`${path}/assign`, { postIds: [scene.postId] }));
-      await ask(scene, 'shift', scene.by.post(`${path}/shift`, { minutes: 10 }));
+      await ask(scene, 'assign', 'POST', `${path}/assign`, { postIds: [scene.postId] });
+      await ask(scene, 'shift', 'POST', `${path}/shift`, { minutes: 10 });
     },
   },
   cadence: {
@@ -168,7 +173,7 @@ export const features = {
     // Another post on the same accounts, at the same time: what its first post already takes, it must leave.
     before: async (scene) => {
       const body = { ...scene.body, content: `${scene.name}, beside it`, thread: null };
-      await ask(scene, 'a post beside it', scene.by.post('/posts', body));
+      await ask(scene, 'a post beside it', 'POST', '/posts', body);
     },
   },
   quota: { shape: quota, reshape: quota },
@@ -215,34 +220,30 @@ export const features = {
   cancel: {
     before: async (scene) => {
       const [first] = targetsOf(await shown(scene));
-      if (first !== undefined) await ask(scene, 'cancel', scene.by.post(`/post-targets/${first.id}/cancel`));
+      if (first !== undefined) await ask(scene, 'cancel', 'POST', `/post-targets/${first.id}/cancel`);
     },
-    after: async (scene) => void (await ask(scene, 'delete', scene.by.delete(`/posts/${scene.postId}`))),
+    after: async (scene) => void (await ask(scene, 'delete', 'DELETE', `/posts/${scene.postId}`)),
   },
   bulk: {
     before: async (scene) => {
       const targetIds = targetsOf(await shown(scene)).map(({ id }) => id);
       if (targetIds.length === 0) return;
       const body = { action: 'reschedule', targetIds, shiftMinutes: 7 };
-      await ask(scene, 'move many', scene.by.post('/post-targets/bulk', body));
+      await ask(scene, 'move many', 'POST', '/post-targets/bulk', body);
     },
   },
   archive: {
-    before: async (scene) => void (await ask(scene, 'archive', scene.by.delete(`/clients/${scene.clientId}`))),
+    before: async (scene) => void (await ask(scene, 'archive', 'DELETE', `/clients/${scene.clientId}`)),
   },
   disconnect: {
     before: async (scene) =>
-      void (await ask(
-        scene,
-        'disconnect',
-        scene.by.post(`/accounts/${scene.accounts.facebook}/disconnect`, undefined, { key: randomUUID() }),
-      )),
+      void (await ask(scene, 'disconnect', 'POST', `/accounts/${scene.accounts.facebook}/disconnect`)),
   },
   retry: {
     shape: (scene) => give(scene, { content: `${scene.body.content} [[sandbox:reject once]]` }),
     after: async (scene) => {
       for (const { id, status } of targetsOf(await shown(scene))) {
-        if (status === 'failed') await ask(scene, 'retry', scene.by.post(`/post-targets/${id}/retry`));
+        if (status === 'failed') await ask(scene, 'retry', 'POST', `/post-targets/${id}/retry`);
       }
     },
   },
@@ -251,37 +252,59 @@ export const features = {
 export type FeatureName = keyof typeof features;
 export const featureNames = Object.keys(features) as readonly FeatureName[];
 
+/** Of a whole installation: all its posts have it at once. */
+const restore = 'restore';
+
 /** Two features in the order in which they come to a post. */
 export interface Pair {
-  readonly first: FeatureName;
-  readonly second: FeatureName;
+  readonly first: FeatureName | typeof restore;
+  readonly second: FeatureName | typeof restore;
 }
 
-/** Every pair in both orders. */
+/** Every pair in both orders, but those of a restore. */
 export const pairs: readonly Pair[] = featureNames.flatMap((first) =>
   featureNames.flatMap((second) => (first === second ? [] : [{ first, second }])),
 );
 
-/** Creates the post of a pair, and does what is done while it waits. */
+export const restorePairs: readonly Pair[] = featureNames.flatMap((name) => [
+  { first: name, second: restore },
+  { first: restore, second: name },
+]);
+
+const featureOf = (name: Pair['first']): Feature => (name === restore ? {} : features[name]);
+
+const create = async (scene: Scene): Promise<boolean> => {
+  const made = await ask(scene, 'create', 'POST', '/posts', scene.body);
+  if (made.status === 200) scene.postId = made.data.id;
+  return made.status === 200;
+};
+
+/**
+ * Creates the post of a pair, and does what is done while it waits: of one where the restore comes first only what shapes
+ * the post, or nothing where the feature can give the shape later.
+ */
 export const begin = async (scene: Scene, { first, second }: Pair): Promise<void> => {
-  const [one, other]: readonly Feature[] = [features[first], features[second]] as const;
-  await one?.shape?.(scene);
+  const [one, other] = [featureOf(first), featureOf(second)];
+  await one.shape?.(scene);
   // After something was done to the post, the other feature can only give another shape to it.
-  const reshapes = one?.before !== undefined && other?.reshape !== undefined;
-  if (!reshapes || second === 'native hand-over') await other?.shape?.(scene);
-  const made = await ask(scene, 'create', scene.by.post('/posts', scene.body));
-  if (made.status !== 200) return;
-  scene.postId = made.data.id;
-  await one?.before?.(scene);
-  if (reshapes) await other?.reshape?.(scene);
-  await other?.before?.(scene);
+  const reshapes = (first === restore || one.before !== undefined) && other.reshape !== undefined;
+  if (!reshapes || second === 'native hand-over') await other.shape?.(scene);
+  if (!(await create(scene)) || first === restore) return;
+  await one.before?.(scene);
+  if (reshapes) await other.reshape?.(scene);
+  await other.before?.(scene);
+};
+
+/** Does after the restore what the second feature does while a post waits. */
+export const beginRestored = async (scene: Scene, { first, second }: Pair): Promise<void> => {
+  if (scene.postId === '' || first !== restore) return;
+  const other = featureOf(second);
+  await other.reshape?.(scene);
+  await other.before?.(scene);
 };
 
 /** Does what is done right after the time of the post, or days later. */
 export const goOn = async (scene: Scene, { first, second }: Pair, when: 'after' | 'daysLater'): Promise<void> => {
   if (scene.postId === '') return;
-  for (const name of [first, second]) {
-    const feature: Feature = features[name];
-    await feature[when]?.(scene);
-  }
+  for (const name of [first, second]) await featureOf(name)[when]?.(scene);
 };

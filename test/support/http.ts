@@ -125,8 +125,11 @@ export const callerOf = (base: () => string, token: string | null) => {
 };
 
 export interface WorldOptions {
-  /** An empty database of the caller; it is not dropped. */
+  /** A database of the caller, empty or of another world; it is not dropped. */
   readonly databaseUrl?: string;
+  /** Of the other world. */
+  readonly secrets?: Secrets;
+  readonly codec?: EventCodec;
   readonly rate?: Deps['rate'];
   /** Replaces dependencies of the api. */
   readonly deps?: Partial<Deps>;
@@ -152,8 +155,8 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const lists = new Lists({ url: db.url, connections: 6, logger: { debug: quiet } });
   closers.push(() => lists.close());
   await migrateApi(pool);
-  const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
-  const codec = new EventCodec(new TestKeys());
+  const { secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`) } = options;
+  const { codec = new EventCodec(new TestKeys()) } = options;
   const store = new DomainStore(eventStore, codec, defaultPartitions);
   const lines: string[] = [];
   const logger = pino(
