@@ -46,6 +46,7 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
     'Choose another time for these accounts: find_accounts with limits true says how often each may publish.',
   quota_exceeded:
     'The month has no room left, until resetsAt: whoami shows the quota. Canceled targets give their places back.',
+  too_many_runs: 'Wait until list_reports shows that some have ended. It has the files of those that have.',
   run_not_completed: 'Ask list_reports again in some seconds.',
   media_not_uploaded: 'Its upload was not finished. import_media takes the file from its address instead.',
   already_exists: 'The post that has this reference is named above: use it, or choose another externalRef.',

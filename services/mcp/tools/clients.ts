@@ -1,11 +1,14 @@
 import { type Static, Type } from 'typebox';
+import { platforms } from '#schemas/common.ts';
 import type { Account as AccountSchema } from '#schemas/http/account.ts';
 import type { AccountCadence as CadenceSchema } from '#schemas/http/cadence.ts';
 import type { Client as ClientSchema } from '#schemas/http/client.ts';
+import type { ConnectInvite as InviteSchema } from '#schemas/http/invite.ts';
 import type { ToolCall } from '../call.ts';
-import { publishes, reads, tool } from '../tool.ts';
+import { changes, publishes, reads, tool } from '../tool.ts';
 import {
   Args,
+  Bare,
   Id,
   joined,
   Maybe,
@@ -15,12 +18,14 @@ import {
   Next,
   NextCursor,
   Nullable,
+  PlainKey,
   Platforms,
   pageOf,
   paging,
+  Replayed,
+  replayedWords,
   Text,
 } from '../words.ts';
-
 import { defined } from './composing.ts';
 
 /** The clients of the workspace and their accounts: what every other tool needs the ids of. */
@@ -256,5 +261,76 @@ export const confirmAccount = tool({
       text: joined(`The account ${accountId} is confirmed.`, nextStep),
       data: { mode: call.mode, accountId, nextStep },
     };
+  },
+});
+
+type Invite = Static<typeof InviteSchema>;
+
+export const createClient = tool({
+  name: 'create_client',
+  title: 'Make a client',
+  description: 'Makes a client (brand). If one has this name already, it is answered as it is. connect_link is next.',
+  scopes: ['clients.manage'],
+  hints: changes,
+  input: Args({
+    name: Type.String(),
+    type: Maybe(Type.Enum(['brand', 'influencer'])),
+    timezone: Maybe(Type.String()),
+    approvalRequired: Maybe(Type.Boolean()),
+    idempotencyKey: PlainKey,
+  }),
+  output: Type.Object({
+    mode: Mode,
+    clientId: Type.String(),
+    replayed: Replayed,
+    nextStep: Next,
+  }),
+  run: async (call, { idempotencyKey: _, type = 'brand', ...args }) => {
+    const asked = { body: { ...defined(args), type }, key: call.key('create') };
+    const { data, replayed } = await call.invoke<Client>('createClient', asked);
+    const nextStep = 'connect_link makes the page on which its accounts are connected.';
+    const text = joined(
+      `The client ${call.cuts.quoted('name', data.name)} (clientId ${data.id}, ${call.mode}).`,
+      replayedWords(replayed),
+      nextStep,
+    );
+    return { text, data: { mode: call.mode, clientId: data.id, replayed, nextStep } };
+  },
+});
+
+export const connectLink = tool({
+  name: 'connect_link',
+  title: 'A link that connects accounts',
+  description:
+    'Makes a page on which somebody connects their social accounts to a client. Give the address to the person, who sends it: who has it can connect.',
+  scopes: ['accounts.connect'],
+  hints: { ...publishes, idempotentHint: false, destructiveHint: false },
+  input: Args({
+    clientId: Id(),
+    ...Bare({
+      platforms: Maybe(Platforms('Default: all.')),
+      expiresInHours: Maybe(Type.Integer({ description: 'Default 48.' })),
+    }),
+    idempotencyKey: PlainKey,
+  }),
+  output: Type.Object({
+    mode: Mode,
+    url: Nullable(Type.String()),
+    expiresAt: Type.String(),
+    replayed: Replayed,
+    nextStep: Next,
+  }),
+  run: async (call, { clientId, platforms: wanted = [...platforms], expiresInHours }) => {
+    const body = defined({ platforms: wanted, expiresInHours });
+    const asked = { params: { id: clientId }, body, key: call.key('create') };
+    const { data, replayed } = await call.invoke<Invite>('createConnectInvite', asked);
+    const { url, expiresAt } = data;
+    const nextStep = 'Give the address to the person. find_accounts has the accounts once they are connected.';
+    const text = joined(
+      `The page for client ${clientId} (${call.mode}), until ${expiresAt}: ${url ?? 'it has expired'}`,
+      replayedWords(replayed),
+      nextStep,
+    );
+    return { text, data: { mode: call.mode, url, expiresAt, replayed, nextStep } };
   },
 });

@@ -3,22 +3,23 @@ import { analyticsSummary, postPerformance } from './analytics.ts';
 import { approvalLink, decideApproval, pendingApprovals, showApproval } from './approvals.ts';
 import { bestTimes } from './best-times.ts';
 import { changeCampaign, findCampaigns } from './campaigns.ts';
-import { confirmAccount, findAccounts, findClients } from './clients.ts';
+import { confirmAccount, connectLink, createClient, findAccounts, findClients } from './clients.ts';
 import { composePost, previewPost } from './compose.ts';
 import { publishDraft, revisePost } from './drafts.ts';
 import { importMedia, mediaStatus } from './media.ts';
 import { findPosts, findTargets, postStatus } from './posts.ts';
-import { listReports } from './reports.ts';
+import { listReports, runReport } from './reports.ts';
 import { cancel, reschedule, retry } from './targets.ts';
 import { networkSettings, whoami } from './workspace.ts';
 
 /** All tools, in the order in which a model reads them: as a post comes to be. */
 export const tools: readonly AnyTool[] = [
   ...[whoami, findClients, findAccounts, networkSettings, bestTimes],
+  ...[createClient, connectLink],
   ...[importMedia, mediaStatus],
   ...[previewPost, composePost, revisePost, publishDraft],
   ...[findPosts, findTargets, postStatus, reschedule, retry, cancel, confirmAccount],
   ...[findCampaigns, changeCampaign],
   ...[pendingApprovals, showApproval, approvalLink, decideApproval],
-  ...[analyticsSummary, postPerformance, listReports],
+  ...[analyticsSummary, postPerformance, listReports, runReport],
 ];

@@ -14,7 +14,7 @@ import { contextOf } from '#services/workflows/provision.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { type Composer, composer, tomorrow } from '#test/support/composing.ts';
 import type { World } from '#test/support/http.ts';
-import { type Called, connect, lines, type Mcp, mcpWorld, worked } from '#test/support/mcp.ts';
+import { type Called, connect, lines, type Mcp, mcpWorld, failed as refused, worked } from '#test/support/mcp.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -506,6 +506,63 @@ suite('mcp tools', (t) => {
     await tellReport(id, { type: 'Complete', runId, asOf: at, exports: [file], completeness });
     const { download } = (await use('list_reports', { reportId: id })) as { download: { url: string } };
     assert.equal(await (await fetch(download.url)).text(), 'a,b\r\n');
+  });
+
+  t('run_report starts a run by a name as a person says it, once, and gives the address of its file', async () => {
+    const named = async (name: string): Promise<string> => {
+      const id = randomUUID();
+      const definition: ReportDefinition = {
+        ...({ name, kind: 'workspace', window: 'last_7_days', formats: ['csv'], schedule: null } as const),
+        filters: { clientId: null, socialAccountId: null, platform: null },
+      };
+      await tellReport(id, { type: 'Define', definition });
+      return id;
+    };
+    const [id] = [await named('Weekly figures'), await named('Weekly figures of Acme')];
+    const waiting = await use('run_report', { name: 'weekly figures', format: 'json', idempotencyKey: 'run-1' });
+    assert.deepEqual([waiting.reportId, waiting.status, waiting.url], [id, 'running', null]);
+    const several = await mcp.call('run_report', { name: 'the weekly report' });
+    assert.match(
+      refused(several, 'validation_failed'),
+      new RegExp(`several reports.*"Weekly figures" \\(reportId ${id}\\)`),
+    );
+    assert.match(refused(await mcp.call('run_report', { name: 'Nothing' }), 'validation_failed'), /fits no report/);
+    refused(await mcp.call('run_report', {}), 'validation_failed');
+    refused(await mcp.call('run_report', { reportId: id, name: 'weekly' }), 'validation_failed');
+    // It is made while the tool looks for it.
+    const again = use('run_report', { name: 'weekly figures', format: 'json', idempotencyKey: 'run-1' });
+    const runId = String(waiting.runId);
+    const key = `${testTwinIdOf(world.workspaceId)}/reports/${runId}/report-1.json`;
+    await world.deps.blobs.put(key, Buffer.from('{}'), { contentType: 'application/json', bytes: 2 });
+    const file = { format: 'json', contentType: 'application/json', bytes: 2, sha256: 'b'.repeat(64), key } as const;
+    await tellReport(id, { type: 'Complete', runId, asOf: null, exports: [file] });
+    const done = await again;
+    assert.deepEqual([done.runId, done.status, done.replayed], [runId, 'completed', true]);
+    assert.equal(await (await fetch(String(done.url))).text(), '{}');
+    const requested = (await world.store.readStream(`report-${id}`)).filter(
+      ({ type }) => type === 'ReportRunRequested',
+    );
+    assert.deepEqual(
+      requested.map(({ data }) => [data.runId, data.formats]),
+      [[runId, ['json']]],
+    );
+  });
+
+  t('create_client makes a client once, and connect_link a page on which its people connect accounts', async () => {
+    const made = await use('create_client', { name: 'Fresh Fish', timezone: 'Europe/Lisbon' });
+    const again = await use('create_client', { name: ' fresh fish ' });
+    assert.equal(again.clientId, made.clientId, 'the name is taken by this client');
+    const { data } = await world.tester.get(`/clients/${made.clientId}`);
+    assert.deepEqual([data.name, data.type, data.timezone], ['Fresh Fish', 'brand', 'Europe/Lisbon']);
+    refused(await mcp.call('create_client', { name: 'Odd', timezone: 'Mars/Base' }), 'validation_failed');
+    const link = await use('connect_link', { clientId: made.clientId });
+    const page = await fetch(String(link.url));
+    assert.equal(page.status, 200);
+    assert.match(await page.text(), /Bluesky/);
+    const some = await use('connect_link', { clientId: made.clientId, platforms: ['x'], expiresInHours: 1 });
+    assert.ok(Date.parse(String(some.expiresAt)) < Date.parse(String(link.expiresAt)));
+    assert.doesNotMatch(await (await fetch(String(some.url))).text(), /Bluesky/);
+    refused(await mcp.call('connect_link', { clientId: randomUUID() }), 'not_found');
   });
 
   t('every tool was called, and none answered what its schema does not say', () => {
