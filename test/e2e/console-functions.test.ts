@@ -5,11 +5,13 @@
 import assert from 'node:assert/strict';
 import { Secret, TOTP } from 'otpauth';
 import type { Browser, Page } from 'playwright-core';
+import { Restores, restored } from '#runtime/work/restores.ts';
 import { mintPersonLink } from '#services/auth/people/person-links.ts';
 import { routes } from '#services/console/pages.ts';
 import { openCallback } from '#test/support/app-of-others.ts';
 import { openBrowser } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
+import { composer } from '#test/support/composing.ts';
 import { signedIn } from '#test/support/console.ts';
 import { inRow, lookAt, type Member, mailbox, namedConsole, press, says } from '#test/support/console-pages.ts';
 import type { World } from '#test/support/http.ts';
@@ -55,9 +57,11 @@ suite('the console without scripts', { timeoutMs: 120_000 }, (t) => {
       if (/Chrome/.test(ctx.get('User-Agent'))) asked.add(`${ctx.method} ${ctx.path}`);
       return next();
     };
+    const query = ((...given: Parameters<World['pool']['query']>) =>
+      world.pool.query(...given)) as World['pool']['query'];
     [browser, world] = await Promise.all([
       openBrowser(found.program),
-      namedConsole({ deps: { mailer, first: [record] } }),
+      namedConsole({ deps: { mailer, first: [record], restores: new Restores({ query }) } }),
     ]);
     afterFile(() => browser.close());
     olga = await signedIn(world, { name: 'Olga Owner' });
@@ -114,6 +118,20 @@ suite('the console without scripts', { timeoutMs: 120_000 }, (t) => {
       await page.goto(link);
       await says(page, 'There is no such page');
     });
+  });
+
+  t('without scripts: after a restore a person says that they looked at an account', async () => {
+    const { accounts } = await composer(world, ['telegram']);
+    await restored(world.pool, new Date(Date.now() - 3_600_000).toISOString(), 'ann');
+    await look(olga, async (page) => {
+      await page.goto(at('/console'));
+      await page.getByText('Accounts to look at').waitFor();
+      await press(page, 'confirm');
+      await page.waitForURL('**/console');
+      assert.equal(await page.getByText('Accounts to look at').count(), 0);
+    });
+    const { rows } = await world.pool.query('select account_id::text as id from ops.restore_words');
+    assert.deepEqual(rows, [{ id: accounts.telegram }]);
   });
 
   t('without scripts: a key is made, used, rotated and revoked; an app is ended; live is chosen', async () => {

@@ -210,6 +210,45 @@ suite('the two bodies of a post', (t) => {
     assert.deepEqual([released.data.content, released.data.campaignId], [asked, campaign.id]);
   });
 
+  const unseen = 'Nobody was shown this for X.';
+  const variants = [{ platform: 'x', contentOverride: unseen }];
+
+  t('an approval of some targets lets the same content out on no other', async () => {
+    const made = await owner.post('/posts', own.body({ content: first }));
+    const { id } = made.data;
+    const x = targetsOf(made).find(({ platform }) => platform === 'x')?.id ?? '';
+    const start = { type: 'Start', now: '2099-01-01T00:00:00.000Z' } as const;
+    await execute(world.store, target, x, start, context(), { partitionKey: id });
+    const revised = await revise(id, { content: asked, variants });
+    await world.settled();
+    const approval = await owner.get(`/approvals/${revised.data.approvalId}`);
+    const shown = approval.data.shown as readonly { readonly value: string; readonly unsent: string | null }[];
+    assert.notEqual(shown.find(({ value }) => value === unseen)?.unsent, null);
+    await decide(revised.data.approvalId, 'approve');
+    const failed = { type: 'RecordFailed', attempt: 1, takeover: 0, failure } as const;
+    await execute(world.store, target, x, failed, context(), { partitionKey: id });
+    await recordOutcomes(world.store, await world.store.readStream(`target-${x}`));
+    // Other times alone: whoever approved the content was told that X gets nothing of it.
+    const again = await revise(id, { schedule: { type: 'now' } });
+    assert.deepEqual(new Set(targetsOf(again).map(({ status }) => status)), new Set(['awaiting_approval']));
+  });
+
+  t('a copy of what was approved for some accounts alone waits where others would get another content', async () => {
+    for (const [change, status] of [
+      [{ content: asked, variants }, 'pending_approval'],
+      [{ variants: [{ platform: 'bluesky', contentOverride: asked }] }, 'scheduled'],
+    ] as const) {
+      const { id, bluesky } = await partlyOut();
+      await owner.request('PUT', `/posts/${id}/recycle`, { body: { everyDays: 1 } });
+      const revised = await revise(id, change);
+      await decide(revised.data.approvalId, 'approve');
+      // A revise of times alone keeps the approval, and so what it was about.
+      await revise(id, { schedule: { type: 'now' } });
+      await settle(id, bluesky, 'published');
+      assert.equal((await copyOf(id)).data.status, status);
+    }
+  });
+
   for (const decision of [null, 'reject', 'request-changes', 'approve'] as const) {
     const content = decision === 'approve' ? asked : first;
     t(`a copy takes what was released (${decision ?? 'nobody decided'})`, async () => {

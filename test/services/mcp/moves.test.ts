@@ -81,7 +81,8 @@ suite('an agent moves targets', (t) => {
       Array(2).fill(['x', 'canceled']),
     );
     const nothing = await mcp.call('retry', { from, to });
-    assert.equal(nothing.code, 'target_not_retryable', nothing.text);
+    assert.equal(worked(nothing).doneInAll, 0, 'an empty range is no failure');
+    assert.match(nothing.text, /Nothing in this range allows it/);
   });
 
   t('one new time: an instant, or a wall-clock time in a zone; never none, two, or a zone alone', async () => {

@@ -141,6 +141,8 @@ suite('mcp tools', (t) => {
       assert.ok(limits.every(({ remaining }) => remaining > 0) && dueWithin24Hours === 0);
     }
     assert.ok(accounts.some(({ limits }) => limits.length > 0));
+    // Without a restore there is nothing to confirm, and it changes nothing.
+    assert.equal((await use('confirm_account', { accountId: ids[0] })).accountId, ids[0]);
     const none = await mcp.call('find_clients', { search: 'nobody' });
     assert.match(none.text, /No client fits/);
   });
@@ -242,6 +244,11 @@ suite('mcp tools', (t) => {
     }
   });
 
+  t('an argument that does not exist is refused by its name, with those that do', async () => {
+    const answer = await mcp.call('post_status', { postId: randomUUID(), post: 1 });
+    assert.ok(answer.isError && /no argument post; it takes postId/.test(answer.text), answer.text);
+  });
+
   t('revise_post changes what is scheduled; find_posts and post_status show it', async () => {
     const { postId } = await scheduled();
     const content = `Revised ${randomUUID()}`;
@@ -314,6 +321,8 @@ suite('mcp tools', (t) => {
     const foreign = await mcp.call('cancel', { postId, targetIds: [other.targets[0]?.targetId] });
     assert.deepEqual([foreign.isError, foreign.code], [true, 'not_found'], 'a target of another post');
     const draft = await compose();
+    const early = await mcp.call('reschedule', { postId: draft.postId, shiftMinutes: 60 });
+    assert.match(early.text, /it is a draft, which revise_post and publish_draft change/);
     await use('cancel', { postId: draft.postId });
     await world.settled();
     assert.equal((await world.tester.get(`/posts/${draft.postId}`)).status, 404);
