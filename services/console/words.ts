@@ -7,9 +7,9 @@ import type { Mode, Role } from '#schemas/common.ts';
 const scopeWords: Readonly<Record<Scope, string>> = {
   'agency.read': 'See the name, the time zone and the limits of the workspace',
   'clients.read': 'See clients',
-  'clients.manage': 'Create, change and archive clients',
+  'clients.manage': 'Create, change and archive clients, and say whether their posts need approval',
   'accounts.read': 'See the connected social accounts',
-  'accounts.connect': 'Make links that connect social accounts, and disconnect accounts',
+  'accounts.connect': 'Make links with which others connect their social accounts, and disconnect accounts',
   'posts.read': 'See posts, and where and when they are published',
   'posts.compose': 'Write, change, schedule, publish and delete posts',
   'analytics.read': 'See the figures of posts and accounts',

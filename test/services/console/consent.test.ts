@@ -54,8 +54,8 @@ suite('consent to an app', (t) => {
       assert.deepEqual([...boxes.keys()].sort(), [...ticked, ...unticked].sort());
       assert.deepEqual([...boxes].flatMap(([name, is]) => (is ? [name] : [])).sort(), [...ticked].sort());
       for (const words of [
-        'Create, change and archive clients',
-        'Make links that connect social accounts, and disconnect accounts',
+        'Create, change and archive clients, and say whether their posts need approval',
+        'Make links with which others connect their social accounts, and disconnect accounts',
         'Start runs of saved reports',
         'See campaigns',
         'Create, change and delete campaigns, and move their posts',

@@ -94,6 +94,7 @@ suite('the doors of all tools', (t) => {
       reschedule: { postId, ...later },
       retry: { postId },
       cancel: { postId },
+      confirm_account: { accountId: closed.accounts.x },
       find_campaigns: { clientId, search: 'closed' },
       change_campaign: { action: 'delete', campaignId: campaign.id },
       pending_approvals: { clientId },
