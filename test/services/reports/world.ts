@@ -20,10 +20,10 @@ import { startReports } from '#services/reports/reports.ts';
 import { migrateReports } from '#services/reports/tables.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
-import { type Account, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
+import { type Account, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
 
-type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool' | 'blobs'>;
+type Parts = Pick<ReportDeps, 'eventStore' | 'store' | 'codec' | 'pool' | 'blobs'>;
 
 /** What a worker is made of, in this process or another. `close` ends its connection to the analytics. */
 export const workerOf = (parts: Parts, log: Log, clickhouseUrl: string, over: Partial<ReportDeps> = {}) => {
