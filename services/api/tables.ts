@@ -3,6 +3,7 @@ import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
+import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import { migrateRestores } from '#runtime/work/restores.ts';
@@ -21,6 +22,7 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateProgress(pool);
   await migrateHolds(pool);
   await migrateRestores(pool);
+  await migrateLeases(pool);
   await migrateImportUrls(pool);
   await migrateMediaUsage(pool);
   await migrateAnalytics(pool);

@@ -16,7 +16,7 @@ import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
 import { invalid } from '../refusal.ts';
 import { answerTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
-import { type LoadedTarget, loadTarget, recordOrLeave } from './load.ts';
+import { type LoadedTarget, loadTarget, recordOrLeave, wakeOrLeave } from './load.ts';
 import { giveBackOrLeave, reservingOf } from './quota.ts';
 import { requireWordForRetry } from './restore-word.ts';
 import { canceling, rescheduling, retrying, type TargetAction } from './target-actions.ts';
@@ -164,6 +164,7 @@ const carryOutAll = async (
     faultPoint('bulk:between-targets');
   });
   await recordAll(call, outcomes.values(), seen);
+  if (action.sendsOut === true) await wakeOrLeave(call, [...outcomes.keys()]);
   return decisions.flatMap(({ targetId }) => outcomes.get(targetId) ?? []);
 };
 

@@ -1,9 +1,11 @@
 import { Rejection } from '#domain/decider.ts';
 import { lacksIntent, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
+import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
 import type { TargetWithContent } from '#projections/target-queries.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
+import { endRest } from '#runtime/work/leases.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { recordOutcomesOf } from '#services/workflows/posts/outcomes.ts';
@@ -78,6 +80,18 @@ export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' 
 };
 
 type Leaving = Pick<Call, 'deps' | 'positions' | 'correlationId'>;
+
+/** Targets that a person sends out do not wait out the rest of an unknown outcome, unless that cannot be ended here. */
+export const wakeOrLeave = async (
+  { deps, correlationId }: Pick<Leaving, 'deps' | 'correlationId'>,
+  ids: readonly string[],
+): Promise<void> => {
+  try {
+    await endRest(deps.pool, leaseKindOfTargets, ids);
+  } catch (error) {
+    deps.logger.warn({ err: error, targetIds: ids, correlationId }, 'retried targets may rest before they go out');
+  }
+};
 
 /** Makes the request for approval that a post asks for. One that cannot be made here is left to the sweeper. */
 export const tendOrLeave = async (

@@ -1,7 +1,7 @@
 import { target } from '#domain/target.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
-import { type LoadedTarget, loadTarget, recordOrLeave } from './load.ts';
+import { type LoadedTarget, loadTarget, recordOrLeave, wakeOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveFor } from './quota.ts';
 import { requireWordForRetry } from './restore-word.ts';
 import type { TargetAction } from './target-actions.ts';
@@ -30,6 +30,7 @@ export const actOnTarget = async <Decided>(
   });
   const { post, target: before } = found ?? (await load());
   await recordOrLeave(call, before.state.common.postId, [{ state, events, revision }], post);
+  if (sendsOut === true) await wakeOrLeave(call, [call.params.id]);
   await giveBackOrLeave(call, before.state.common.postId, [call.params.id]);
   return { data: answerTarget(events, post.events), revision, replayed };
 };

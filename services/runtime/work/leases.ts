@@ -63,6 +63,16 @@ with gone as (
 )
 delete from ops.work_leases l using gone where gone.wait is null and l.kind = $1 and l.id = gone.id`;
 
+/**
+ * Ends the rest of work whose state a person changed: a target with an unknown outcome may rest for an hour, which a retry
+ * must not wait out. Who holds a lease keeps it. If we die before it, the work waits out its rest.
+ */
+export const endRest = async (pool: Pick<Pool, 'query'>, kind: string, ids: readonly string[]): Promise<void> => {
+  const sql =
+    'update ops.work_leases set not_before = null where kind = $1 and id = any($2::text[]) and until <= now()';
+  await pool.query(sql, [kind, ids]);
+};
+
 /** The row `$3` places after an id; no row: fewer remain. */
 const cleanToSql = `
 select id from ops.work_leases where kind >= $1 and (kind, id) > ($1, $2) and kind <= $1

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { noAdapter } from '#domain/publish-failures.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
+import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { migrateLeases } from '#runtime/work/leases.ts';
 import { Restores, restored } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -88,11 +90,20 @@ suite('a person’s word after a restore', (t) => {
     assert.equal(fresh.status, 200, fresh.text);
     const said = await mcp.call('confirm_account', { accountId: on(one, 'telegram') });
     assert.equal(said.isError, false, said.text);
+    // As a publisher left it when its questions were over.
+    await migrateLeases(world.pool);
+    await world.pool.query(
+      `insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
+       values ($1, $2, 'gone', 1, now(), now() + interval '1 hour')`,
+      [leaseKindOfTargets, lost],
+    );
     for (const id of [...ids, lost]) {
       const { status, text } = await world.tester.post(`/post-targets/${id}/retry`);
       assert.equal(status, 200, text);
       assert.equal((await world.store.load(target, id)).state.status, 'pending');
     }
+    const rests = await world.pool.query('select 1 from ops.work_leases where id = $1 and not_before > now()', [lost]);
+    assert.equal(rests.rowCount, 0, 'a retry waits for no rest');
     assert.equal((await publish(drafts[0]?.id ?? '')).status, 200);
     refused(await world.tester.post(`/approvals/${approvalId}/approve`, {}), 409, 'restore_unconfirmed');
     const path = `/accounts/${on(other, 'telegram')}/confirm-restored`;
