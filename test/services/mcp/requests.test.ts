@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { type ReportCommand, report } from '#domain/report.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { instantOf } from '#domain/zones.ts';
 import { createStatements, tableOf } from '#projections/analytics/tables.ts';
@@ -8,14 +9,16 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import { counters } from '#schemas/insights.ts';
 import { contextOf } from '#services/workflows/provision.ts';
+import { Agent, type Data } from '#test/support/agent.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { type Composer, composer } from '#test/support/composing.ts';
 import type { World } from '#test/support/http.ts';
-import { type Called, connect, type Mcp, mcpWorld, worked } from '#test/support/mcp.ts';
+import { connect, type Mcp, mcpWorld } from '#test/support/mcp.ts';
 import { oauthOf } from '#test/support/oauth.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** What people ask an agent for, from names as they say them: each in at most four calls, over OAuth and with a key. */
 
@@ -23,7 +26,6 @@ const maxCalls = 4;
 const day = 86_400_000;
 const minute = 60_000;
 
-type Data = Readonly<Record<string, unknown>>;
 interface Row {
   readonly [member: string]: unknown;
   readonly targetId: string;
@@ -33,34 +35,6 @@ interface Row {
   readonly scheduledAt: string;
   readonly reason: string;
   readonly whatToDo: string;
-}
-
-/** A conversation about one request. */
-class Agent {
-  readonly #mcp: Mcp;
-  calls = 0;
-  constructor(mcp: Mcp) {
-    this.#mcp = mcp;
-  }
-
-  async call(name: string, args: Data = {}): Promise<Called> {
-    this.calls += 1;
-    const answer = await this.#mcp.call(name, args);
-    worked(answer);
-    return answer;
-  }
-
-  async ask(name: string, args: Data = {}): Promise<Data> {
-    return (await this.call(name, args)).data;
-  }
-
-  /** The client that a person means. */
-  async client(search: string): Promise<{ readonly clientId: string; readonly timezone: string }> {
-    const { clients } = await this.ask('find_clients', { search });
-    const [first, ...others] = clients as { clientId: string; timezone: string }[];
-    assert.ok(first !== undefined && others.length === 0, `one client is ${search}`);
-    return first;
-  }
 }
 
 suite('requests of people', (t) => {
@@ -353,5 +327,69 @@ suite('requests of people', (t) => {
     const [[remaining, limit] = []] = windows;
     assert.match(answer.text, new RegExp(`${remaining} of ${limit} in .* left .*due within 24 hours`));
     assert.equal((quota as Data).remaining, (await world.tester.get('/quota')).data.remaining);
+  });
+
+  /** Makes the file of the next run of a report, as the worker does. */
+  const worker = async (reportId: string): Promise<string> => {
+    const running = async () => {
+      const { data } = await world.tester.get(`/reports/${reportId}`);
+      const runs = (data.runs ?? []) as readonly { readonly runId: string; readonly status: string }[];
+      return runs.find(({ status }) => status === 'running')?.runId ?? false;
+    };
+    let runId = '';
+    await until('a run is asked for', async () => {
+      const found = await running();
+      if (found !== false) runId = found;
+      return found !== false;
+    });
+    const csv = Buffer.from(`likes\r\n${randomUUID()}\r\n`);
+    const key = `${testTwinIdOf(world.workspaceId)}/reports/${runId}/report-1.csv`;
+    const contentType = 'text/csv; charset=utf-8';
+    await world.deps.blobs.put(key, csv, { contentType, bytes: csv.length });
+    const file = { format: 'csv', contentType, bytes: csv.length, sha256: 'b'.repeat(64), key } as const;
+    const completeness = { complete: true, provisionalDays: [] };
+    const complete: ReportCommand = {
+      ...({ type: 'Complete', runId, asOf: new Date().toISOString() } as const),
+      ...{ exports: [file], completeness },
+    };
+    await execute(world.store, report, reportId, complete, context());
+    await world.settled();
+    return csv.toString();
+  };
+
+  request('“Run the monthly report and give me the file”', async (agent) => {
+    const reportId = randomUUID();
+    const name = `Monthly ${randomUUID()}`;
+    const definition: ReportCommand = {
+      type: 'Define',
+      definition: {
+        ...({ name, kind: 'workspace', window: 'last_30_days', formats: ['csv'], schedule: null } as const),
+        filters: { clientId: null, socialAccountId: null, platform: null },
+      },
+    };
+    await execute(world.store, report, reportId, definition, context());
+    await world.settled();
+    const made = worker(reportId);
+    const run = await agent.ask('run_report', { name: name.toUpperCase() });
+    assert.equal(run.reportId, reportId);
+    const file = await made;
+    const { download } = await agent.ask('list_reports', { reportId });
+    assert.equal(await (await fetch(String((download as Data).url))).text(), file);
+  });
+
+  request('“We have a new client, Harbour Café: let them connect Bluesky”', async (agent) => {
+    const name = `Harbour Café ${randomUUID()}`;
+    const { clientId } = await agent.ask('create_client', { name, timezone: 'Europe/Lisbon' });
+    const { url } = await agent.ask('connect_link', { clientId, platforms: ['bluesky'] });
+    const body = new URLSearchParams({ platform: 'bluesky', username: 'harbour', timezone: '' });
+    assert.equal((await fetch(String(url), { method: 'POST', body })).status, 200);
+    await world.settled();
+    const { data } = await world.tester.get(`/clients/${clientId}`);
+    assert.deepEqual([data.name, data.timezone], [name, 'Europe/Lisbon']);
+    const { accounts } = await agent.ask('find_accounts', { clientId });
+    assert.deepEqual(
+      (accounts as { platform: string; username: string }[]).map((one) => [one.platform, one.username]),
+      [['bluesky', 'harbour']],
+    );
   });
 });
