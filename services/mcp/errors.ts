@@ -35,10 +35,9 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
   approval_superseded: 'The post was changed after this request. pending_approvals has the new one.',
   schedule_in_past: 'Choose a time in the future, or publish at once.',
   schedule_too_far: 'Choose a time within the next 18 months.',
-  no_targets:
-    'No account fits. find_accounts lists those of the client; new ones are connected through a connect link.',
+  no_targets: 'No account fits. find_accounts lists those of the client; connect_link connects new ones.',
   account_disconnected:
-    'Its holder must connect the account again, through a connect link. Leave it out to post without it.',
+    'Its holder must connect the account again, through connect_link. Leave it out to post without it.',
   account_not_in_client: 'Use accounts of this client: find_accounts with clientId lists them.',
   media_not_publishable: 'Wait until media_status says publishable, or use another file.',
   url_not_allowed: 'Use a public https address of the file itself.',

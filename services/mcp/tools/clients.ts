@@ -227,7 +227,7 @@ export const findAccounts = tool({
     const ready = accounts.filter(({ status }) => status === 'connected').length;
     const nextStep =
       accounts.length === 0
-        ? 'No account is connected here. Accounts are connected through a connect link for the client.'
+        ? 'No account is connected here. connect_link makes the page on which accounts are connected.'
         : isAsked
           ? 'whoami has the quota of the month, which all accounts share.'
           : 'Use the accountIds, or the networks as platforms, with compose_post.';

@@ -63,8 +63,7 @@ export const localTime = (instant: string, timezone: string): string => {
 };
 
 const remedies: Readonly<Record<string, string>> = {
-  reauth_required:
-    'The holder of the account must connect it again, through a connect link for its client. Then call retry.',
+  reauth_required: 'The holder of the account must connect it again, through connect_link. Then call retry.',
   rate_limited: 'Nothing: it is tried again by itself.',
   invalid_content: 'Change what the network refuses with revise_post: that tries it again.',
   permission: 'The holder of the account must allow this on the network, or connect it again. Then call retry.',

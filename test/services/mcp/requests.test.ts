@@ -176,7 +176,7 @@ suite('requests of people', (t) => {
       [
         [
           ...[broken?.id, 'The token was revoked.'],
-          'The holder of the account must connect it again, through a connect link for its client. Then call retry.',
+          'The holder of the account must connect it again, through connect_link. Then call retry.',
         ],
       ],
     );
