@@ -30,6 +30,7 @@ export const runReport = operation({
   example: { body: {}, data: exampleRun },
   handle: async (call) => {
     const { deps, workspaceId, params, body, context, now } = call;
+    const placed = new Set<string>();
     const { events, replayed } = await call.stream(report).act({
       optional: true,
       accept: async () => {
@@ -40,7 +41,11 @@ export const runReport = operation({
         return { runId, at: now, timezone: state.timezone, formats: body.formats ?? null };
       },
       command: (decided) => ({ type: 'RequestRun', by: 'request', ...decided }),
-      rule: (_loaded, { runId }) => requireRoomForRun(call, params.id, runId),
+      rule: async (_loaded, { runId }) => {
+        // Once for the call: whoever holds a place must not wait for it again when another append came first.
+        if (!placed.has(runId)) await requireRoomForRun(call, params.id, runId);
+        placed.add(runId);
+      },
     });
     const run = writtenRow(runOf(events, String(lastOf(events).data.runId)));
     return { data: { object: 'report_run', reportId: params.id, ...showRun(run, null) }, replayed };

@@ -149,6 +149,19 @@ suite('runs of reports over HTTP', (t) => {
     }
   });
 
+  t('of a flood, so many runs as may wait are made, and the others are refused or asked to come again', async () => {
+    const { owner, id } = await agency();
+    const flood = await Promise.all(Array.from({ length: 300 }, () => owner.post(`/reports/${id}/runs`)));
+    const codes = new Set(flood.map(({ status, body: { code = 'made' } }) => `${status} ${code}`));
+    assert.deepEqual(
+      [...codes].filter((one) => !['200 made', '409 too_many_runs', '503 unavailable'].includes(one)),
+      [],
+    );
+    const made = flood.filter(({ status }) => status === 200);
+    assert.equal(made.length, maxWaiting, 'no caller that has a place is sent away');
+    assert.equal((await requestsOf(id)).length, maxWaiting);
+  });
+
   t(
     'a place whose caller died before the append lapses after a minute; that of a run that waits does not',
     async () => {
