@@ -111,26 +111,38 @@ const carryOut = async (
 
 export const tendApprovals = async (store: DomainStore, postId: string, given: Given = {}): Promise<void> => {
   const loaded = await store.load(post, postId);
-  const asked = loaded.events.filter(({ type }) => type === 'PostSubmittedForApproval').reverse();
-  for (const [at, event] of asked.entries()) {
-    const { approvalId } = event.data as unknown as Submitted;
-    const request = await makeRequest(store, loaded, postId, event, given);
-    const { status } = request.state;
-    const isSettled = status !== 'pending' && status !== 'approved';
-    const next = asked[at - 1];
-    if (next !== undefined) {
-      if (isSettled) return;
-      await withdraw(store, postId, approvalId, 'post_changed', next, given);
-      continue;
-    }
-    const left = (await carryOut(store, postId, approvalId, request, given)) ?? loaded;
-    const { state, events } = left;
-    const released =
-      state.status === 'live' && state.approval?.id === approvalId && state.approval.status === 'released';
-    const last = events.at(-1);
-    if (!isSettled && !released && isBeyondApproval(state) && last !== undefined) {
-      await withdraw(store, postId, approvalId, 'post_canceled', last, given);
-    }
+  const asked = loaded.events.filter(({ type }) => type === 'PostSubmittedForApproval');
+  const newest = asked.at(-1);
+  if (newest === undefined) return;
+  await tendNewest(store, loaded, postId, newest, given);
+  const left: (readonly [approvalId: string, next: DecodedEvent])[] = [];
+  for (let at = asked.length - 2; at >= 0; at -= 1) {
+    const [one, next] = asked.slice(at, at + 2) as [DecodedEvent, DecodedEvent];
+    const { state } = await makeRequest(store, loaded, postId, one, given);
+    if (isSettled(state)) break;
+    left.unshift([(one.data as unknown as Submitted).approvalId, next]);
+  }
+  // The oldest first: if we die in between, those that are left stand before the newest, where the next run begins.
+  for (const [approvalId, next] of left) await withdraw(store, postId, approvalId, 'post_changed', next, given);
+};
+
+const isSettled = ({ status }: ApprovalState): boolean => status !== 'pending' && status !== 'approved';
+
+const tendNewest = async (
+  store: DomainStore,
+  loaded: Loaded<PostState>,
+  postId: string,
+  asked: DecodedEvent,
+  given: Given,
+): Promise<void> => {
+  const { approvalId } = asked.data as unknown as Submitted;
+  const request = await makeRequest(store, loaded, postId, asked, given);
+  const left = (await carryOut(store, postId, approvalId, request, given)) ?? loaded;
+  const { state, events } = left;
+  const released = state.status === 'live' && state.approval?.id === approvalId && state.approval.status === 'released';
+  const last = events.at(-1);
+  if (!isSettled(request.state) && !released && isBeyondApproval(state) && last !== undefined) {
+    await withdraw(store, postId, approvalId, 'post_canceled', last, given);
   }
 };
 

@@ -1,15 +1,19 @@
 /** A post whose changes wait for a person: what was released stays what goes out, is shown and is copied. */
 import assert from 'node:assert/strict';
-import { recycledPostIdOf, testTwinIdOf } from '#domain/ids.ts';
+import { approval } from '#domain/approval.ts';
+import { approvalIdOf, recycledPostIdOf, testTwinIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
 import { recycleLeadMs } from '#domain/post-recycle.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { recyclePost } from '#services/outcomes/recycles.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { recordOutcomes } from '#services/workflows/posts/outcomes.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { type Composer, composedWorld, composer, refused } from '#test/support/composing.ts';
 import type { Answered, Caller } from '#test/support/http.ts';
+import { livingFor } from '#test/support/meddling.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -110,8 +114,8 @@ suite('the two bodies of a post', (t) => {
     assert.deepEqual(shown.data, answered);
     assert.deepEqual([shown.data.aiDisclosure, pendingOf(shown)?.aiDisclosure], [false, true]);
     assert.deepEqual([pendingOf(shown)?.approvalId, pendingOf(shown)?.targetIds], [shown.data.approvalId, [bluesky]]);
-    const approval = await owner.get(`/approvals/${shown.data.approvalId}`);
-    assert.equal((approval.data.post as { content: string }).content, asked);
+    const request = await owner.get(`/approvals/${shown.data.approvalId}`);
+    assert.equal((request.data.post as { content: string }).content, asked);
     const listed = (await owner.get(`/post-targets?postId=${id}`)).rows as unknown as readonly Target[];
     assert.deepEqual(listed.map(({ content }) => content).sort(), [asked, first]);
     assert.equal((await owner.get(`/post-targets/${bluesky}`)).data.content, asked);
@@ -154,6 +158,29 @@ suite('the two bodies of a post', (t) => {
     assert.deepEqual(texts(await get(id)), { released: first, asked, x: first, bluesky: asked });
     const three = await revise(id, { content: `${asked} Shorter.` });
     assert.deepEqual([pendingOf(three)?.content, pendingOf(three)?.aiDisclosure], [`${asked} Shorter.`, true]);
+  });
+
+  t('wherever a process dies that withdraws several requests, the next one withdraws the rest', async () => {
+    for (let appends = 0; ; appends += 1) {
+      const { data: made } = await owner.post('/posts', own.body({ content: first }));
+      for (let request = 1; request <= 4; request += 1) {
+        // Each dies behind the append of the post and of its targets: no request is made.
+        await livingFor(world, 3, () => creator.post(`/posts/${made.id}/revise`, { content: `${asked} ${request}` }));
+      }
+      const { survived } = await livingFor(world, appends, () => tendApprovals(world.store, made.id).catch(() => null));
+      await tendApprovals(world.store, made.id);
+      const { state } = await world.store.load(post, made.id);
+      const count = state.status === 'live' ? state.requests : 0;
+      assert.ok(count > 2, `${count} requests`);
+      const statuses = await Promise.all(
+        Array.from({ length: count }, async (_, n) => {
+          return (await world.store.load(approval, approvalIdOf(made.id, n + 1))).state.status;
+        }),
+      );
+      const expected = statuses.map((_, n) => (n === count - 1 ? 'pending' : 'withdrawn'));
+      assert.deepEqual(statuses, expected, `died before append ${appends}`);
+      if (survived) break;
+    }
   });
 
   t('the answer to a revise warns of what it asks for', async () => {
@@ -221,8 +248,8 @@ suite('the two bodies of a post', (t) => {
     await execute(world.store, target, x, start, context(), { partitionKey: id });
     const revised = await revise(id, { content: asked, variants });
     await world.settled();
-    const approval = await owner.get(`/approvals/${revised.data.approvalId}`);
-    const shown = approval.data.shown as readonly { readonly value: string; readonly unsent: string | null }[];
+    const request = await owner.get(`/approvals/${revised.data.approvalId}`);
+    const shown = request.data.shown as readonly { readonly value: string; readonly unsent: string | null }[];
     assert.notEqual(shown.find(({ value }) => value === unseen)?.unsent, null);
     await decide(revised.data.approvalId, 'approve');
     const failed = { type: 'RecordFailed', attempt: 1, takeover: 0, failure } as const;
