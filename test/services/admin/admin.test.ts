@@ -505,6 +505,23 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal(existsSync(path.join(folder, 'pg.password')), false, 'and no Postgres was made beside it');
   });
 
+  t('a restore is declared with an instant of the past, and a word is given for an account that is there', async () => {
+    for (const asOf of ['yesterday', '2026-01-31', new Date(Date.now() + 3_600_000).toISOString()]) {
+      const { code, output } = await admin(`restored --store-as-of ${asOf}`);
+      assert.equal(code, 2, output);
+    }
+    assert.equal((await admin('restored')).code, 2);
+    const strange = await admin(`restored trust ${randomUUID()}`);
+    assert.deepEqual([strange.code, strange.output], [1, 'There is no such account.']);
+    const declared = await did('restored --store-as-of 2026-01-31T08:00:00Z');
+    assert.equal(declared.storeAsOf, '2026-01-31T08:00:00.000Z');
+    assert.deepEqual(await did('restored --store-as-of 2026-01-31T09:00:00+01:00'), declared, 'the same instant');
+    const { rows } = await pool.query('select declared_by from ops.restores');
+    assert.deepEqual(rows, [{ declared_by: 'test' }]);
+    await pool.query('delete from ops.restores');
+    await did('publishing resume');
+  });
+
   t('holds publishing of all or of one workspace, and says who did since when; resumes it', async () => {
     const all = await admin('publishing hold');
     assert.equal(all.code, 0, all.output);

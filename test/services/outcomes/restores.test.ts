@@ -133,7 +133,8 @@ suite('after a restore from an older copy', { timeoutMs: 240_000 }, (t) => {
       world = await PublishingWorld.open(copy);
       await restored(world.pool, asOf, 'ann');
       const outcomes = world.outcomes(100);
-      const again = world.publisher({}, { adapterOf });
+      // Two at once, as of two processes.
+      const publishers = [1, 2].map(() => world.publisher({}, { adapterOf }));
       const seen = due.targetIds.filter((_, at) => isSilent[at] === false);
       const silent = due.targetIds.filter((_, at) => isSilent[at] === true);
       await world.all(seen, 'published');
@@ -174,7 +175,15 @@ suite('after a restore from an older copy', { timeoutMs: 240_000 }, (t) => {
         await out([...all]),
         all.map(() => 1),
       );
-      await again.stop();
+      // The same copy takes its place once more: nothing of it goes out again.
+      await restored(world.pool, asOf, 'ann', { again: true });
+      await until('it is recorded again', async () => (await newestRestore(world.pool))?.completedAt !== null);
+      await resumePublishing(world.pool, everyWorkspace);
+      assert.deepEqual(
+        await out([...all]),
+        all.map(() => 1),
+      );
+      for (const one of publishers) await one.stop();
       await outcomes.stop();
       assert.deepEqual(
         await statusesOf(world, silent),
