@@ -9,6 +9,7 @@ import { literal as typescriptLiteral } from '#services/api/docs/samples/typescr
 import type { CodeSample } from '#services/api/docs/samples.ts';
 import { errorPages } from '#services/api/error-page.ts';
 import { operations } from '#services/api/operations.ts';
+import { tools } from '#services/mcp/tools/index.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { curlCall } from '#test/support/shell-words.ts';
 import { suite } from '#test/support/suite.ts';
@@ -314,8 +315,8 @@ suite('the reference', (t) => {
     ...['authorization_endpoint', 'token_endpoint'],
   ];
 
-  t('guides name codes, events and members that exist', async () => {
-    const codes = [...errorPages.map(({ code }) => code), ...protocol];
+  t('guides name codes, events, members and tools that exist', async () => {
+    const codes = [...errorPages.map(({ code }) => code), ...tools.map(({ name }) => name), ...protocol];
     const known = `${JSON.stringify(contract)}${codes.map((code) => `"${code}"`).join()}`;
     for (const guide of guides) {
       const prose = (await textOf(guide)).replaceAll(/```[\s\S]*?```/g, '');
