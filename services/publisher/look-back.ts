@@ -56,6 +56,11 @@ const lateMs = 60_000;
 const maxAsked = 20;
 const graceMs = 10_000;
 const restMs = 500;
+/**
+ * From so many milliseconds before the start on, a post tells nothing: it may be that of another target with the same
+ * text, whose outcome this process or one beside it has not recorded yet, or whose row does not show it.
+ */
+const ownPostsMs = 60_000;
 /** How near to its time a post went out by this service, milliseconds; a person who stands in takes longer. */
 const ownLatenessMs = 60_000;
 /** How much older than its oldest sign a copy is taken to be, milliseconds. */
@@ -64,8 +69,9 @@ const olderMs = 3_600_000;
 /**
  * Whether networks have posts of targets that this store never tried, and that were due before this process started. A
  * service that was down has such targets, and its networks have none of them; an older copy has them, and its networks
- * have all. A post within a minute of its target’s time, or a second one at any time, is certain. A single one at
- * another time may be a person’s: its target counts as published, and nothing more is said.
+ * have all. Only posts from before the start tell anything. A post within a minute of its target’s time, or a second
+ * one at any time, is certain. A single one at another time may be a person’s: its target counts as published, and
+ * nothing more is said.
  * @returns as `settleRestored`
  */
 export const lookBack = async (
@@ -84,7 +90,7 @@ export const lookBack = async (
   seen.asked += 1;
   seen.open += 1;
   const span = { storeAsOf: common.dueAt, restoredAt: new Date(now).toISOString() };
-  const lost = await findLost(context, target, span).finally(() => {
+  const lost = await findLost(context, target, span, startedAt - ownPostsMs).finally(() => {
     seen.open -= 1;
   });
   // A network without an answer says nothing, and its targets are not kept back for it.

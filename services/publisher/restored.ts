@@ -54,8 +54,14 @@ export const isAskable = async (context: WorkContext, target: ScheduledTarget): 
 /**
  * Asks the network for the post, by account, content and time. A post that another target of the account is known by is
  * not this one's; of several the nearest to its time is.
+ * @param before milliseconds since 1970: a post that is not older tells nothing
  */
-export const findLost = async (context: WorkContext, target: ScheduledTarget, restore: Restore): Promise<Lost> => {
+export const findLost = async (
+  context: WorkContext,
+  target: ScheduledTarget,
+  restore: Restore,
+  before = Number.POSITIVE_INFINITY,
+): Promise<Lost> => {
   const { tools, leased } = context;
   const [conditions, content, readiness] = await Promise.all([
     context.conditions.current(target),
@@ -89,7 +95,9 @@ export const findLost = async (context: WorkContext, target: ScheduledTarget, re
     return { kind: 'undecided' };
   }
   const { accountId, targetId } = target.common;
-  const posts = outcome.posts.filter(({ externalId }) => isId(externalId));
+  const posts = outcome.posts.filter(
+    ({ externalId, publishedAt }) => isId(externalId) && Date.parse(publishedAt) < before,
+  );
   const taken = await tools.takenPosts(
     accountId,
     targetId,

@@ -107,4 +107,49 @@ suite('what a start finds out of a restore that nobody declared', { timeoutMs: 1
     await publisher.stop();
     await world.close();
   });
+
+  t(
+    'what goes out after the start is no sign of an older copy, even with the text of a target that waits',
+    async () => {
+      const world = await PublishingWorld.open((await preparedDatabase()).url);
+      const [facebook] = await accountsOf(world);
+      assert.ok(facebook !== undefined);
+      const late = { text: 'Twice', dueAt: Date.now() - 5 * minuteMs };
+      const both = [await world.schedule([facebook], late), await world.schedule([facebook], late)];
+      const ids = both.flatMap(({ targetIds }) => targetIds);
+      await hasRows(world, ids);
+      // One is asked for while the post of the other is there and its outcome is not recorded.
+      let first: string | undefined;
+      const raced = new Proxy(networks, {
+        get: (of, name) => {
+          if (name === 'findPosts')
+            return async (request: Parameters<SandboxNetwork['findPosts']>[0]) => {
+              first ??= request.targetId;
+              const other = first;
+              if (request.targetId !== other)
+                await until('the other one is out', async () => (await posts([other])) === 1);
+              return of.findPosts(request);
+            };
+          if (name === 'publish')
+            return async (...args: Parameters<SandboxNetwork['publish']>) => {
+              const outcome = await of.publish(...args);
+              if (args[0].targetId === first)
+                await until('the other one is asked for', async () => {
+                  const states = await Promise.all(ids.filter((id) => id !== first).map((id) => world.target(id)));
+                  return states.every(({ status }) => status !== 'pending');
+                });
+              return outcome;
+            };
+          const value: unknown = Reflect.get(of, name, of);
+          return typeof value === 'function' ? value.bind(of) : value;
+        },
+      });
+      const publisher = world.publisher({ leaseTtlMs: 5_000 }, { adapterOf: () => raced });
+      await world.all(ids, 'published');
+      assert.equal(await posts(ids), 2);
+      assert.equal(await newestRestore(world.pool), null);
+      await publisher.stop();
+      await world.close();
+    },
+  );
 });
