@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { built } from './bundles.ts';
+import { until } from './until.ts';
 
 export class Mortals {
   readonly #script: string;
@@ -32,7 +33,9 @@ export class Mortals {
 
   /** Waits until it died at its fault point. */
   async died(one: ChildProcess): Promise<void> {
-    if (one.exitCode === null && one.signalCode === null) await once(one, 'exit');
+    await until('the child died at its point', () => one.exitCode !== null || one.signalCode !== null, {
+      withinMs: 60_000,
+    });
     assert.equal(one.signalCode, 'SIGKILL', 'the child did not die at its point');
   }
 

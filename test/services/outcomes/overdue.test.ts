@@ -188,10 +188,14 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
       const telling = (async () => {
         while (!stop.signal.aborted) await tellOverdue({ store: world.store, pool: world.pool, logger }, stop.signal);
       })();
-      await world.all(ids, 'published');
-      stop.abort();
-      await telling;
-      await publisher.stop();
+      try {
+        await world.all(ids, 'published');
+      } finally {
+        // Else it would tell of the targets of the next tests.
+        stop.abort();
+        await telling;
+        await publisher.stop();
+      }
       for (const id of ids) {
         const story = await world.story(`target-${id}`);
         const overdue = story.filter((type) => type === 'TargetOverdue').length;
