@@ -232,7 +232,7 @@ export const pointsOfRun = (random: Pick<Random, 'shuffle'>): readonly Point[] =
 };
 
 /** A loop over a list that is written down there: its variable, the list, and what is done with each. */
-const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[\n(.*?)\n\1\](?: as const)?\) \{(.*?)\n\1\}/gs;
+const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[(\n.*?\n\1|[^\n]*)\](?: as const)?\) \{(.*?)\n\1\}/gs;
 
 /**
  * Whether that test starts a process which dies there: it arms one with the point, or a loop over points arms one with
@@ -243,7 +243,7 @@ export const isDiedAtIn = (name: string, file: string): boolean => {
   const isArmed = new RegExp(`\\bchild\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`).test(text);
   const isListed = [...text.matchAll(loops)].some(
     ([, , variable, table = '', body = '']) =>
-      table.includes(`'${name}'`) && new RegExp(`\\b(?:child|dies)\\((?:[^;]*, )?${variable}\\)`).test(body),
+      table.includes(`'${name}'`) && new RegExp(`\\b(?:child|dies)\\((?:[^;]*, )?${variable}\\b`).test(body),
   );
-  return (isArmed || isListed) && /'SIGKILL'|\.died\(/.test(text);
+  return (isArmed || isListed) && /'SIGKILL'|\.died\(|\bdies\(/.test(text);
 };
