@@ -20,9 +20,13 @@ export const targetIdOf = (postId: string, accountId: string, plan: number): str
 /** @param request number of the request, from 1 */
 export const approvalIdOf = (postId: string, request: number): string =>
   uuidv5(postId, joined('approval', String(request)));
-/** @param occurrence number of the copy, from 1 */
-export const recycledPostIdOf = (originId: string, occurrence: number): string =>
-  uuidv5(originId, joined('recycle', String(occurrence)));
+/**
+ * @param occurrence number of the copy, from 1
+ * @param restoredAt of the newest restore since the origin was made: a copy of the lost time has the same number, and no
+ *   network may take the new copy for that one
+ */
+export const recycledPostIdOf = (originId: string, occurrence: number, restoredAt: string | null = null): string =>
+  uuidv5(originId, joined('recycle', String(occurrence), ...(restoredAt === null ? [] : [restoredAt])));
 export const accountIdOf = (clientId: string, platform: string, externalId: string): string =>
   uuidv5(clientId, joined(platform, externalId));
 /** The id of the stream that a call with an Idempotency-Key creates; also the id of its request stream. */

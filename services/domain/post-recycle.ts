@@ -39,8 +39,10 @@ export interface Recycle {
   readonly next: RecycleRun | null;
   /** Null: the service has not stopped it. */
   readonly stoppedReason: RecycleStop | 'post_canceled' | null;
-  /** Since the settings were made, the newest last: the number of a copy, or null for one that was refused. */
-  readonly attempts: readonly (number | null)[];
+  /** Since the settings were made, the newest last: the id of a copy, or null for one that was refused. */
+  readonly attempts: readonly (string | null)[];
+  /** Ids of the last copies under all settings, the newest last. */
+  readonly copies: readonly string[];
 }
 
 /** What follows once a copy was due. */
@@ -80,6 +82,9 @@ export type RecycleCommand =
 
 /** Failures in a row after which the service makes no more copies. */
 export const maxRecycleFailures = 3;
+
+/** The last copies that are looked at: a person may have retried a target of a former one. */
+const recentCopies = 3;
 
 /** A copy is stored so long before it is due: it goes out on time, and a person can approve, change or cancel it. */
 export const recycleLeadMs = 3_600_000;
@@ -161,7 +166,7 @@ export const decideRecycle = (command: RecycleCommand, about: About): readonly P
 export const stopped = (recycle: Recycle | null, reason: Recycle['stoppedReason']): Recycle | null =>
   recycle === null || !recycle.enabled ? recycle : { ...recycle, enabled: false, next: null, stoppedReason: reason };
 
-const tried = (recycle: Recycle, attempt: number | null): Recycle['attempts'] =>
+const tried = (recycle: Recycle, attempt: string | null): Recycle['attempts'] =>
   [...recycle.attempts, attempt].slice(-maxRecycleFailures);
 
 /** The recycling after an event of its post; the same where the event is about something else. */
@@ -171,7 +176,7 @@ export const evolveRecycle = (recycle: Recycle | null, event: PostEvent, { occur
     return {
       ...{ enabled, settings: { everyDays, times, until }, setBy, needsApproval, setAt: occurredAt },
       ...{ posted: recycle?.posted ?? 0, lastDay: recycle?.lastDay ?? 0 },
-      ...{ next: null, stoppedReason: null, attempts: [] },
+      ...{ next: null, stoppedReason: null, attempts: [], copies: recycle?.copies ?? [] },
     };
   }
   if (recycle === null) return recycle;
@@ -179,8 +184,10 @@ export const evolveRecycle = (recycle: Recycle | null, event: PostEvent, { occur
     case 'PostRecyclePlanned':
       return { ...recycle, next: event.data };
     case 'PostRecycled': {
-      const { occurrence, day } = event.data;
-      return { ...recycle, posted: occurrence, lastDay: day, next: null, attempts: tried(recycle, occurrence) };
+      const { occurrence, newPostId, day } = event.data;
+      const copies = [...recycle.copies, newPostId].slice(-recentCopies);
+      const attempts = tried(recycle, newPostId);
+      return { ...recycle, posted: occurrence, lastDay: day, next: null, attempts, copies };
     }
     case 'PostRecycleFailed':
       return { ...recycle, lastDay: event.data.day, next: null, attempts: tried(recycle, null) };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { contentFor } from '#domain/content.ts';
-import { birthOf, Rejection } from '#domain/decider.ts';
+import { Rejection } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import {
   isApprovedFor,
@@ -36,7 +36,6 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
-import { newestRestore } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
@@ -49,6 +48,7 @@ import {
   type RecyclingStore,
   recordCopy,
   replaceCopies,
+  restoresOf,
   type WaitingCopy,
 } from '#services/workflows/posts/recycle.ts';
 import { type StreamReads, streamReads } from '#services/workflows/posts/stream-reads.ts';
@@ -78,6 +78,8 @@ interface Origin {
   readonly pattern: RecyclePattern;
   readonly waiting: readonly WaitingCopy[];
   readonly workspaceId: string;
+  /** Of the newest restore since it was made; null: there was none. */
+  readonly restoredAt: string | null;
 }
 
 const originOf = async (recycling: RecyclingStore, id: string): Promise<Origin | null> => {
@@ -87,11 +89,10 @@ const originOf = async (recycling: RecyclingStore, id: string): Promise<Origin |
   if (state.status !== 'live' || workspaceId === undefined) return null;
   const { recycle } = state;
   if (recycle === null || !recycle.enabled || recycle.settings === null) return null;
-  const recycled = await loadRecycled(recycling, id, state);
-  return recycled && { id, loaded, state, recycle, settings: recycle.settings, workspaceId, ...recycled };
+  const recycled = await loadRecycled(recycling, state);
+  const [restoredAt = null] = await restoresOf(recycling, loaded);
+  return recycled && { id, loaded, state, recycle, settings: recycle.settings, workspaceId, restoredAt, ...recycled };
 };
-
-const bornAtOf = ({ loaded }: Origin): string => birthOf(post, loaded.events)?.metadata.occurredAt ?? '';
 
 /** Sends a command about what this process saw of the post: after a conflict the next round looks again. */
 const send = async (recycling: RecyclingStore, origin: Origin, command: PostCommand): Promise<void> => {
@@ -105,11 +106,11 @@ const send = async (recycling: RecyclingStore, origin: Origin, command: PostComm
 };
 
 /** Whether each of the last attempts failed: the copy was refused, or none of its targets went out. */
-const failuresOf = ({ store }: RecyclingStore, { id, recycle }: Origin): Promise<readonly boolean[]> =>
+const failuresOf = ({ store }: RecyclingStore, { recycle }: Origin): Promise<readonly boolean[]> =>
   Promise.all(
-    recycle.attempts.map(async (occurrence) => {
-      if (occurrence === null) return true;
-      return statusOf((await store.load(post, recycledPostIdOf(id, occurrence))).state) === 'failed';
+    recycle.attempts.map(async (copyId) => {
+      if (copyId === null) return true;
+      return statusOf((await store.load(post, copyId)).state) === 'failed';
     }),
   );
 
@@ -161,13 +162,13 @@ interface Copy extends PlannedPost {
 const composeCopy = async (
   { store }: Pick<RecyclingStore, 'store'>,
   reads: StreamReads,
-  { id: originId, loaded, state, recycle, pattern, workspaceId }: Origin,
+  { id: originId, loaded, state, recycle, pattern, workspaceId, restoredAt }: Origin,
   { day }: RecycleRun,
   accounts: readonly SelectedAccount[],
   now: string,
 ): Promise<Copy> => {
   const occurrence = recycle.posted + 1;
-  const id = recycledPostIdOf(originId, occurrence);
+  const id = recycledPostIdOf(originId, occurrence, restoredAt);
   const accountIds = accounts.map((one) => one.id);
   const kept = new Set(accountIds);
   const times = new Map([...wishedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
@@ -265,8 +266,7 @@ export const recyclePost = async (
   const run = runToPrepare(pattern, recycle.next, settings, now);
   if (run === null) return false;
   // The copy of such a run may be out, with its record lost.
-  const restore = await newestRestore(recycling.pool);
-  if (restore !== null && run.dueAt <= restore.restoredAt && bornAtOf(origin) <= restore.restoredAt) {
+  if (origin.restoredAt !== null && run.dueAt <= origin.restoredAt) {
     const message = 'This service was restored from an older copy; a copy of that time may be out already.';
     return tell({ type: 'RecordRecycleFailed', day: run.day, code: 'restored', message, then: after(run.day) });
   }

@@ -52,7 +52,8 @@ interface Outside {
   readonly secrets: Secrets;
   readonly codec: EventCodec;
   readonly blobs: DiskBlobs;
-  readonly clock: { aheadMs: number };
+  /** `moves`: since when, in milliseconds of this machine, it has been so far ahead. */
+  readonly clock: { aheadMs: number; readonly moves: { readonly at: number; readonly aheadMs: number }[] };
   readonly dueAt: number;
   scenes: readonly Scene[];
 }
@@ -71,7 +72,7 @@ export class PairsWorld {
   static async open(): Promise<PairsWorld> {
     const house = await testClickHouse();
     for (const query of createStatements(1)) await house.client.command({ query });
-    const clock = { aheadMs: 0 };
+    const clock = { aheadMs: 0, moves: [] };
     const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
     const root = mkdtempSync(path.join(tmpdir(), 'postline-pairs-'));
     afterFile(async () => rmSync(root, { recursive: true, force: true }));
@@ -176,12 +177,23 @@ export class PairsWorld {
     const ahead = (instant: string, ms = clock.aheadMs): string => new Date(Date.parse(instant) + ms).toISOString();
     const later = <T extends { readonly publishedAt?: string }>(outcome: T): T =>
       outcome.publishedAt === undefined ? outcome : { ...outcome, publishedAt: ahead(outcome.publishedAt) };
-    // Its posts keep the instants of its database: those of the whole world are asked for.
+    // Its posts keep the instants of its database: those of the whole world are asked for, and were at the time of then.
+    const asThen = <T extends { readonly publishedAt: string }>(post: T): T => {
+      const made = Date.parse(post.publishedAt);
+      // Its own scheduler has the instants of this world.
+      if (made > Date.now()) return post;
+      const then = clock.moves.findLast(({ at }) => at <= made)?.aheadMs ?? 0;
+      return { ...post, publishedAt: ahead(post.publishedAt, then) };
+    };
     const find = async (asked: FindRequest): Promise<FindOutcome> => {
       const from = ahead(asked.from, -30 * 24 * 60 * minuteMs);
       const found = await sandbox.findPosts({ ...asked, from });
-
-      return found.kind === 'listed' ? { ...found, posts: found.posts.map(later) } : found;
+      if (found.kind !== 'listed') return found;
+      const posts = found.posts.map(asThen);
+      return {
+        ...found,
+        posts: posts.filter(({ publishedAt }) => publishedAt >= asked.from && publishedAt <= asked.until),
+      };
     };
     return new Proxy(sandbox, {
       get: (_, name) => {
@@ -260,6 +272,7 @@ export class PairsWorld {
   async pass(ms: number): Promise<void> {
     const { clock } = this.#outside;
     clock.aheadMs += ms;
+    clock.moves.push({ at: Date.now(), aheadMs: clock.aheadMs });
     this.world.clock.shiftMs = clock.aheadMs;
     if (ms > 0) await this.sandbox.advance(ms);
     await this.quiet();

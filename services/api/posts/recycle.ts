@@ -27,7 +27,7 @@ const loadRecorded = async (call: Recycling): Promise<Loaded<PostState>> => {
   const { deps, params, workspaceId, positions } = call;
   const loaded = await deps.store.load(post, params.id);
   if (loaded.events[0]?.metadata.workspaceId !== workspaceId) return loaded;
-  return recordCopy({ store: deps.store, now: deps.clock }, params.id, loaded, { positions });
+  return recordCopy({ store: deps.store, pool: deps.pool, now: deps.clock }, params.id, loaded, { positions });
 };
 
 interface Accepted {
@@ -44,7 +44,7 @@ const accept = async (call: Recycling<PostRecycle>, { state }: Loaded<PostState>
   await call.behind(['workspace']);
   await ownClient(call, state.clientId);
   const recycling = { store: call.deps.store, now: call.deps.clock };
-  return { until, next: enabled ? await nextCopyOf(recycling, call.params.id, state, { everyDays }, call.now) : null };
+  return { until, next: enabled ? await nextCopyOf(recycling, state, { everyDays }, call.now) : null };
 };
 
 /** Replaces the settings as a whole: a repeat leaves the same ones, and appends nothing. */

@@ -65,6 +65,18 @@ export const newestRestore = async (pool: Queries): Promise<DeclaredRestore | nu
   return rows[0] === undefined ? null : asRestore(rows[0]);
 };
 
+/** Restores that are looked at: each was declared by a person or a start. */
+const maxRestores = 20;
+
+/** Instants of the restores that were declared at this one or later, ISO 8601, the newest first. */
+export const restoresSince = async (pool: Queries, instant: string): Promise<readonly string[]> => {
+  const { rows } = await pool.query<Pick<Row, 'restored_at'>>(
+    'select restored_at from ops.restores where restored_at >= $1 order by restored_at desc limit $2',
+    [instant, maxRestores],
+  );
+  return rows.map(({ restored_at: at }) => at.toISOString());
+};
+
 /** The newest restore, where it is of that copy and recorded; null: there is work to do. */
 export const completedRestoreOf = async (pool: Queries, storeAsOf: string): Promise<DeclaredRestore | null> => {
   const newest = await newestRestore(pool);

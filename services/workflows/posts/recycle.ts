@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { apikey } from '#domain/apikey.ts';
 import { birthOf } from '#domain/decider.ts';
@@ -12,6 +13,7 @@ import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-st
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { restoresSince } from '#runtime/work/restores.ts';
 import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import type { Actor } from '#schemas/common.ts';
 import type { PostEvent } from '#schemas/post.ts';
@@ -26,14 +28,14 @@ import { tendApprovals } from './approvals.ts';
 
 export interface RecyclingStore {
   readonly store: DomainStore;
+  /** Has the restores. */
+  readonly pool: Pool;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 /** Streams of targets that are read at the same time. */
 const readAtOnce = 50;
-/** The last copies that are looked at: a person may have retried a target of a former one. */
-const recentCopies = 3;
 
 /** A copy of which targets still wait. */
 export interface WaitingCopy {
@@ -98,8 +100,7 @@ const lookAtCopy = async (
 
 /** When the targets of the post are due, without those that were canceled; null: the post is not out. */
 export const loadRecycled = async (
-  recycling: RecyclingStore,
-  id: string,
+  recycling: Pick<RecyclingStore, 'store' | 'now'>,
   state: LivePost,
 ): Promise<Recycled | null> => {
   const publishedAt = publishedAtOf(state);
@@ -123,9 +124,7 @@ export const loadRecycled = async (
   }
   if (timed.length === 0) return null;
   const waiting: WaitingCopy[] = [];
-  const posted = state.recycle?.posted ?? 0;
-  for (let occurrence = posted; occurrence > Math.max(0, posted - recentCopies); occurrence -= 1) {
-    const copyId = recycledPostIdOf(id, occurrence);
+  for (const copyId of (state.recycle?.copies ?? []).toReversed()) {
     const copy = await lookAtCopy(recycling, copyId, last, now);
     if (copy !== null) waiting.push(copy);
   }
@@ -137,19 +136,32 @@ export const loadRecycled = async (
  * while targets of the post are still open: the worker plans the copy once none is.
  */
 export const nextCopyOf = async (
-  recycling: RecyclingStore,
-  id: string,
+  recycling: Pick<RecyclingStore, 'store' | 'now'>,
   state: LivePost,
   { everyDays }: Pick<RecycleSettings, 'everyDays'>,
   after: string,
 ): Promise<RecycleRun | null> => {
-  const recycled = isOut(statusOf(state)) ? await loadRecycled(recycling, id, state) : null;
+  const recycled = isOut(statusOf(state)) ? await loadRecycled(recycling, state) : null;
   return recycled === null
     ? null
     : nextRun(recycled.pattern, { lastDay: state.recycle?.lastDay ?? 0, everyDays }, after);
 };
 
 type Scheduled = Extract<PostEvent, { readonly type: 'PostScheduled' }>['data'];
+
+/** Instants of the restores since the post was made, ISO 8601, the newest first. */
+export const restoresOf = ({ pool }: RecyclingStore, { events }: Loaded<PostState>): Promise<readonly string[]> =>
+  restoresSince(pool, birthOf(post, events)?.metadata.occurredAt ?? '');
+
+/** The copy of that number, if it exists: it may have been made before the newest restore. */
+const copyOf = async (recycling: RecyclingStore, id: string, loaded: Loaded<PostState>, occurrence: number) => {
+  for (const restoredAt of [null, ...(await restoresOf(recycling, loaded))]) {
+    const newPostId = recycledPostIdOf(id, occurrence, restoredAt);
+    const birth = birthOf(post, (await recycling.store.load(post, newPostId)).events);
+    if (birth !== undefined) return { newPostId, birth };
+  }
+  return null;
+};
 
 /** Records the next copy of the post, if it exists. @returns the post as it is then */
 export const recordCopy = async (
@@ -163,11 +175,11 @@ export const recordCopy = async (
   if (state.status !== 'live' || state.recycle === null) return loaded;
   const { posted, enabled, settings, setAt } = state.recycle;
   const occurrence = posted + 1;
-  const newPostId = recycledPostIdOf(id, occurrence);
-  const birth = birthOf(post, (await store.load(post, newPostId)).events);
-  if (birth === undefined) return loaded;
+  const found = await copyOf(recycling, id, loaded, occurrence);
+  if (found === null) return loaded;
+  const { newPostId, birth } = found;
   const { plan, recycledFrom } = birth.data as unknown as Scheduled;
-  const recycled = await loadRecycled(recycling, id, state);
+  const recycled = await loadRecycled(recycling, state);
   if (recycledFrom === undefined || recycled === null) return loaded;
   // Nobody knows yet when the copy goes out: at its time, as far as it is planned.
   const last = new Map(recycled.pattern.last);
@@ -197,7 +209,7 @@ export const recordCopy = async (
  * @returns whether nothing of them can go out any more: a worker, or a network's scheduler, may have been faster
  */
 export const replaceCopies = async (
-  { store, now }: RecyclingStore,
+  { store, now }: Pick<RecyclingStore, 'store' | 'now'>,
   waiting: readonly WaitingCopy[],
 ): Promise<boolean> => {
   let isGone = true;

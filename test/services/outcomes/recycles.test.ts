@@ -563,17 +563,24 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
     await end(id);
   });
 
-  t('after a restore the copy that was due before it is left out: it may be out', async () => {
+  t('after a restore the copy that was due before it is left out, and the next one is another post', async () => {
     const { id } = await origin();
     await roundOf(id, 0);
-    await world.pool.query(
+    const { rows } = await world.pool.query<{ readonly restored_at: Date }>(
       `insert into ops.restores (restored_at, store_as_of, declared_by, completed_at)
-       values (date_trunc('milliseconds', now()) + interval '1 day', now() - interval '2 days', 'ann', now())`,
+       values (date_trunc('milliseconds', now()) + interval '1 day', now() - interval '2 days', 'ann', now())
+       returning restored_at`,
     );
     try {
       assert.equal(await roundOf(id, dayMs), 0);
       assert.ok((await world.story(`post-${id}`)).includes('PostRecycleFailed'));
       assert.equal(await roundOf(id, 2 * dayMs), 1);
+      assert.equal((await recycleOf(id))?.posted, 1);
+      // The lost time had a first copy as well: networks know its targets.
+      assert.deepEqual(await world.story(`post-${recycledPostIdOf(id, 1)}`), []);
+      const copyId = recycledPostIdOf(id, 1, rows[0]?.restored_at.toISOString());
+      assert.ok((await world.story(`post-${copyId}`)).includes('PostScheduled'));
+      assert.deepEqual((await recycleOf(id))?.copies, [copyId]);
     } finally {
       await world.pool.query('delete from ops.restores');
     }
