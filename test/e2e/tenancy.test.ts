@@ -508,6 +508,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       }),
       shiftCampaign: ({ ids }) => ({ path: `/campaigns/${ids.campaign}/shift`, body: { days: 1 } }),
       disconnectAccount: ({ ids }) => ({ path: `/accounts/${ids.leaving}/disconnect` }),
+      runReport: ({ ids }) => ({ path: `/reports/${ids.report}/runs`, body: {} }),
       createPost: ({ ids }) => ({
         path: '/posts',
         body: { clientId: ids.client, content: 'Same', targets: { mode: 'group', clientId: ids.client }, schedule },
@@ -579,6 +580,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
           data.refreshId ??
           data.linkId ??
           data.campaignId ??
+          data.runId ??
           JSON.stringify(data.results),
       );
       assert.equal(new Set(ids).size, asked.length, id);

@@ -4,7 +4,7 @@
  */
 const otherwiseBefore: ReadonlySet<string> = new Set([
   ...['due_at', 'scheduled_at', 'retry_at', 'scheduledAt', 'retryAt'],
-  ...['segments', 'overdue', 'unknown_since', 'unknownSince', 'deferred_since'],
+  ...['segments', 'overdue', 'unknown_since', 'unknownSince', 'deferred_since', 'cancel_reason', 'cancelReason'],
 ]);
 
 /**

@@ -14,7 +14,7 @@ export const confirmRestoredAccount = operation({
   description:
     'After the service was restored from an older copy it does not know what went out since then. Call this once a person has looked at the account on its network: what the service is still to send there is not out. Posts that are older than the restore then go out to it without a question; a target whose outcome is unknown since the restore does once it is retried. A target whose post the person did find must be canceled or settled first. Without a restore it changes nothing.',
   scope: 'posts.compose',
-  idempotent: 'accepted',
+  idempotent: 'none',
   cost: 1,
   params: IdParams,
   answer: Account,

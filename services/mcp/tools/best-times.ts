@@ -13,8 +13,8 @@ const nextOf = (now: number, timezone: string, weekday: number, hour: number): s
   const [today = '', time = ''] = localTime(new Date(now).toISOString(), timezone).split(' ');
   const midnight = Date.parse(`${today}T00:00:00Z`);
   const ahead = (weekday - (new Date(midnight).getUTCDay() || 7) + 7) % 7;
-  const isOver = ahead === 0 && Number(time.slice(0, 2)) >= hour;
-  const date = new Date(midnight + (isOver ? 7 : ahead) * 86_400_000).toISOString().slice(0, 10);
+  const isOver = ahead === 0 && Number.parseInt(time, 10) >= hour;
+  const date = new Date(midnight + (isOver ? 7 : ahead) * 86_400_000).toISOString().split('T')[0];
   return `${date}T${String(hour).padStart(2, '0')}:00`;
 };
 

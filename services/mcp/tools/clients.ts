@@ -37,7 +37,9 @@ type Cadence = Static<typeof CadenceSchema>;
 /** Words of a name as a person says it: “the Berlin bakery” may be “Bakery Berlin Mitte”. */
 const maxWords = 4;
 const wordsOf = (search: string): readonly string[] =>
-  [...new Set(search.toLowerCase().split(/[^\p{L}\p{N}]+/u))].filter((word) => word.length > 3).slice(0, maxWords);
+  [...new Set(search.toLowerCase().split(/[^\p{L}\p{N}]+/u))]
+    .filter((word) => word.length > 3)
+    .filter((_, at) => at < maxWords);
 
 interface Search {
   readonly search?: string;
@@ -55,7 +57,11 @@ const byWords = async (call: ToolCall, { search = '', archived, limit }: Search)
   }
   const fit = ({ name }: Client): number => words.filter((word) => name.toLowerCase().includes(word)).length;
   const best = Math.max(0, ...[...found.values()].map(fit));
-  return [...found.values()].filter((one) => fit(one) === best).slice(0, limit);
+  return call.cuts.rows(
+    'clients',
+    [...found.values()].filter((one) => fit(one) === best),
+    limit,
+  );
 };
 
 export const findClients = tool({

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { report } from '#domain/report.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import type { ReportDefinition } from '#schemas/report.ts';
 import { operations } from '#services/api/operations.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer } from '#test/support/composing.ts';
 import type { Answered } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
@@ -29,6 +34,16 @@ const traces = [foreign, instant.slice(0, 23), '987654'];
 type Send = () => Promise<Answered>;
 
 suite('OWASP API3: properties', (t) => {
+  const savedReport = async (): Promise<string> => {
+    const reportId = randomUUID();
+    const definition: ReportDefinition = {
+      ...{ name: 'Figures', kind: 'workspace', window: 'last_7_days', formats: ['csv'], schedule: null },
+      filters: { clientId: null, socialAccountId: null, platform: null },
+    };
+    const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+    await execute(world.store, report, reportId, { type: 'Define', definition }, context);
+    return reportId;
+  };
   const calls = async (): Promise<Readonly<Record<string, Send>>> => {
     const made = async (path: string, body: object): Promise<string> => {
       const answer = await tester.post(path, body);
@@ -62,6 +77,7 @@ suite('OWASP API3: properties', (t) => {
     const hook = { url: 'https://hooks.agency.example/in', events: ['post.*'] };
     const webhook = await made('/webhooks', hook);
     const upload = (await uploaded(tester)).data.assetId;
+    const reportId = await savedReport();
     const [id, revised] = [posts[0]?.data.id, posts[1]?.data.id];
     const { clientId: _client, ...replacement } = own.body();
     return {
@@ -69,6 +85,8 @@ suite('OWASP API3: properties', (t) => {
       updateClient: send('PATCH', `/clients/${client}`, { type: 'influencer' }),
       createConnectInvite: post(`/clients/${client}/connect-invites`, { platforms: ['x'] }),
       disconnectAccount: post(`/accounts/${leaving.accounts.x}/disconnect`),
+      confirmRestoredAccount: post(`/accounts/${leaving.accounts.x}/confirm-restored`),
+      runReport: post(`/reports/${reportId}/runs`),
       createPost: post('/posts', own.body()),
       bulkCreatePosts: () => tester.post('/posts/bulk', { posts: [{ ...own.body(), ...poison }], ...poison }),
       previewPost: post('/posts/preview', own.body()),

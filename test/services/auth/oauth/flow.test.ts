@@ -119,6 +119,6 @@ suite('authorization server: a strict client', (t) => {
         revocation_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
       },
     );
-    assert.equal(server.scopes_supported?.length, 12);
+    assert.equal(server.scopes_supported?.length, 17);
   });
 });
