@@ -386,10 +386,10 @@ suite('webhooks and state agree', (t) => {
         ],
         ...['target.schedule_mode_changed', 'target.overdue'],
       ],
-      // A cancel during the call of a hand-over waits for the answer of its network.
-      publishing: ['target.publishing', 'target.overdue', 'target.undo_requested'],
+      // A cancel during the call of a hand-over waits for the answer of its network, and fails where that published it.
+      publishing: ['target.publishing', 'target.overdue', 'target.undo_requested', 'target.undo_failed'],
       rate_limited: ['target.rate_limited', 'target.overdue'],
-      outcome_unknown: ['target.outcome_unknown', 'target.undo_requested'],
+      outcome_unknown: ['target.outcome_unknown', 'target.undo_requested', 'target.undo_failed'],
       handed_to_platform: [
         ...['target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
         // A network that did not publish at the time it was given.
@@ -403,10 +403,13 @@ suite('webhooks and state agree', (t) => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(fc.array(commands, { minLength: 10, maxLength: 40 }), fc.constantFrom(...starts), (all, start) => {
+        let isOut = false;
         carryOut(target, targetId, [...start, ...all], ({ before, after, event, types, history }) => {
           if (after.status === 'none') throw new Error('it was scheduled');
           const [type, ...more] = types;
           deepEqual(more, []);
+          if (isOut) equal(type, 'target.published', 'an undo fails before a hand-over has its answer');
+          isOut = type === 'target.undo_failed' && after.status !== 'handed_to_platform';
           if (type === undefined) {
             equal(after.status, before.status, `${event.type} changed it unheard`);
             return;
@@ -422,6 +425,7 @@ suite('webhooks and state agree', (t) => {
             equal(data.previousScheduledAt, before.status === 'none' ? null : before.common.dueAt);
           }
         });
+        ok(!isOut, 'an undo fails before a hand-over has its answer');
       }),
       { seed: seeded('target payloads').seed, numRuns: 3_000 },
     );
