@@ -19,17 +19,8 @@ export const takenPosts = async (
   return new Set(rows.map(({ id }) => id));
 };
 
-export interface RestoredTarget {
-  readonly id: string;
-  readonly workspaceId: string;
-}
-
 /** The ids after which the next page begins; null: the first. */
 export type PageAfter = { readonly at: string; readonly id: string } | null;
-
-interface Row extends RestoredTarget {
-  readonly at: string;
-}
 
 const pageRows = 500;
 
@@ -43,15 +34,14 @@ export const targetsWithWorkBefore = async (
   before: string,
   of: Platform | 'unknown',
   after: PageAfter,
-): Promise<{ readonly targets: readonly RestoredTarget[]; readonly next: PageAfter }> => {
+): Promise<{ readonly ids: readonly string[]; readonly next: PageAfter }> => {
   const which = of === 'unknown' ? `status = 'outcome_unknown'` : `platform = $5 and status <> 'outcome_unknown'`;
-  const { rows } = await pool.query<Row>(
-    `select id::text, workspace_id::text as "workspaceId", next_action_at::text as at from read.post_targets
+  const { rows } = await pool.query<NonNullable<PageAfter>>(
+    `select id::text, next_action_at::text as at from read.post_targets
      where next_action_at is not null and ${which} and next_action_at <= $1
        and ($2::timestamptz is null or (next_action_at, id) > ($2::timestamptz, $3::uuid))
      order by next_action_at, id limit $4`,
     [before, after?.at ?? null, after?.id ?? null, pageRows, ...(of === 'unknown' ? [] : [of])],
   );
-  const last = rows.length < pageRows ? undefined : rows.at(-1);
-  return { targets: rows, next: last === undefined ? null : { at: last.at, id: last.id } };
+  return { ids: rows.map(({ id }) => id), next: rows.length < pageRows ? null : (rows.at(-1) ?? null) };
 };

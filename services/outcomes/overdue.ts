@@ -1,19 +1,14 @@
-import type { Pool } from 'pg';
-import { isConflict } from '#contracts/ports/event-store.ts';
-import { birthOf } from '#domain/decider.ts';
-import { deferredLimitMs, overdueAfterMs, target } from '#domain/target.ts';
+import { deferredLimitMs, overdueAfterMs } from '#domain/target.ts';
 import {
   beforeAllTargets,
   deferredSql,
-  isWorkedOn,
   type UnfinishedTarget,
   unfinishedSql,
   unfinishedTargets,
 } from '#projections/overdue-targets.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { execute } from '#runtime/eventing/execute.ts';
-import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { recordOnTarget } from './record-on-target.ts';
 import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
 
@@ -31,34 +26,6 @@ export interface OverdueDeps extends RoundDeps {
   readonly onOverdue?: () => void;
 }
 
-/**
- * Records one target as overdue. An append would take the claim from a worker under way, so a publishing target that a
- * worker holds is left for a later round. A worker that takes it after the question appends first, so this append fails
- * on the revision; it is not decided again. After a crash behind the append the decider yields no second event.
- */
-const record = async (store: DomainStore, pool: Pool, id: string, now: number): Promise<boolean> => {
-  const loaded = await store.load(target, id);
-  const { state, events } = loaded;
-  const first = birthOf(target, events);
-  const last = events.at(-1);
-  if (state.status === 'none' || first === undefined || last === undefined) return false;
-  if (state.status === 'publishing' && (await isWorkedOn(pool, id))) return false;
-  const context = serviceContext('outcomes', { ...causedBy(first), causationId: last.id }, now);
-  const command = { type: 'RecordOverdue', now: new Date(now).toISOString() } as const;
-  try {
-    const { appended } = await execute(store, target, id, command, context, {
-      partitionKey: state.common.postId,
-      redecide: false,
-      loaded,
-    });
-    faultPoint('outcomes:after-overdue');
-    return appended.length > 0;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
-};
-
 const searches = [
   { sql: unfinishedSql, afterMs: overdueAfterMs },
   { sql: deferredSql, afterMs: deferredLimitMs },
@@ -75,7 +42,10 @@ export const tellOverdue = async (deps: Omit<OverdueDeps, 'config'>, signal: Abo
       for (const { id } of targets) {
         if (signal.aborted) return told;
         await alone({ logger, resting, signal, onFailure }, 'target', id, async () => {
-          if (!(await record(store, pool, id, now()))) return;
+          const at = now();
+          const command = { type: 'RecordOverdue', now: new Date(at).toISOString() } as const;
+          if (!(await recordOnTarget({ store, pool }, id, command, at))) return;
+          faultPoint('outcomes:after-overdue');
           told += 1;
           onOverdue?.();
         });

@@ -16,14 +16,14 @@ import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
-const script = fileURLToPath(new URL('./overdue-process.ts', import.meta.url));
+const script = fileURLToPath(new URL('./rounds-process.ts', import.meta.url));
 const long = overdueAfterMs + 60_000;
 const policy = { deferDelaysMs: [0, 0, 0], maxRateLimits: 9, jitter: 0 };
 
 suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
   let world: PublishingWorld;
   let account: Account;
-  const mortals = new Mortals(script, () => [world.url]);
+  const mortals = new Mortals(script, () => [world.url, 'overdue']);
   const logger = createLogger('test', 'silent');
 
   t.before(async () => {

@@ -19,7 +19,7 @@ suite('deaths after a restore', { timeoutMs: 120_000 }, (t) => {
   t.before(async () => {
     world = await PublishingWorld.open((await preparedDatabase()).url);
     const file = (name: string): string => new URL(name, import.meta.url).pathname;
-    recorders = new Mortals(file('./restores-process.ts'), () => [world.url]);
+    recorders = new Mortals(file('./rounds-process.ts'), () => [world.url, 'restores']);
     publishers = new Mortals(file('../../support/publisher-process.ts'), () => [world.url]);
     const clientId = await world.client();
     accounts = await Promise.all([world.connect(clientId, 'facebook'), world.connect(clientId, 'telegram')]);

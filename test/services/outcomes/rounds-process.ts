@@ -1,13 +1,15 @@
-/** The search for overdue targets alone in a process, to be killed: `node overdue-process.ts <database url>`. */
+/** One kind of rounds alone in a process, to be killed: `node rounds-process.ts <database url> <overdue or restores>`. */
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { runOverdue } from '#services/outcomes/overdue.ts';
+import { runRestores } from '#services/outcomes/restores.ts';
 import { drainSignal } from '#test/support/drain-signal.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 
-const parts = await openPublishing(process.argv[2] ?? '');
+const [url = '', kind] = process.argv.slice(2);
+const parts = await openPublishing(url);
 const draining = drainSignal();
 process.stdout.write('ready\n');
-await runOverdue(
+await (kind === 'restores' ? runRestores : runOverdue)(
   {
     store: parts.store,
     pool: parts.pool,
