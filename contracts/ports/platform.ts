@@ -138,6 +138,12 @@ export interface FindRequest extends PublishRequest {
   readonly until: string;
 }
 
+export interface ListedPost {
+  readonly externalId: string;
+  readonly permalink: string | null;
+  readonly publishedAt: string;
+}
+
 export type FindOutcome =
   /**
    * The account's own posts of that time with that content, oldest first; at most 20. None is no proof: a network’s list
@@ -145,11 +151,7 @@ export type FindOutcome =
    */
   | {
       readonly kind: 'listed';
-      readonly posts: readonly {
-        readonly externalId: string;
-        readonly permalink: string | null;
-        readonly publishedAt: string;
-      }[];
+      readonly posts: readonly ListedPost[];
     }
   /** The network does not list an account's own posts, or not such ones: only a person can look. */
   | { readonly kind: 'not_askable' }

@@ -74,19 +74,16 @@ const olderMs = 3_600_000;
  * nothing more is said.
  * @returns as `settleRestored`
  */
-export const lookBack = async (
-  context: WorkContext,
-  target: TargetIn<'pending'>,
-): Promise<'claim' | 'recorded' | number> => {
+export const lookBack = async (context: WorkContext, target: TargetIn<'pending'>): Promise<'go on' | number | null> => {
   const { common } = target;
   const { tools } = context;
   const { startedAt, lookedBack: seen } = tools;
   const due = Date.parse(common.dueAt);
   const isOlder = Date.parse(common.bornAt) < startedAt && due <= startedAt - lateMs;
-  if (common.attempts > 0 || common.scheduleMode === 'native' || !isOlder) return 'claim';
+  if (common.attempts > 0 || common.scheduleMode === 'native' || !isOlder) return null;
   const now = tools.now();
-  if (!(await isAskable(context, target))) return seen.open > 0 || now < startedAt + graceMs ? restMs : 'claim';
-  if (seen.asked >= maxAsked) return seen.open > 0 ? restMs : 'claim';
+  if (!(await isAskable(context, target))) return seen.open > 0 || now < startedAt + graceMs ? restMs : null;
+  if (seen.asked >= maxAsked) return seen.open > 0 ? restMs : null;
   seen.asked += 1;
   seen.open += 1;
   const span = { storeAsOf: common.dueAt, restoredAt: new Date(now).toISOString() };
@@ -94,7 +91,7 @@ export const lookBack = async (
     seen.open -= 1;
   });
   // A network without an answer says nothing, and its targets are not kept back for it.
-  return lost.kind === 'found' ? tell(context, target, lost) : 'claim';
+  return lost.kind === 'found' ? tell(context, target, lost) : null;
 };
 
 /**
@@ -105,11 +102,11 @@ const tell = async (
   context: WorkContext,
   target: TargetIn<'pending'>,
   lost: Extract<Lost, { readonly kind: 'found' }>,
-): Promise<'claim' | 'recorded' | number> => {
+): Promise<'go on' | number | null> => {
   const { logger, lookedBack: seen, now } = context.tools;
   const due = Date.parse(target.common.dueAt);
   const apart = Date.parse(lost.post.publishedAt) - due;
-  if (apart < -ownLatenessMs) return 'claim';
+  if (apart < -ownLatenessMs) return null;
   seen.found += 1;
   seen.oldestDue = Math.min(seen.oldestDue, due);
   const { targetId } = target.common;

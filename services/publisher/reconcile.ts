@@ -9,20 +9,15 @@ import {
   type TargetIn,
 } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { within } from '#runtime/process/within.ts';
 import { adapterTimes } from './adapter-times.ts';
 import type { CallOutcome } from './call.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
-import { adapterOf, mediaReadiness, schedulerOf, type WorkContext } from './context.ts';
-import { noFiles } from './media-readiness.ts';
-import { recordOutcome, reportLapse, reportLapsedAccount, retryPolicy } from './outcome.ts';
+import { schedulerOf, type WorkContext } from './context.ts';
+import { recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
+import { questionOf } from './question.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
-import { filesOf, requestOf } from './request.ts';
 import { findLost } from './restored.ts';
-
-/** Milliseconds that an adapter has to answer; afterwards the answer counts as `undecided`. */
-const answerLimitMs = 30_000;
 
 /** What the network has: the post, or the scheduled post of a hand-over. */
 type Found = ReconcileOutcome | Extract<VerifyOutcome, { readonly kind: 'scheduled' }>;
@@ -187,44 +182,23 @@ const absenceOf = (
 
 type Asked = TargetIn<'publishing' | 'outcome_unknown' | 'handed_to_platform'>;
 
-/**
- * Asks the network about the call of this boundary. If the adapter fails or does not answer, the answer is `undecided`.
- * An expired token, which no answer can come with, is reported: nobody would learn of it before the next post.
- */
+/** Asks the network about the call of this boundary. */
 export const ask = async (context: WorkContext, target: Asked, boundary: TargetCheckpoint): Promise<Answer> => {
-  const { tools, leased } = context;
-  const [conditions, content, readiness] = await Promise.all([
-    context.conditions.current(target),
-    context.streams.content(target),
-    mediaReadiness(context, target),
-  ]);
-  const adapter = adapterOf(context, target, conditions);
-  const scheduler = adapter === null ? null : schedulerOf(adapter, target);
-  if (adapter === null || scheduler === 'missing') return unasked(context);
-  const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
-  const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
-  const request = requestOf(target, content, conditions.account.state, lent);
+  const { tools } = context;
+  const question = await questionOf(context, target);
+  const scheduler = question === null ? null : schedulerOf(question.adapter, target);
+  if (question === null || scheduler === 'missing') return unasked(context);
+  const { adapter, conditions } = question;
   const askedAt = tools.now();
   const { attempt, step, data, deadline } = boundary;
   const crossed = { attempt, step, data: data as Json, deadline };
   const { dueAt } = target.common;
   const nativeId = target.status === 'publishing' ? null : target.nativeId;
-  const asked: Promise<Found> =
+  const outcome = await question.put<Found>((request) =>
     scheduler === null
       ? adapter.reconcile(request, crossed)
-      : scheduler.verify({ ...request, dueAt }, { boundary: crossed, nativeId }).then(presentAs);
-  const answered = asked
-    .catch((error: unknown) => {
-      tools.logger.error(
-        { err: error, targetId: target.common.targetId },
-        'the adapter threw while reconciling; the outcome stays unknown',
-      );
-      return undecided();
-    })
-    .finally(lent.close);
-  const outcome = await within(answerLimitMs, answered, undecided);
-  if (outcome.kind === 'undecided' && outcome.failure !== undefined)
-    await reportLapse(context, target, outcome.failure);
+      : scheduler.verify({ ...request, dueAt }, { boundary: crossed, nativeId }).then(presentAs),
+  );
   const moment = { askedAt, answeredAt: tools.now() };
   const absence = absenceOf(context, target, boundary, adapter, conditions.client.state, moment);
   return { ...moment, outcome, absence };

@@ -1,4 +1,4 @@
-import type { FindOutcome } from '#contracts/ports/platform.ts';
+import type { FindOutcome, ListedPost } from '#contracts/ports/platform.ts';
 import {
   isKnownSince,
   isListed,
@@ -8,13 +8,10 @@ import {
   wasDueBefore,
 } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { within } from '#runtime/process/within.ts';
 import { cleanPresent, isId } from './clean.ts';
 import { commentDueAt } from './comment-due.ts';
-import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';
-import { noFiles } from './media-readiness.ts';
-import { reportLapse } from './outcome.ts';
-import { filesOf, requestOf } from './request.ts';
+import { adapterOf, type WorkContext } from './context.ts';
+import { questionOf } from './question.ts';
 
 /**
  * What this service may have published in the time that a restore lost. The row of the restore decides, so a target is
@@ -25,14 +22,11 @@ import { filesOf, requestOf } from './request.ts';
 const undecidedRestMs = 30_000;
 /** Milliseconds until the row of the restores is read again where it could not be. */
 const unreadRestMs = 1_000;
-/** Milliseconds that an adapter has to answer. */
-const answerLimitMs = 30_000;
 /** Of our clock and the network's, and of the copy's instant and the last event in it. */
 const skewMs = 10 * 60_000;
 
-type FoundPost = Extract<FindOutcome, { readonly kind: 'listed' }>['posts'][number];
 export type Lost =
-  | { readonly kind: 'found'; readonly post: FoundPost }
+  | { readonly kind: 'found'; readonly post: ListedPost }
   /** The network lists no such post; no proof that there is none. */
   | { readonly kind: 'not_listed' }
   | { readonly kind: 'undecided' }
@@ -62,49 +56,30 @@ export const findLost = async (
   restore: Restore,
   before = Number.POSITIVE_INFINITY,
 ): Promise<Lost> => {
-  const { tools, leased } = context;
-  const [conditions, content, readiness] = await Promise.all([
-    context.conditions.current(target),
-    context.streams.content(target),
-    mediaReadiness(context, target),
-  ]);
-  const adapter = adapterOf(context, target, conditions);
-  if (adapter?.findPosts === undefined || !isListed(target.common.platform, content)) return { kind: 'not_askable' };
-  const lent = tools.files.lend(
-    filesOf(target, readiness.kind === 'ready' ? readiness.files : noFiles.files),
-    leased.lease.signal,
-  );
-  const asked = adapter
-    .findPosts({
-      ...requestOf(target, content, conditions.account.state, lent),
+  const question = await questionOf(context, target);
+  const find = question?.adapter.findPosts?.bind(question.adapter);
+  if (question === null || find === undefined || !isListed(target.common.platform, question.content)) {
+    return { kind: 'not_askable' };
+  }
+  const outcome = await question.put<FindOutcome>((request) =>
+    find({
+      ...request,
       from: new Date(Date.parse(restore.storeAsOf) - skewMs).toISOString(),
       until: new Date(Date.parse(restore.restoredAt) + skewMs).toISOString(),
-    })
-    .catch((error: unknown): FindOutcome => {
-      tools.logger.error(
-        { err: error, targetId: target.common.targetId },
-        'the adapter threw while it looked for a post',
-      );
-      return { kind: 'undecided' };
-    })
-    .finally(lent.close);
-  const outcome = await within(answerLimitMs, asked, (): FindOutcome => ({ kind: 'undecided' }));
-  if (outcome.kind === 'not_askable') return outcome;
-  if (outcome.kind === 'undecided') {
-    if (outcome.failure !== undefined) await reportLapse(context, target, outcome.failure);
-    return { kind: 'undecided' };
-  }
+    }),
+  );
+  if (outcome.kind !== 'listed') return { kind: outcome.kind };
   const { accountId, targetId } = target.common;
   const posts = outcome.posts.filter(
     ({ externalId, publishedAt }) => isId(externalId) && Date.parse(publishedAt) < before,
   );
-  const taken = await tools.takenPosts(
+  const taken = await context.tools.takenPosts(
     accountId,
     targetId,
     posts.map(({ externalId }) => externalId),
   );
   const due = Date.parse(target.common.dueAt);
-  const apart = ({ publishedAt }: FoundPost): number => Math.abs(Date.parse(publishedAt) - due);
+  const apart = ({ publishedAt }: ListedPost): number => Math.abs(Date.parse(publishedAt) - due);
   const [post] = posts.filter(({ externalId }) => !taken.has(externalId)).sort((a, b) => apart(a) - apart(b));
   return post === undefined ? { kind: 'not_listed' } : { kind: 'found', post };
 };
@@ -113,12 +88,9 @@ export const findLost = async (
  * Before a claim, and before the claim of another worker is taken over. A target that was due before the restore becomes
  * unknown; one that is due later, or was made of an older post since, is looked for at its network. If the worker dies
  * anywhere here, the next one asks again.
- * @returns `claim`: no restore stands in the way; `recorded`: its outcome is unknown or settled now; milliseconds to rest
+ * @returns null: no restore stands in the way; `go on`: its outcome is unknown or settled now; milliseconds to rest
  */
-export const settleRestored = async (
-  context: WorkContext,
-  target: Claimable,
-): Promise<'claim' | 'recorded' | number> => {
+export const settleRestored = async (context: WorkContext, target: Claimable): Promise<'go on' | number | null> => {
   const { tools } = context;
   let restore: Restore | null;
   try {
@@ -127,14 +99,14 @@ export const settleRestored = async (
     tools.logger.warn({ err: error }, 'whether this service was restored is not known; nothing goes out until it is');
     return unreadRestMs;
   }
-  if (restore === null || isKnownSince(target, restore)) return 'claim';
+  if (restore === null || isKnownSince(target, restore)) return null;
   if (wasDueBefore(target, restore)) return record(context, restore, false);
-  if ((await context.streams.content(target)).bornAt > restore.restoredAt) return 'claim';
-  if (await tools.restores.isTrusted(target.common.accountId, restore)) return 'claim';
+  if ((await context.streams.content(target)).bornAt > restore.restoredAt) return null;
+  if (await tools.restores.isTrusted(target.common.accountId, restore)) return null;
   const lost = await findLost(context, target, restore);
   faultPoint('publisher:after-find');
   if (lost.kind === 'undecided') return undecidedRestMs;
-  if (lost.kind === 'not_listed') return 'claim';
+  if (lost.kind === 'not_listed') return null;
   if (lost.kind === 'found') return settleAsFound(context, target, lost.post, restore.restoredAt);
   return record(context, restore, true);
 };
@@ -143,30 +115,30 @@ export const settleRestored = async (
 export const settleAsFound = async (
   context: WorkContext,
   target: Claimable,
-  post: FoundPost,
+  post: ListedPost,
   restoredAt: string,
-): Promise<'recorded'> => {
+): Promise<'go on'> => {
   const { leased } = context;
   await record(context, { restoredAt }, true);
   faultPoint('publisher:after-restored');
-  if (leased.state.status !== 'outcome_unknown') return 'recorded';
+  if (leased.state.status !== 'outcome_unknown') return 'go on';
   const now = leased.now();
   const outcome = { kind: 'published', ...cleanPresent(post, now) } as const;
   const comment = commentDueAt(target, await context.streams.content(target), now);
   await leased.record({ type: 'Settle', by: 'reconcile', now, outcome, commentDueAt: comment });
-  return 'recorded';
+  return 'go on';
 };
 
 const record = async (
   { leased }: WorkContext,
   { restoredAt }: Pick<Restore, 'restoredAt'>,
   evenLater: boolean,
-): Promise<'recorded'> => {
+): Promise<'go on'> => {
   await leased.record({
     ...{ type: 'RecordRestored', restoredAt, reconcileAt: leased.now() },
     ...(evenLater ? { evenLater } : {}),
   });
-  return 'recorded';
+  return 'go on';
 };
 
 /** A comment that was due before the restore may be there. @returns whether it is recorded so now */

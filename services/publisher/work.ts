@@ -56,7 +56,7 @@ export class Work {
         if (!this.#isDue(state.retryAt)) return null;
         if (await isHeld(this.#context)) return heldRestMs;
         const lost = await settleRestored(this.#context, state);
-        if (lost !== 'claim') return lost === 'recorded' ? 'go on' : lost;
+        if (lost !== null) return lost;
         await leased.record({ type: 'Requeue', now: leased.now() });
         faultPoint('publisher:after-requeue');
         return 'go on';
@@ -67,9 +67,9 @@ export class Work {
         // The hold came after the search.
         if (await isHeld(this.#context)) return heldRestMs;
         const lost = await settleRestored(this.#context, state);
-        if (lost !== 'claim') return lost === 'recorded' ? 'go on' : lost;
+        if (lost !== null) return lost;
         const missed = await lookBack(this.#context, state);
-        if (missed !== 'claim') return missed === 'recorded' ? 'go on' : missed;
+        if (missed !== null) return missed;
         if (await this.#fellBack()) return 'go on';
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
@@ -80,7 +80,7 @@ export class Work {
       case 'publishing': {
         if (this.#attempt.kind === 'none') {
           const lost = await settleRestored(this.#context, state);
-          if (lost !== 'claim') return lost === 'recorded' ? 'go on' : lost;
+          if (lost !== null) return lost;
           await takeOver(this.#context, state);
           this.#keep({ kind: 'taken_over' });
           return 'go on';

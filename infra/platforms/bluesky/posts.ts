@@ -1,5 +1,5 @@
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
-import type { FindOutcome, FindRequest, Undecided } from '#contracts/ports/platform.ts';
+import type { FindOutcome, FindRequest, ListedPost, Undecided } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { failureOf, notReached } from './errors.ts';
@@ -96,7 +96,7 @@ export const listPosts = async (
   const did = request.account.externalId;
   const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
   const nsid = 'com.atproto.repo.listRecords';
-  const posts: Extract<FindOutcome, { readonly kind: 'listed' }>['posts'][number][] = [];
+  const posts: ListedPost[] = [];
   let cursor: string | null = null;
   for (let page = 0; page < maxPages; page += 1) {
     const params = { repo: did, collection, limit: String(perPage), ...(cursor === null ? {} : { cursor }) };
