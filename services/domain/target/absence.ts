@@ -1,5 +1,5 @@
 import type { TargetEvent } from '#schemas/target.ts';
-import { claimOf, requireUnknown, type TargetIn, type TargetState } from './state.ts';
+import { claimOf, requireUnknown, settledBy, type TargetIn, type TargetState } from './state.ts';
 
 /**
  * The rules of a client let a target be tried again after looks at the network that found no post; once, so that a network
@@ -42,8 +42,7 @@ export const observeAbsence = ({ askedAt, policy }: ObserveAbsence, state: Targe
   if (target.absences.length + 1 < policy.looks) {
     return [{ type: 'TargetAbsenceObserved', data: { ...claimOf(target), observedAt: askedAt } }];
   }
-  const nothing = { externalId: null, permalink: null, publishedAt: null, failure: null };
-  return [{ type: 'TargetOutcomeSettled', data: { ...nothing, outcome: 'absent', by: 'policy' } }];
+  return [settledBy('policy', { outcome: 'absent' })];
 };
 
 /** Milliseconds since the epoch from which another look counts. */

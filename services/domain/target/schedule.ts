@@ -10,6 +10,7 @@ import {
   requireScheduled,
   revisableStatuses,
   type ScheduledTarget,
+  settledBy,
   skipReasonOf,
   type TargetCommon,
   type TargetState,
@@ -179,11 +180,11 @@ export const retry = (
   const managed = modeAt(common, common.dueAt, now);
   // What was to be handed over and can no longer be is published at its time, not before.
   const dueAt = managed.length > 0 && common.dueAt > now ? common.dueAt : now;
-  const unsent = { by: 'admin', externalId: null, permalink: null, publishedAt: null, failure: null } as const;
-  const settled: readonly TargetEvent[] = isLost
-    ? [{ type: 'TargetOutcomeSettled', data: { ...unsent, outcome: 'absent' } }]
-    : [];
-  return [...settled, { type: 'TargetRequeued', data: { by: 'retry', dueAt } }, ...managed];
+  return [
+    ...(isLost ? [settledBy('admin', { outcome: 'absent' })] : []),
+    { type: 'TargetRequeued', data: { by: 'retry', dueAt } },
+    ...managed,
+  ];
 };
 
 /** The publisher requeues the target when the network allows a retry. */

@@ -4,7 +4,7 @@ import { publishUnanswered } from '../publish-failures.ts';
 import { commentAfter, commentOfFound } from './first-comment.ts';
 import { handedOver, managedAfterAbsence, settleHandedOver } from './native.ts';
 import type { RetryPolicy } from './outcome.ts';
-import { requireUnknown, type TargetIn, type TargetState } from './state.ts';
+import { requireUnknown, settledBy, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
 /** The network or a person settles an unknown outcome. */
@@ -36,21 +36,15 @@ export interface Settle {
 /** Attempts after one that the network proved absent: it takes calls, and answers none of them. */
 const maxProven = 3;
 
-type SettledOutcome = Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data'];
-
 export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
   const { outcome, by, now, commentDueAt = null } = command;
-  const settled = (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>): TargetEvent => ({
-    type: 'TargetOutcomeSettled',
-    data: { by, externalId: null, permalink: null, publishedAt: null, failure: null, ...said },
-  });
   if (state.status === 'handed_to_platform' && by === 'reconcile') {
     if (outcome.kind === 'published') {
       const comment = commentAfter(commentDueAt, outcome.externalId);
-      return [...settleHandedOver(state, settled(publishedAs(outcome))), ...comment];
+      return [...settleHandedOver(state, settledBy(by, publishedAs(outcome))), ...comment];
     }
     if (outcome.kind === 'failed') {
-      return settleHandedOver(state, settled({ outcome: 'failed', failure: outcome.failure }));
+      return settleHandedOver(state, settledBy(by, { outcome: 'failed', failure: outcome.failure }));
     }
     return [];
   }
@@ -60,16 +54,14 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   if (outcome.kind === 'absent') {
     // After a restore nothing that a network does not show proves anything: of calls in the time that was lost nothing is known.
     const isProof = outcome.proof && (by === 'admin' || !target.restored);
-    return isProof ? absent(target, command, outcome.policy, settled) : [];
+    return isProof ? absent(target, command, outcome.policy) : [];
   }
   if (outcome.kind === 'failed') {
-    return [settled({ outcome: 'failed', failure: failureOfThread(target, outcome.failure) })];
+    return [settledBy(by, { outcome: 'failed', failure: failureOfThread(target, outcome.failure) })];
   }
   const { externalId, permalink, publishedAt } = outcome;
-  const published = (
-    post: Pick<SettledOutcome, 'externalId' | 'permalink' | 'publishedAt'>,
-  ): readonly TargetEvent[] => [
-    settled({ outcome: 'published', ...post }),
+  const published = (post: Omit<Extract<Settle['outcome'], { kind: 'published' }>, 'kind'>): readonly TargetEvent[] => [
+    settledBy(by, { outcome: 'published', ...post }),
     ...(target.restored ? commentOfFound(commentDueAt) : commentAfter(commentDueAt, post.externalId)),
   ];
   const segment = target.boundary?.segment ?? null;
@@ -93,16 +85,16 @@ const absent = (
   target: TargetIn<'outcome_unknown'>,
   { by, now }: Settle,
   policy: RetryPolicy | undefined,
-  settled: (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>) => TargetEvent,
 ): readonly TargetEvent[] => {
-  if (by === 'admin') return [settled({ outcome: 'absent' })];
+  if (by === 'admin') return [settledBy(by, { outcome: 'absent' })];
   const { common } = target;
   const mayRepeat = common.provenAbsences < maxProven;
   const retryAt = mayRepeat ? afterDelay(now, common.provenAbsences, policy) : null;
   const managed = managedAfterAbsence(common, retryAt);
-  if (managed !== null) return [settled({ outcome: 'absent' }), managed];
-  if (retryAt === null) return [settled({ outcome: 'failed', failure: failureOfThread(target, publishUnanswered) })];
-  return [settled({ outcome: 'absent', ...(retryAt === now ? {} : { retryAt }) })];
+  if (managed !== null) return [settledBy(by, { outcome: 'absent' }), managed];
+  if (retryAt === null)
+    return [settledBy(by, { outcome: 'failed', failure: failureOfThread(target, publishUnanswered) })];
+  return [settledBy(by, { outcome: 'absent', ...(retryAt === now ? {} : { retryAt }) })];
 };
 
 const afterDelay = (now: string, before: number, policy: RetryPolicy | undefined): string => {

@@ -165,6 +165,17 @@ export const claimOf = ({
   takeover,
 });
 
+type SettledOutcome = Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data'];
+
+/** The outcome of the target is known; what is not said of it is null. */
+export const settledBy = (
+  by: SettledOutcome['by'],
+  said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>,
+): TargetEvent => ({
+  type: 'TargetOutcomeSettled',
+  data: { by, externalId: null, permalink: null, publishedAt: null, failure: null, ...said },
+});
+
 const atOnce = new Date(0).toISOString();
 
 /**
