@@ -102,7 +102,7 @@ export const settleRestored = async (context: WorkContext, target: Claimable): P
   if (restore === null || isKnownSince(target, restore)) return null;
   if (wasDueBefore(target, restore)) return record(context, restore, false);
   if ((await context.streams.content(target)).bornAt > restore.restoredAt) return null;
-  if (await tools.restores.isTrusted(target.common.accountId, restore)) return null;
+  if ((await tools.restores.unlooked([target.common.accountId], restore)).length === 0) return null;
   const lost = await findLost(context, target, restore);
   faultPoint('publisher:after-find');
   if (lost.kind === 'undecided') return undecidedRestMs;

@@ -27,8 +27,7 @@ const isOlder = (events: readonly DecodedEvent[], { restoredAt }: DeclaredRestor
 
 /** @throws Rejection `restore_unconfirmed` */
 const requireTrusted = async ({ deps }: Asking, accountIds: readonly string[], restore: DeclaredRestore) => {
-  const trusted = await Promise.all(accountIds.map((id) => deps.restores?.isTrusted(id, restore) ?? true));
-  const left = accountIds.filter((_, at) => trusted[at] !== true);
+  const left = (await deps.restores?.unlooked(accountIds, restore)) ?? [];
   if (left.length > 0) throw unconfirmed(left);
 };
 

@@ -26,8 +26,9 @@ const unconfirmed = async (visit: Visit<MemberVisitor>): Promise<readonly Accoun
   if (restores === undefined || restore === null || !visitor.principal.scopes.includes('posts.compose')) return null;
   const query = { limit: maxAccounts };
   const accounts = await call<readonly AccountRow[]>(visit, 'listAccounts', { query }, visitor.principal);
-  const trusted = await Promise.all(accounts.map(({ id }) => restores.isTrusted(id, restore)));
-  return accounts.filter((_, at) => trusted[at] !== true);
+  const ids = accounts.map(({ id }) => id);
+  const left = new Set(await restores.unlooked(ids, restore));
+  return accounts.filter(({ id }) => left.has(id));
 };
 
 const showHome = async (visit: Visit<MemberVisitor>): Promise<void> => {

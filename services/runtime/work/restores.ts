@@ -163,12 +163,17 @@ export class Restores {
     return trustAccount(this.#pool, accountId, by);
   }
 
-  /** Whether a person has looked at the account since the restore. */
-  async isTrusted(accountId: string, { restoredAt }: Pick<DeclaredRestore, 'restoredAt'>): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      'select from ops.restore_words where account_id = $1 and said_at > $2',
-      [accountId, restoredAt],
+  /** Those of these accounts at which nobody has looked since the restore, in their order. */
+  async unlooked(
+    accountIds: readonly string[],
+    { restoredAt }: Pick<DeclaredRestore, 'restoredAt'>,
+  ): Promise<readonly string[]> {
+    if (accountIds.length === 0) return [];
+    const { rows } = await this.#pool.query<{ readonly id: string }>(
+      'select account_id::text as id from ops.restore_words where account_id = any($1::uuid[]) and said_at > $2',
+      [accountIds, restoredAt],
     );
-    return rowCount === 1;
+    const looked = new Set(rows.map(({ id }) => id));
+    return accountIds.filter((id) => !looked.has(id));
   }
 }
