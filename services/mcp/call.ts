@@ -22,6 +22,10 @@ export interface ToolRequest {
 
 export type Asked = Pick<Invocation, 'params' | 'query' | 'body' | 'key' | 'ifMatch'>;
 
+/** Pages of a list that a search by name reads, and rows of each. */
+const searchedPages = 3;
+const searchedRows = 100;
+
 export class ToolCall {
   readonly #invoke: PartTools['invoke'];
   readonly #request: ToolRequest;
@@ -75,6 +79,25 @@ export class ToolCall {
     const answer = await this.#invoke<Data>({ operation, ...request, ...asked, paid });
     this.warnings.push(...answer.warnings);
     return answer;
+  }
+
+  /** The rows of a list that fit, among its newest 300. */
+  async search<Row>(
+    operation: string,
+    query: Readonly<Record<string, unknown>>,
+    fits: (row: Row) => boolean,
+  ): Promise<readonly Row[]> {
+    const found: Row[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < searchedPages; page += 1) {
+      const { data, page: at } = await this.invoke<Row[]>(operation, {
+        query: { ...query, limit: searchedRows, cursor },
+      });
+      found.push(...data.filter(fits));
+      cursor = at?.nextCursor ?? undefined;
+      if (cursor === undefined) break;
+    }
+    return found;
   }
 
   /** The same for a question of the tool itself: what the operation warns of is none of the caller's. */

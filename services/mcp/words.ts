@@ -35,7 +35,6 @@ export const Nullable = <S extends TSchema>(schema: S, description?: string) => 
 export const Args = <const P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
   Type.Object(properties, { additionalProperties: false });
 
-/** `instructions.ts` says what they mean: they stand in every answer. */
 /** Arguments that another tool describes: what the model may send, without the words. */
 export const Bare = <const P extends Parameters<typeof Type.Object>[0]>(properties: P): P =>
   Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, wordless(schema)])) as unknown as P;
@@ -56,6 +55,7 @@ const wordless = (schema: unknown): unknown => {
   );
 };
 
+/** `instructions.ts` says what they mean: they stand in every answer. */
 export const Mode = Type.Enum(['sandbox', 'live']);
 export const Next = Type.String();
 export const Replayed = Type.Boolean();

@@ -29,25 +29,16 @@ import { defined } from './composing.ts';
 
 type Campaign = Static<typeof CampaignSchema>;
 
-/** A campaign is searched by name in so many of the newest. */
-const searchedPages = 3;
-const searchedPage = 100;
-
 interface Found {
   readonly campaigns: readonly Campaign[];
   readonly nextCursor: string | null;
 }
 
 const byName = async (call: ToolCall, clientId: string | undefined, search: string): Promise<Found> => {
-  const found: Campaign[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < searchedPages; page += 1) {
-    const query = { clientId, limit: searchedPage, cursor };
-    const { data, page: at } = await call.invoke<Campaign[]>('listCampaigns', { query });
-    found.push(...data.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase())));
-    cursor = at?.nextCursor ?? undefined;
-    if (cursor === undefined) break;
-  }
+  const wanted = search.toLowerCase();
+  const found = await call.search<Campaign>('listCampaigns', { clientId }, ({ name }) =>
+    name.toLowerCase().includes(wanted),
+  );
   return { campaigns: call.cuts.rows('campaigns', found, 50), nextCursor: null };
 };
 

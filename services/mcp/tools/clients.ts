@@ -261,7 +261,7 @@ export const confirmAccount = tool({
   input: Args({ accountId: Id('The account that the person looked at.') }),
   output: Type.Object({ mode: Mode, accountId: Type.String(), nextStep: Next }),
   run: async (call, { accountId }) => {
-    await call.invoke<Account>('confirmRestoredAccount', { params: { id: accountId }, key: call.key('change') });
+    await call.invoke<Account>('confirmRestoredAccount', { params: { id: accountId } });
     const nextStep = 'Call again what was refused.';
     return {
       text: joined(`The account ${accountId} is confirmed.`, nextStep),

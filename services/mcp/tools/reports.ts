@@ -125,9 +125,6 @@ export const listReports = tool({
   },
 });
 
-/** Reports are searched by name in so many of the newest. */
-const searchedPages = 3;
-
 /** Words of a name that tell reports apart: “the monthly report” may be “Monthly figures”. */
 const wordsOf = (name: string): readonly string[] =>
   name.split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2 && !['the', 'report', 'reports'].includes(word));
@@ -143,14 +140,7 @@ const reportNamed = async (call: ToolCall, name: string): Promise<string> => {
   const words = wordsOf(wanted);
   const fits = (text: string) =>
     text.includes(wanted) || (words.length > 0 && words.every((one) => text.includes(one)));
-  const found: Summary[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < searchedPages; page += 1) {
-    const { data, page: at } = await call.invoke<Summary[]>('listReports', { query: { limit: 100, cursor } });
-    found.push(...data.filter((one) => fits(one.name.toLowerCase())));
-    cursor = at?.nextCursor ?? undefined;
-    if (cursor === undefined) break;
-  }
+  const found = await call.search<Summary>('listReports', {}, (one) => fits(one.name.toLowerCase()));
   const exact = found.filter((one) => one.name.trim().toLowerCase() === wanted);
   const [only, ...others] = exact.length > 0 ? exact : found;
   if (only === undefined) throw invalid('/name', 'not_allowed', 'fits no report: list_reports lists them');
