@@ -24,11 +24,7 @@ suite('every pair of features on one post', { timeoutMs: 600_000 }, (t) => {
     const some = chosen(random, pairs);
     const world = await PairsWorld.open();
     try {
-      const { scenes, each, time } = await staged(world, some);
-      await each(begin);
-      const unready = scenes.filter(({ name }) => name.includes('media not ready'));
-      world.waiting = unready.map(({ workspaceId }) => workspaceId);
-      await world.quiet();
+      const { scenes, each, time } = await begun(world, some);
       await world.passTo(time + 2 * minuteMs);
       await each((scene, pair) => goOn(scene, pair, 'after'));
       world.waiting = [];
@@ -44,11 +40,7 @@ suite('every pair of features on one post', { timeoutMs: 600_000 }, (t) => {
     const some = chosen(random, restorePairs);
     let world = await PairsWorld.open();
     try {
-      const { scenes, each, time } = await staged(world, some);
-      await each(begin);
-      const unready = scenes.filter(({ name }) => name.includes('media not ready'));
-      world.waiting = unready.map(({ workspaceId }) => workspaceId);
-      await world.quiet();
+      const { scenes, each, time } = await begun(world, some);
       // Behind some of the times of a range or a shift, or behind the first copies of recycled posts as well.
       const lostMs = random.pick([12 * minuteMs, 25 * 60 * minuteMs]);
       const { world: after, lost } = await world.restored(async (original) => {
@@ -76,8 +68,8 @@ const chosen = (random: Random, all: readonly Pair[]): readonly Pair[] => {
 
 type Each = (what: (scene: Scene, pair: Pair) => Promise<void>) => Promise<void>;
 
-/** @returns the scenes of the pairs, the time of their posts, and what does something with each */
-const staged = async (world: PairsWorld, some: readonly Pair[]) => {
+/** Brings all posts to where they wait. @returns the scenes of the pairs, the time of their posts, and what does something with each */
+const begun = async (world: PairsWorld, some: readonly Pair[]) => {
   const scenes = await world.scenes(some);
   const each: Each = async (what) => {
     const next = some.entries();
@@ -86,6 +78,10 @@ const staged = async (world: PairsWorld, some: readonly Pair[]) => {
     };
     await Promise.all(Array.from({ length: width }, work));
   };
+  await each(begin);
+  const unready = scenes.filter(({ name }) => name.includes('media not ready'));
+  world.waiting = unready.map(({ workspaceId }) => workspaceId);
+  await world.quiet();
   return { scenes, each, time: scenes[0]?.dueAt ?? 0 };
 };
 
