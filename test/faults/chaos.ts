@@ -2,6 +2,9 @@
  * `make chaos`: kills our processes at every fault point and at random until enough have died, then compares
  * everything.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -11,7 +14,8 @@ import { type CheckResult, check, untilQuiet } from './check.ts';
 import { moments } from './live-moments.ts';
 import { type MutantName, mutantNames, mutated } from './mutants.ts';
 import { mortals, points, roleNames } from './points.ts';
-import { FaultWorld } from './world.ts';
+import { restoreOnce } from './restore.ts';
+import { FaultWorld, newSecretKey } from './world.ts';
 
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
 
@@ -19,7 +23,8 @@ Starts api, projections, outcomes, two publishers, two that send webhooks, media
 of its own, over one Postgres and one analytics store, under load, also on live accounts of a simulated X and Telegram. In rounds: kills
 them with -9 once at every named gap, the publishers at every call to a live network too, then at random, the analytics engine too, and
 puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what was acknowledged, the networks'
-ledgers, the read models, the analytics, the reports, the streams.
+ledgers, the read models, the analytics, the reports, the streams. At last the database is restored from a copy that is older than
+what the network has, and the targets are compared with the network's ledger.
 The ingester of the analytics has a run of its own: INGESTER_KILLS=100 node test/projections/analytics/ingest.test.ts
 
 Ends with "chaos: N kills, M posts, K targets, 0 violations, seed S"; exit code 1 when there is a violation.
@@ -124,9 +129,10 @@ const sleepMs = 4_000;
 const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> => {
   say(`seed ${seed}${mutant === null ? '' : `, broken build: ${mutant}`}`);
   const random = seededRandom(seed);
+  const databaseUrl = (await testDatabase()).url;
+  const installed = { secretKey: newSecretKey(), dataDir: mkdtempSync(path.join(tmpdir(), 'postline-chaos-')) };
   const world = await FaultWorld.open({
-    databaseUrl: (await testDatabase()).url,
-    random,
+    ...{ databaseUrl, installed, random },
     live: true,
     onProgress: say,
     ...(mutant === null ? {} : { env: mutated(mutant) }),
@@ -149,14 +155,20 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
       say(`analytics: ${observations} observations, ${runs} runs of reports`);
       say(`webhooks: ${deliveries} deliveries, ${arrivals} arrivals, ${repeats} of what was taken before`);
     } while (result.violations.length === 0 && world.kills < kills && performance.now() - began < minutes * 60_000);
-    for (const what of result.violations) process.stdout.write(`\nviolation: ${what}\n`);
-    const { posts, targets, hooks, violations } = result;
+    const { posts, targets, hooks } = result;
+    await world.close();
+    const violations =
+      result.violations.length > 0
+        ? result.violations
+        : await restoreOnce({ databaseUrl, installed, random, say }, world.checked.live?.workspaceId ?? null);
+    for (const what of violations) process.stdout.write(`\nviolation: ${what}\n`);
     process.stdout.write(
       `\nchaos: ${world.kills} kills, ${posts} posts, ${targets} targets, ${hooks.deliveries} deliveries, ${violations.length} violations, seed ${seed}\n`,
     );
     if (violations.length > 0) process.exitCode = 1;
   } finally {
     await world.close();
+    rmSync(installed.dataDir, { recursive: true, force: true });
   }
 };
 

@@ -145,7 +145,10 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
   return left;
 };
 
-const openTargets = async (checked: Checked): Promise<readonly string[]> => {
+/** Targets that have not ended yet, and why. */
+export const openTargets = async (
+  checked: Pick<Checked, 'pool' | 'store' | 'codec' | 'sandbox' | 'live'>,
+): Promise<readonly string[]> => {
   const { rows } = await checked.pool.query(
     `select id::text as id from read.post_targets where status in ('publishing', 'rate_limited', 'outcome_unknown')
        or (status = 'handed_to_platform' and undo = 'pending')

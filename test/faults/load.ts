@@ -221,6 +221,12 @@ export class Load {
     return target;
   }
 
+  /** Posts that are due within these milliseconds. */
+  async upcoming(count: number, low: number, high: number): Promise<void> {
+    for (let n = 0; n < count; n += 1)
+      await this.#post({ type: 'at', scheduledAt: this.#in(low, high) }, this.#some(4), '');
+  }
+
   /**
    * Concurrent callers until the signal aborts; each ends its action first.
    * @param long whether the run has minutes until all is quiet

@@ -271,6 +271,8 @@ export interface WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Main of the processes that a broken build breaks; by default all are of that build. */
   readonly brokenMain?: string;
+  /** Of an earlier world, whose database or a copy of it this one has: its key and its folder of files. */
+  readonly installed?: { readonly secretKey: string; readonly dataDir: string };
   /** Called for each death at a fault point. */
   readonly onProgress?: (what: string) => void;
 }
@@ -314,15 +316,16 @@ export class FaultWorld {
   readonly #onProgress: (what: string) => void;
   readonly #violations: string[] = [];
   #engineKills = 0;
+  #isClosed = false;
   #turn = 0;
 
   static async open(options: WorldOptions): Promise<FaultWorld> {
     const { databaseUrl, random, standalone, before, brokenMain, env: more, onProgress = () => undefined } = options;
-    const secretKey = newSecretKey();
+    const secretKey = options.installed?.secretKey ?? newSecretKey();
     const hooks = await Hooks.open(random);
     const networks = options.live === true ? await LiveNetworks.open() : null;
     const dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
-    const dataDir = standalone?.dataDir ?? path.join(dir, 'data');
+    const dataDir = options.installed?.dataDir ?? standalone?.dataDir ?? path.join(dir, 'data');
     const own = standalone === undefined && options.analyticsUrl === undefined;
     const engine = own ? await embeddedClickHouse() : null;
     const analyticsUrl = engine?.embedded.url ?? options.analyticsUrl;
@@ -624,7 +627,10 @@ export class FaultWorld {
     }
   }
 
+  /** A second call does nothing. */
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await Promise.all([...this.roles.values()].map((role) => role.end()));
     await this.hooks.close();
     this.live?.close();
