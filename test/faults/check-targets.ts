@@ -35,9 +35,9 @@ export const unsettled = (state: TargetState, shown: number, now = Date.now()): 
     case 'handed_to_platform':
       return state.undo === null ? null : 'is being taken back';
     case 'outcome_unknown': {
-      const { absenceIsProof, readsBack } = rulesOf(state.common.platform).publish;
+      const { absenceIsProof, readsBack, listsOwnPosts } = rulesOf(state.common.platform).publish;
       // It is found by its content, which only one post has, where the network lists posts.
-      if (state.restored && (shown !== 1 || readsBack !== 'own_posts')) return null;
+      if (state.restored && (shown !== 1 || !listsOwnPosts)) return null;
       if (shown > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
       return !state.restored && absenceIsProof && readsBack === 'own_posts'
         ? 'is said to be unknown, and its absence is proof'

@@ -583,7 +583,8 @@ export class Load {
       const accounts = await this.#connect(made.id, [{ platform: 'x', username: this.#name('g') }], token);
       const schedule = { type: 'at', scheduledAt: this.#in(1_500, 2_500) };
       for (const _ of [1, 2]) {
-        const body = { clientId: made.id, ...this.#body(schedule, accounts, this.#text('')) };
+        // Without media: those of the load are another workspace's.
+        const body = { clientId: made.id, ...this.#body(schedule, accounts, this.#text('')), variants: [] };
         const { status, code } = await this.call('POST', '/posts', body, randomUUID(), token);
         if (status !== 200 && code !== 'schedule_in_past')
           this.#wrong(`a post of a paced workspace: ${status} ${code}`);
