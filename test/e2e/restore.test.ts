@@ -125,15 +125,20 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
       },
     };
   };
-  const becomes = (id: string, status: string) =>
-    until(
+  const becomes = (id: string, status: string) => {
+    let last: unknown = null;
+    return until(
       `${id} is ${status}`,
       async () => {
         const answered = await http.get(`/post-targets/${id}`).catch(() => null);
+        last = answered?.data ?? answered?.text;
         return answered?.data?.status === status ? answered.data : null;
       },
       { ...sparing, withinMs: 60_000 },
-    );
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}, at last ${JSON.stringify(last)}`);
+    });
+  };
   const ledger = async (id: string) =>
     (await networks.ledger({ targetIds: [id], limit: 10 })).filter(({ outcome }) => outcome === 'created');
   const posts = (ids: readonly string[]) => Promise.all(ids.map(async (id) => (await ledger(id)).length));
