@@ -2,12 +2,9 @@
  * `make chaos`: kills our processes at every fault point and at random until enough have died, then compares
  * everything.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, testDatabase } from '#test/support/postgres.ts';
 import { random as seededRandom } from '#test/support/seed.ts';
 import { runCleanups } from '#test/support/suite.ts';
 import { type CheckResult, check, untilQuiet } from './check.ts';
@@ -130,7 +127,7 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
   say(`seed ${seed}${mutant === null ? '' : `, broken build: ${mutant}`}`);
   const random = seededRandom(seed);
   const databaseUrl = (await testDatabase()).url;
-  const installed = { secretKey: newSecretKey(), dataDir: mkdtempSync(path.join(tmpdir(), 'postline-chaos-')) };
+  const installed = { secretKey: newSecretKey(), dataDir: dataFolder().dataDir };
   const world = await FaultWorld.open({
     ...{ databaseUrl, installed, random },
     live: true,
@@ -168,7 +165,6 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
     if (violations.length > 0) process.exitCode = 1;
   } finally {
     await world.close();
-    rmSync(installed.dataDir, { recursive: true, force: true });
   }
 };
 

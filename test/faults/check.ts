@@ -146,9 +146,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
 };
 
 /** Targets that have not ended yet, and why. */
-export const openTargets = async (
-  checked: Pick<Checked, 'pool' | 'store' | 'codec' | 'sandbox' | 'live'>,
-): Promise<readonly string[]> => {
+export const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   const { rows } = await checked.pool.query(
     `select id::text as id from read.post_targets where status in ('publishing', 'rate_limited', 'outcome_unknown')
        or (status = 'handed_to_platform' and undo = 'pending')

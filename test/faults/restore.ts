@@ -25,8 +25,8 @@ const quietMs = 3_000;
 
 /** Gives the copy what the network has now. */
 const keepNetwork = async (from: string, to: string): Promise<void> => {
-  const [source, copy] = [from, to].map((url) => openPool({ url, max: 1, name: 'network' }));
-  if (source === undefined || copy === undefined) return;
+  const source = openPool({ url: from, max: 1, name: 'network' });
+  const copy = openPool({ url: to, max: 1, name: 'network' });
   const { rows } = await source.query<{ name: string }>(
     `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = 'sandbox' and c.relkind = 'r'`,
@@ -49,15 +49,15 @@ const keepNetwork = async (from: string, to: string): Promise<void> => {
   await Promise.all([source.end(), copy.end()]);
 };
 
-/** Waits until no target is under way and nothing more is stored. */
+/**
+ * Waits until no target is under way and nothing more is stored. `untilQuiet` waits for more, which may never come: the
+ * receivers and the analytics engine of the world before have ended.
+ */
 const atRest = async (world: FaultWorld): Promise<readonly string[]> => {
-  let [head, since, left]: [bigint | null, number, readonly string[]] = [
-    null,
-    performance.now(),
-    ['nothing was looked at'],
-  ];
-  const limit = performance.now() + 120_000 * patience;
-  for (; performance.now() < limit; await delay(250)) {
+  let head: bigint | null = null;
+  let since = performance.now();
+  let left: readonly string[] = ['nothing was looked at'];
+  for (const limit = performance.now() + 120_000 * patience; performance.now() < limit; await delay(250)) {
     const now = await world.adapters.store.head();
     if (now !== head) [head, since] = [now, performance.now()];
     if (performance.now() - since < quietMs) continue;
@@ -72,51 +72,57 @@ export const restoreOnce = async (
   { databaseUrl, installed, random, say }: Restoring,
   workspaceId: string | null,
 ): Promise<readonly string[]> => {
-  const open = (url: string) => FaultWorld.open({ databaseUrl: url, random, installed });
-  const first = await open(databaseUrl);
-  await first.begin();
-  await first.load.upcoming(posts, 40_000, 90_000);
-  for (const action of ['native', 'approve', 'recycled'] as const) await first.load.run(action);
-  await first.close();
+  const inWorld = async <T>(url: string, work: (world: FaultWorld) => Promise<T>): Promise<T> => {
+    const world = await FaultWorld.open({ databaseUrl: url, random, installed });
+    try {
+      await world.begin();
+      return await work(world);
+    } finally {
+      await world.close();
+    }
+  };
+  await inWorld(databaseUrl, async ({ load }) => {
+    await load.upcoming(posts, 40_000, 90_000);
+    for (const action of ['native', 'approve', 'recycled'] as const) await load.run(action);
+  });
   const copy = (await testDatabase(new URL(databaseUrl).pathname.slice(1))).url;
   const asOf = new Date().toISOString();
   say(`a copy was made with ${posts} posts that are due`);
 
-  const original = await open(databaseUrl);
-  await original.begin();
-  const stop = new AbortController();
-  const going = original.load.keepGoing(2, stop.signal);
-  await original.role('publisher-1').kill();
-  await delay(5_000);
-  stop.abort();
-  await going;
-  const unended = await atRest(original);
-  const streams = await streamsOf({ store: original.adapters.store, codec: original.codec });
-  const ledger = await original.sandbox.ledger({ after: 0, limit: 1_000_000 });
-  const lost: Lost = { streams, untilSeq: ledger.at(-1)?.seq ?? 0 };
-  await original.close();
+  const { lost, before } = await inWorld(databaseUrl, async (world) => {
+    const stop = new AbortController();
+    const going = world.load.keepGoing(2, stop.signal);
+    await world.role('publisher-1').kill();
+    await delay(5_000);
+    stop.abort();
+    await going;
+    const left = await atRest(world);
+    const ledger = await world.sandbox.ledger({ after: 0, limit: 1_000_000 });
+    const lost: Lost = { streams: await streamsOf(world.checked), untilSeq: ledger.at(-1)?.seq ?? 0 };
+    return { lost, before: [...world.violations, ...left] };
+  });
   await keepNetwork(databaseUrl, copy);
 
-  const pool = openPool({ url: copy, max: 2, name: 'operator' });
-  await migrateHolds(pool);
-  await migrateRestores(pool);
-  await restored(pool, asOf, 'chaos');
-  const world = await open(copy);
-  await world.begin();
-  await until('what was due is recorded', async () => (await newestRestore(pool))?.completedAt !== null, {
-    withinMs: 60_000,
+  const operator = openPool({ url: copy, max: 1, name: 'operator' });
+  await migrateHolds(operator);
+  await migrateRestores(operator);
+  await restored(operator, asOf, 'chaos');
+  await operator.end();
+  const after = await inWorld(copy, async (world) => {
+    const { pool } = world.adapters;
+    await until('what was due is recorded', async () => (await newestRestore(pool))?.completedAt !== null, {
+      withinMs: 60_000,
+    });
+    say('the copy is in its place');
+    await resumePublishing(pool, everyWorkspace);
+    await world.role('publisher-1').kill();
+    await world.load.upcoming(3, 500, 2_000);
+    const left = await atRest(world);
+    const streams = await streamsOf(world.checked);
+    const ours = new Map([...streams].filter(([, events]) => events[0]?.metadata.workspaceId !== workspaceId));
+    const { violations, statuses } = await checkTargets(ours, world.sandbox, null, { lost });
+    say(`after the restore: ${JSON.stringify(statuses)}`);
+    return [...world.violations, ...left, ...violations];
   });
-  say('the copy is in its place');
-  await resumePublishing(pool, everyWorkspace);
-  await world.role('publisher-1').kill();
-  await world.load.upcoming(3, 500, 2_000);
-  const left = await atRest(world);
-  const after = await streamsOf({ store: world.adapters.store, codec: world.codec });
-  const ours = new Map([...after].filter(([, events]) => events[0]?.metadata.workspaceId !== workspaceId));
-  const { violations, statuses } = await checkTargets(ours, world.sandbox, null, { lost });
-  say(`after the restore: ${JSON.stringify(statuses)}`);
-  const all = [...original.violations, ...world.violations, ...unended, ...left, ...violations];
-  await pool.end();
-  await world.close();
-  return all.map((what) => `after a restore: ${what}`);
+  return [...before, ...after].map((what) => `after a restore: ${what}`);
 };
