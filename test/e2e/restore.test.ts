@@ -136,7 +136,7 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
       },
       { ...sparing, withinMs: 60_000 },
     ).catch((error: Error) => {
-      throw new Error(`${error.message}, at last ${JSON.stringify(last)}`);
+      throw new Error(`${error.message}, at last ${JSON.stringify(last)}`, { cause: error });
     });
   };
   const ledger = async (id: string) =>
