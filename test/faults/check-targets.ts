@@ -246,6 +246,7 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
   let under = false;
   let crossed = false;
   let handed = false;
+  let unknown = false;
   // Segments that reconcile finds are recorded after the attempt, in the same append as the requeue.
   const found = (at: number): boolean => /^Target(Requeued|OutcomeSettled)$/.test(events[at + 1]?.type ?? '') && !under;
   for (const [at, { type, data }] of events.entries()) {
@@ -253,6 +254,7 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
       if (under) wrong.push('was claimed while an attempt was under way');
       if (data.attempt !== attempt + 1) wrong.push(`began attempt ${data.attempt} after ${attempt}`);
       [attempt, takeover, under, crossed, handed] = [Number(data.attempt), 0, true, false, false];
+      unknown = false;
     } else if (type === 'TargetPublishTakenOver') {
       if (!under || data.takeover !== takeover + 1) wrong.push('was taken over out of turn');
       takeover = Number(data.takeover);
@@ -263,17 +265,23 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
     } else if (type === 'TargetPublishDeferred' && !under) {
       // Put off before its claim: it names the attempt that the claim would have begun.
       if (data.attempt !== attempt + 1 || data.takeover !== 0) wrong.push(`${type} by a lost claim`);
+    } else if (unknown && type === 'TargetOutcomeUnknown' && data.reason === 'restored') {
+      // A restore asks anew about a target whose outcome was unknown in the copy.
+      if (data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
+      unknown = false;
     } else if (ofClaim.has(type) && !(type === 'TargetSegmentPublished' && found(at))) {
       if (!under || data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
       if (data.step === 'boundary') {
         if (crossed) wrong.push('crossed its boundary twice in an attempt');
         crossed = true;
       }
+      unknown = type === 'TargetOutcomeUnknown';
       if (type === 'TargetSegmentPublished') crossed = false;
       else if (type !== 'TargetPublishCheckpointed') under = false;
     } else if (type === 'TargetFailed') {
       [attempt, under] = [Math.max(attempt, Number(data.attempt)), false];
     }
+    if (/^Target(Requeued|OutcomeSettled|Failed|Canceled)$/.test(type)) unknown = false;
   }
   return wrong;
 };
