@@ -351,6 +351,24 @@ suite('the preview of a post', (t) => {
     );
   });
 
+  t('names a zone or a wall-clock time that does not exist, beside the zones of the accounts', async () => {
+    const [local, zone] = ['2027-12-01T09:00', 'Europe/Berlin'];
+    for (const [scheduledLocal, timezone, paths] of [
+      [local, 'Mars/Olympus', ['/timezone']],
+      [local, '0'.repeat(99), ['/timezone']],
+      ['2027-02-31T09:00', zone, ['/schedule/scheduledLocal']],
+      ['2027-02-31T09:00', 'Mars/Olympus', ['/timezone', '/schedule/scheduledLocal']],
+    ] as const) {
+      const preview = await previewed({
+        ...all.body(to(['x', 'bluesky'])),
+        timezone,
+        schedule: { type: 'at', scheduledLocal },
+      });
+      const errors = preview.problems.flatMap((one) => one.errors.map(({ path }) => path));
+      assert.deepEqual(errors, paths, `${scheduledLocal} in ${timezone}`);
+    }
+  });
+
   t('a body that is too large, an archived client, a role that needs approval', async () => {
     const large = await previewed(
       all.body({ variants: [{ platform: 'x', overrides: { junk: 'x'.repeat(410_000) } }] }),
