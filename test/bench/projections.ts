@@ -29,6 +29,8 @@ import { environment } from './environment.ts';
 import { type BenchRow, printRows, spread } from './row.ts';
 
 const batch = 500;
+/** Milliseconds in which the events from Kafka must be applied. */
+const kafkaMs = 180_000;
 const projection = projectionOf('posts');
 const keys = new TestKeys();
 const codec = new EventCodec(keys);
@@ -230,7 +232,13 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
         const options = { brokers: broker.brokers, prefix: `${name}-`, topics: ['posts'] };
         const writer = await openKafkaLogWriter(options);
         const { births } = await samples(kafkaPosts);
-        const records = births.map(recordOf);
+        // A lane asks the store whether it has what the log has.
+        const store = new MemoryEventStore();
+        const records: LogRecord[] = [];
+        for (const birth of births) {
+          const { position } = await store.append(birth.stream, 'none', [{ ...birth, partitionKey: birth.key }]);
+          records.push(recordOf({ ...birth, position: position ?? birth.position }));
+        }
         for (let i = 0; i < records.length; i += batch) await writer.send(records.slice(i, i + batch));
         await writer.close();
         const log = await openKafkaLog(options);
@@ -244,22 +252,27 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
         };
         const running = runProjections({
           log,
-          store: new MemoryEventStore(),
+          store,
           pool,
           codec,
           names: ['posts'],
           signal: stop.signal,
           logger: createLogger('bench', 'warn'),
         });
+        const until = performance.now() + kafkaMs;
+        const appliedAtLeast = async (wanted: number, pauseMs: number): Promise<number> => {
+          for (;;) {
+            const count = await applied();
+            if (count >= wanted) return count;
+            if (performance.now() > until) throw new Error(`${count} of ${records.length} events were applied`);
+            await new Promise((resolve) => setTimeout(resolve, pauseMs));
+          }
+        };
         // From the first batch on: joining the group does not count.
-        let first = 0;
-        while (first === 0) {
-          first = await applied();
-          await new Promise((resolve) => setTimeout(resolve, 5));
-        }
+        const first = await appliedAtLeast(1, 5);
         const began = performance.now();
         const cpu = process.cpuUsage();
-        while ((await applied()) < records.length) await new Promise((resolve) => setTimeout(resolve, 20));
+        await appliedAtLeast(records.length, 20);
         const rate = per(records.length - first, began);
         const { user, system } = process.cpuUsage(cpu);
         stop.abort();
