@@ -136,12 +136,12 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   });
 
   /** The plan of the first statement that `run` sends, its rows executed. */
-  const planOf = async (run: () => Promise<unknown>, settings = '') => {
+  const planOf = async (run: () => Promise<unknown>, settings = '', where = pool) => {
     statements.length = 0;
     await run();
     const [first] = statements;
     assert.ok(first !== undefined);
-    const client = await pool.connect();
+    const client = await where.connect();
     const found = await client
       .query(settings)
       .then(() => client.query(`explain (analyze, buffers, format json) ${first.sql}`, [...first.bindings]))
@@ -326,6 +326,30 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const [found, ...others] = await run(bigAccount, 'text')();
     assert.deepEqual([found?.accountId, others.length], [bigAccount, 0]);
     assert.deepEqual(await run(bigAccount, 'nowhere')(), []);
+  });
+
+  t('the same text is searched by the key of each post, also while Postgres knows nothing of the tables', async () => {
+    const { url } = await preparedDatabase();
+    const fresh = new Pool({ connectionString: url, max: 1 });
+    try {
+      await migrate(fresh);
+      for (const table of ['posts_v1', 'post_targets_v1'])
+        await fresh.query(`alter table read.${table} set (autovacuum_enabled = false)`);
+      await fresh.query(
+        `insert into read.posts_v1 (id, workspace_id, revision, created_at, updated_at, client_id, status, body, created_by,
+           plan_revision, plans, planned, intents, standings, counts)
+         select gen_random_uuid(), $1, 0, now(), now(), $1, 'scheduled', '{"content": "text"}', '{}', 0, 1, 1, '[]', '{}', '{}'
+         from generate_series(1, 50) n`,
+        [big],
+      );
+      const asked = [{ accountId: bigAccount, platform: 'x', dueAt: '2026-02-01T14:00:00.000Z' }] as const;
+      const run = () =>
+        sameTexts(knex, { workspaceId: big, postId: null }, [{ platform: 'x', text: 'text' }], 24, asked);
+      const { text } = await planOf(run, readSettings, fresh);
+      assert.match(text, /"posts_v1_pkey"/);
+    } finally {
+      await fresh.end();
+    }
   });
 
   t('the text that a network gets is compared: of the thread, its own override, or the content', async () => {
