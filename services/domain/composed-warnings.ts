@@ -120,10 +120,12 @@ const lostZones = (
 ): readonly ComposedWarning[] => {
   // A zone that nobody named is not lost.
   if (scheduledLocal === null || targets === null || (zone === 'stored' && timezone === presetZone)) return [];
-  return targets.flatMap(({ platform, accountId, scheduledLocal: local, timezone: own }) => {
-    // A target keeps the wall-clock time only where it and its zone exist.
-    if (local !== scheduledLocal || own === timezone) return [];
-    const [wanted, instant] = [instantOf(scheduledLocal, timezone), instantOf(scheduledLocal, own)];
+  // A target keeps the wall-clock time only where it and the zone of the post exist.
+  const elsewhere = targets.filter((one) => one.scheduledLocal === scheduledLocal && one.timezone !== timezone);
+  if (elsewhere.length === 0) return [];
+  const wanted = instantOf(scheduledLocal, timezone);
+  return elsewhere.flatMap(({ platform, accountId, timezone: own }) => {
+    const instant = instantOf(scheduledLocal, own);
     if (instant === wanted) return [];
     const message = `${scheduledLocal} is read in ${own}, the zone of the account or of its client: ${instant}. In ${timezone} it would be ${wanted}; if that is meant, send it as scheduledAt.`;
     return [{ ...warning('timezone_not_used', '/timezone', message), platform, accountId }];
