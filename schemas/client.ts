@@ -33,7 +33,7 @@ export const clientWords = {
   timezone:
     'IANA zone of the wall-clock times of its accounts that have no zone of their own. Without one: that of the post.',
   approvalRequired:
-    'Whether its posts need approval before they go out. Approvals are not supported yet: such a post can only be saved as a draft.',
+    'Whether its posts need approval before they go out. Its targets are then held until a person approves the post.',
 } as const;
 
 export const ClientFields = Type.Object({
