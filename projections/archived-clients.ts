@@ -5,18 +5,19 @@ import { isOpenTarget } from './open-targets.ts';
 
 const isOpenInvite = (i: string): string => `${i}.revoked_at is null and ${i}.expires_at > now()`;
 
-/** Clients archived since then that have open work. */
+/** The next clients archived since then that have open work. @param afterId the last one seen */
 export const archivedWithOpen = async (
   pool: Pool,
   since: Date,
-): Promise<readonly { readonly id: string; readonly workspaceId: string }[]> => {
-  const { rows } = await pool.query<{ id: string; workspaceId: string }>(
-    `select c.id::text as id, c.workspace_id::text as "workspaceId" from read.clients c
-     where c.archived_at > $1 and (
+  afterId: string,
+): Promise<readonly { readonly id: string; readonly workspaceId: string; readonly revision: number }[]> => {
+  const { rows } = await pool.query<{ id: string; workspaceId: string; revision: number }>(
+    `select c.id::text as id, c.workspace_id::text as "workspaceId", c.revision::int as revision from read.clients c
+     where c.archived_at > $1 and c.id > $2 and (
        exists (select from read.post_targets t where t.client_id = c.id and ${isOpenTarget('t')})
        or exists (select from read.invites i where i.client_id = c.id and ${isOpenInvite('i')}))
-     order by c.id`,
-    [since],
+     order by c.id limit 500`,
+    [since, afterId],
   );
   return rows;
 };

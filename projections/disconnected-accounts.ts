@@ -5,22 +5,24 @@ import { isOpenTarget } from './open-targets.ts';
 /** Open work of accounts that are or were disconnected. */
 
 /**
- * Accounts disconnected since then that have open targets from before they were connected again, if they were. The
- * revision is that of the last disconnect, or of the row where a former release wrote it.
+ * The next accounts disconnected since then that have open targets from before they were connected again, if they were.
+ * The revision is that of the last disconnect, or of the row where a former release wrote it.
+ * @param afterId the last one seen
  */
 export const disconnectedWithOpen = async (
   pool: Pool,
   since: Date,
+  afterId: string,
 ): Promise<readonly { readonly id: string; readonly workspaceId: string; readonly revision: number }[]> => {
   const { rows } = await pool.query<{ id: string; workspaceId: string; revision: number }>(
     `select a.id::text as id, a.workspace_id::text as "workspaceId",
        coalesce(a.disconnected_revision, a.revision)::int as revision
      from read.accounts a
-     where (a.disconnected_at > $1 or (a.status = 'disconnected' and a.checked_at > $1))
+     where (a.disconnected_at > $1 or (a.status = 'disconnected' and a.checked_at > $1)) and a.id > $2
        and exists (select from read.post_targets t where t.account_id = a.id and ${isOpenTarget('t')}
          and (a.reconnected_at is null or t.created_at < a.reconnected_at))
-     order by a.id`,
-    [since],
+     order by a.id limit 500`,
+    [since, afterId],
   );
   return rows;
 };

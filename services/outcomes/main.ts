@@ -1,7 +1,6 @@
 import { openAdapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -11,11 +10,10 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { publishingCheck } from '#runtime/process/telemetry.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
-import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
-import { migrateRestores } from '#runtime/work/restores.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
+import { migrateOutcomes } from './tables.ts';
 
 await runProcess({
   name: 'outcomes',
@@ -29,10 +27,7 @@ await runProcess({
     const store = new DomainStore(adapters.store, codec, config.partitions);
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => adapters.log.ping().then(() => null));
-    await migratePositions(adapters.pool);
-    await migrateLeases(adapters.pool);
-    await migrateHolds(adapters.pool);
-    await migrateRestores(adapters.pool);
+    await migrateOutcomes(adapters.pool);
     const hold = new PublishingHold(adapters.pool, config.publishing);
     readiness.add(publishingCheck, () => hold.line());
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });

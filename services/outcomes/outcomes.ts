@@ -10,11 +10,11 @@ import type { Config } from '#runtime/process/config.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { outcomeTypes, recordOutcomes } from '#services/workflows/posts/outcomes.ts';
 import { approvalTypes, tendAll } from './approvals.ts';
-import { cleanUpArchived } from './archived.ts';
+import { noteCleanUps, runCleanUps } from './clean-ups.ts';
 import { type CredentialWatchDeps, watchCredentials } from './credentials.ts';
-import { cleanUpDisconnected } from './disconnected.ts';
 import { type ListeningDeps, runListening } from './listening.ts';
 import { type OverdueDeps, runOverdue } from './overdue.ts';
 import { placeTypes, tendPlacesOf } from './quotas.ts';
@@ -73,7 +73,7 @@ export const archivesGroup = 'archives';
 export interface Outcomes {
   /** Resolves after the signal has aborted; rejects when the log cannot recover. */
   readonly done: Promise<void>;
-  /** Two groups, so that the many posts of an archived client or a disconnected account do not delay the outcomes of other posts. */
+  /** Two groups, because they read different topics. What their events ask for is bounded; the rest is noted in tables. */
   readonly consumers: readonly Consumer[];
 }
 
@@ -91,6 +91,8 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     replay: 'never' as const,
     ...(metrics === undefined ? {} : { metrics }),
   };
+  const cleanUps = new WakeSignal();
+  const wakeCleanUps = (): void => cleanUps.wake();
   const outcomes = consume({
     ...shared,
     group: outcomesGroup,
@@ -111,21 +113,22 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     kinds: ['client', 'account'],
     types: ['ClientArchived', 'AccountDisconnected'],
     apply: async (tx, events) => {
-      for (const { stream, id, type, revision, metadata } of events) {
+      const asked = events.map(({ stream, id, revision, metadata }) => {
         const { workspaceId, $correlationId: correlationId } = metadata;
-        const cause = { workspaceId, correlationId, causationId: id };
-        if (type === 'ClientArchived') {
-          await cleanUpArchived(store, tx, { clientId: stream.slice('client-'.length), ...cause }, now);
-        } else {
-          const accountId = stream.slice('account-'.length);
-          await cleanUpDisconnected(store, tx, { accountId, revision, ...cause }, now);
-        }
-      }
-      return null;
+        return { stream, workspaceId, revision, correlationId, causationId: id };
+      });
+      await noteCleanUps(tx, asked);
+      return { committed: wakeCleanUps, rolledBack: () => undefined };
     },
   });
   const timed = { ...deps, now: now ?? Date.now };
-  const rounds = [runSweeper(deps, stop), runOverdue(deps, stop), runRecycles(timed, stop), runRestores(timed, stop)];
+  const rounds = [
+    runCleanUps(timed, cleanUps, stop),
+    runSweeper({ ...deps, wakeCleanUps }, stop),
+    runOverdue(deps, stop),
+    runRecycles(timed, stop),
+    runRestores(timed, stop),
+  ];
   if (deps.watch !== undefined) rounds.push(watchCredentials({ ...timed, ...deps.watch }, stop));
   if (deps.revoke !== undefined) rounds.push(runRevocations({ ...timed, ...deps.revoke }, new Resting(), stop));
   if (deps.listen !== undefined) rounds.push(runListening({ ...timed, ...deps.listen }, stop));

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { post } from '#domain/post.ts';
 import { untendedPosts, walksOfWaiting } from '#projections/approvals.ts';
 import { archivedWithOpen } from '#projections/archived-clients.ts';
@@ -7,8 +8,7 @@ import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
-import { cleanUpArchived } from './archived.ts';
-import { cleanUpDisconnected } from './disconnected.ts';
+import { noteFoundCleanUps } from './clean-ups.ts';
 import { type QuotaProgress, sweepQuotas } from './quotas.ts';
 import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
@@ -16,7 +16,8 @@ import { finishShifts } from './shifts.ts';
 
 /**
  * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack,
- * completes shifts of campaigns, gives back places of quotas, and cleans up clients that were archived, and accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
+ * completes shifts of campaigns, gives back places of quotas, and notes the clean-up of clients that were archived, and
+ * of accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
  * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
  */
 
@@ -29,6 +30,8 @@ export interface SweeperDeps extends RoundDeps {
   /** Posts, clients and accounts that failed before; the sweep passes over them. Default: none. */
   readonly resting?: Resting;
   readonly onFailure?: (kind: SweptKind) => void;
+  /** Called when clean-ups may have been noted. */
+  readonly wakeCleanUps?: () => void;
   /** What earlier sweeps settled of the quotas. Default: nothing. */
   readonly quotas?: QuotaProgress;
 }
@@ -47,7 +50,7 @@ const applyPlan = async (store: DomainStore, id: string, now: () => number): Pro
  * @returns how many posts it swept
  */
 export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSignal): Promise<number> => {
-  const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure } = deps;
+  const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure, wakeCleanUps } = deps;
   let swept = 0;
   const each = { logger, resting, signal, onFailure };
   for (let after: PostBehind | undefined = beforeAllPosts; after !== undefined; ) {
@@ -73,22 +76,41 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
   }
   await sweepQuotas(deps, (id, work) => alone(each, 'workspace', id, work), signal);
   const since = new Date(now() - raceMs);
-  const archived = await archivedWithOpen(pool, since);
-  for (const { id, workspaceId } of archived) {
-    if (signal.aborted) return swept;
-    const cause = { correlationId: uuidv7(), causationId: `client-${id}` };
-    await alone(each, 'client', id, () => cleanUpArchived(store, pool, { clientId: id, workspaceId, ...cause }, now));
-  }
-  const disconnected = await disconnectedWithOpen(pool, since);
-  for (const { id, workspaceId, revision } of disconnected) {
-    if (signal.aborted) return swept;
-    const cause = { correlationId: uuidv7(), causationId: `account-${id}` };
-    const subject = { accountId: id, revision, workspaceId, ...cause };
-    await alone(each, 'account', id, () => cleanUpDisconnected(store, pool, subject, now));
-  }
-  const found = { posts: swept, clients: archived.length, accounts: disconnected.length };
+  const clients = await noteEach(pool, 'client', (after) => archivedWithOpen(pool, since, after), signal);
+  const accounts = await noteEach(pool, 'account', (after) => disconnectedWithOpen(pool, since, after), signal);
+  wakeCleanUps?.();
+  const found = { posts: swept, clients, accounts };
   if (found.posts + found.clients + found.accounts > 0) logger.info(found, 'swept');
   return swept;
+};
+
+interface Found {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly revision: number;
+}
+
+/** Notes a clean-up for each that a search finds, by page. @returns how many it found */
+const noteEach = async (
+  pool: Pool,
+  kind: 'client' | 'account',
+  search: (after: string) => Promise<readonly Found[]>,
+  signal: AbortSignal,
+): Promise<number> => {
+  let found = 0;
+  for (let after: string | undefined = beforeAllPosts.id; after !== undefined && !signal.aborted; ) {
+    const page: readonly Found[] = await search(after);
+    await noteFoundCleanUps(
+      pool,
+      page.map(({ id, workspaceId, revision }) => {
+        const stream = `${kind}-${id}`;
+        return { stream, workspaceId, revision, correlationId: uuidv7(), causationId: stream };
+      }),
+    );
+    found += page.length;
+    after = page.at(-1)?.id;
+  }
+  return found;
 };
 
 export const runSweeper = (given: SweeperDeps, signal: AbortSignal): Promise<void> => {

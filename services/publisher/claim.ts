@@ -1,8 +1,17 @@
+import type { AccountState } from '#domain/account.ts';
+import type { ClientState } from '#domain/client.ts';
 import { media } from '#domain/media.ts';
-import { cadenceNeverFits, cadenceReached, mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
+import {
+  cadenceNeverFits,
+  cadenceReached,
+  disconnected,
+  mediaNotReady,
+  threadInterrupted,
+} from '#domain/publish-failures.ts';
 import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { Failure } from '#schemas/target.ts';
 import { cadenceTurn } from './cadence.ts';
 import { mediaReadiness, type WorkContext } from './context.ts';
 import { accountFault, type Fault } from './faults.ts';
@@ -21,11 +30,12 @@ export type ClaimResult =
 export const claim = async (context: WorkContext, target: TargetIn<'pending'>): Promise<ClaimResult> => {
   const { leased } = context;
   const { account, client } = await context.conditions.current(target);
-  if (client.state.status !== 'live') {
+  const ended = endOf(account.state, client.state);
+  if (ended !== null) {
     await leased.record(
       target.common.publishedSegments.length === 0
-        ? { type: 'Cancel', reason: 'client_archived', postRevision: null, now: leased.now() }
-        : { type: 'RefuseAtClaim', failure: threadInterrupted },
+        ? { type: 'Cancel', reason: ended.reason, postRevision: null, now: leased.now() }
+        : { type: 'RefuseAtClaim', failure: ended.failure },
     );
     return { kind: 'refused' };
   }
@@ -56,6 +66,18 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
   await leased.record({ type: 'Start', now: leased.now() });
   faultPoint('publisher:after-claim');
   return { kind: 'claimed', files: readiness.files };
+};
+
+/**
+ * Why the target is over: a caller archived its client or disconnected its account, and the clean-up has not come to it
+ * yet. It ends as the clean-up would end it, however late that is; a thread of which a segment is out fails.
+ */
+const endOf = (
+  account: AccountState,
+  client: ClientState,
+): { readonly reason: 'client_archived' | 'account_disconnected'; readonly failure: Failure } | null => {
+  if (client.status !== 'live') return { reason: 'client_archived', failure: threadInterrupted };
+  return account.status === 'disconnected' ? { reason: 'account_disconnected', failure: disconnected } : null;
 };
 
 /**

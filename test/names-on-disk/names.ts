@@ -47,7 +47,16 @@ export const consumerGroups: readonly string[] = [
   'webhooks',
 ];
 
-export const leaseKinds: readonly string[] = ['cores', 'listen', 'media', 'metrics', 'report', 'sweep', 'target'];
+export const leaseKinds: readonly string[] = [
+  'clean-up',
+  'cores',
+  'listen',
+  'media',
+  'metrics',
+  'report',
+  'sweep',
+  'target',
+];
 
 export const notifyChannels: readonly string[] = ['*', '*_events', 'webhook_queue'];
 

@@ -30,6 +30,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.analytics_rules': 'version rule workspace_id day',
   'ops.analytics_versions': 'one live newest',
   'ops.cadence_slots': 'workspace_id account_id version entries kept_until',
+  'ops.clean_ups': 'stream workspace_id revision correlation_id causation_id progress failures due_at heard',
   'ops.connect_attempts': 'token_hash browser_hash kind invite_id workspace_id client_id platform sealed expires_at',
   'ops.connect_codes': 'code workspace_id expires_at tries places',
   'ops.consumer_positions': 'consumer_group lane next_offset position epoch updated_at event_id event_position',

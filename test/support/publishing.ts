@@ -21,7 +21,6 @@ import { Projector } from '#projections/apply.ts';
 import { groupOf, projections } from '#projections/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import { type CommandContext, DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
@@ -30,14 +29,12 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Clock, wallClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import type { BackOff } from '#runtime/work/back-off.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
-import { migrateHolds } from '#runtime/work/publishing-hold.ts';
-import { migrateRestores } from '#runtime/work/restores.ts';
 import type { Actor, Platform } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import { type Outcomes, startOutcomes } from '#services/outcomes/outcomes.ts';
+import { type Outcomes, type OutcomesDeps, startOutcomes } from '#services/outcomes/outcomes.ts';
+import { migrateOutcomes } from '#services/outcomes/tables.ts';
 import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
@@ -143,12 +140,9 @@ export class PublishingWorld {
 
   static async open(url: string, network: Partial<SandboxOptions> = {}): Promise<PublishingWorld> {
     const parts = await openPublishing(url, network);
-    await migratePositions(parts.pool);
+    await migrateOutcomes(parts.pool);
     await migrateReadModels(parts.pool);
-    await migrateLeases(parts.pool);
     await migrateAccountSlots(parts.pool);
-    await migrateHolds(parts.pool);
-    await migrateRestores(parts.pool);
     return new PublishingWorld(url, parts, await openPostgresLog({ url, store: parts.eventStore }));
   }
 
@@ -212,7 +206,7 @@ export class PublishingWorld {
     return this.run((signal) => runPublisher(given, signal));
   }
 
-  outcomes(sweepIntervalMs = 300): Running & { readonly outcomes: Outcomes } {
+  outcomes(sweepIntervalMs = 300, deps: Partial<OutcomesDeps> = {}): Running & { readonly outcomes: Outcomes } {
     const controller = new AbortController();
     const outcomes = startOutcomes(
       {
@@ -223,6 +217,7 @@ export class PublishingWorld {
         pool: this.pool,
         config: { sweepIntervalMs, leaseTtlMs: quick.leaseTtlMs },
         logger,
+        ...deps,
       },
       controller.signal,
     );

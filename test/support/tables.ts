@@ -10,6 +10,7 @@ import { readConfig } from '#runtime/process/config.ts';
 import { migrateApi } from '#services/api/tables.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
 import { migrateMedia } from '#services/media/tables.ts';
+import { migrateOutcomes } from '#services/outcomes/tables.ts';
 import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { migrateReports } from '#services/reports/tables.ts';
 import { migrateSender } from '#services/webhooks/statements.ts';
@@ -28,6 +29,7 @@ export const openTables = async (url: string): Promise<{ readonly pool: Pool; cl
   await migrateSender(pool);
   await migrateMedia(pool);
   await migrateReports(pool);
+  await migrateOutcomes(pool);
   await migrateInsights(pool);
   await migrateAccountSlots(pool);
   return { pool, close: () => adapters.close() };

@@ -77,7 +77,12 @@ suite('disconnect an account', (t) => {
         correlationId: 'c',
         causationId: event?.id ?? '',
       };
-      await cleanUpDisconnected(world.store, world.pool, { accountId: id, revision: gone.data.revision, ...cause });
+      await cleanUpDisconnected(
+        world.store,
+        world.pool,
+        { accountId: id, revision: gone.data.revision, ...cause },
+        null,
+      );
       await reconnect(mine.clientId, 'x');
       const back = (await tester.get(`/accounts/${id}`)).data;
       assert.deepEqual([back.status, back.createdAt, back.revision], ['connected', gone.data.createdAt, 2]);

@@ -24,6 +24,9 @@ import { campaignFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
+/** Sorts before every id. */
+const beforeAll = '00000000-0000-0000-0000-000000000000';
+
 const failure: Failure = {
   category: 'invalid_content',
   code: 'content_rejected',
@@ -234,14 +237,55 @@ suite('outcomes', (t) => {
       );
       return rows.length === ids.length;
     });
-    const found = (await archivedWithOpen(world.pool, new Date(0))).map(({ id }) => id);
+    const found = (await archivedWithOpen(world.pool, new Date(0), beforeAll)).map(({ id }) => id);
     assert.deepEqual(
       [open, undoing, late].map(({ client }) => found.includes(client)),
       [true, false, false],
     );
     const openOf = async ({ client }: typeof open) =>
-      (await openTargetsOf(world.pool, client, '00000000-0000-0000-0000-000000000000')).flatMap((one) => one.targetIds);
+      (await openTargetsOf(world.pool, client, beforeAll)).flatMap((one) => one.targetIds);
     assert.deepEqual(await Promise.all([open, undoing, late].map(openOf)), [[open.id], [], []]);
+  });
+
+  t('while the archive of one client stands still, the disconnect of another workspace is carried out', async () => {
+    const [big, other] = [await world.client(), randomUUID()];
+    const one = await world.connect(big, 'x');
+    const posts = await Promise.all([1, 2, 3].map(() => world.schedule([one], { dueAt: later() })));
+    const own = world.workspaceId;
+    Object.assign(world, { workspaceId: other });
+    const leaving = await world.connect(await world.client(), 'bluesky');
+    const left = await world.schedule([leaving], { dueAt: later() });
+    Object.assign(world, { workspaceId: own });
+    const targetIds = [...posts, left].flatMap((made) => made.targetIds);
+    await until('all rows are there', async () => {
+      const sql = 'select count(*)::int as n from read.post_targets where id = any($1::uuid[])';
+      return (await world.pool.query(sql, [targetIds])).rows[0].n === targetIds.length;
+    });
+    const [held, isHeld] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const ofBig = new Set(posts.map(({ postId }) => postId));
+    const store: typeof world.store = Object.assign(Object.create(world.store), {
+      load: async (...args: Parameters<typeof world.store.load>) => {
+        if (ofBig.has(args[1])) isHeld.resolve();
+        if (ofBig.has(args[1])) await held.promise;
+        return world.store.load(...args);
+      },
+      append: world.store.append.bind(world.store),
+      readStream: world.store.readStream.bind(world.store),
+    });
+    const running = world.outcomes(60_000, { store });
+    try {
+      await world.archive(big);
+      await isHeld.promise;
+      await disconnect(leaving.id, other);
+      await world.all(left.targetIds, 'canceled', 5_000);
+    } finally {
+      held.resolve();
+    }
+    await world.all(
+      posts.flatMap((made) => made.targetIds),
+      'canceled',
+    );
+    await running.stop();
   });
 
   t('a post scheduled while its client was archived is found by the sweep', async () => {
@@ -254,8 +298,8 @@ suite('outcomes', (t) => {
     await running.stop();
   });
 
-  const disconnect = (id: string) =>
-    execute(world.store, account, id, { type: 'Disconnect', reason: 'test' }, world.context());
+  const disconnect = (id: string, workspaceId = world.workspaceId) =>
+    execute(world.store, account, id, { type: 'Disconnect', reason: 'test' }, { ...world.context(), workspaceId });
 
   t('a disconnected account: an intent cancels its pending and rate-limited targets, and no others', async () => {
     const running = world.outcomes();
@@ -314,6 +358,45 @@ suite('outcomes', (t) => {
     await Promise.all([outcomes.stop(), publisher.stop()]);
   });
 
+  t('one bad post of an archived client delays none of its others; the walk begins again after a rest', async () => {
+    const other = await world.client();
+    const one = await world.connect(other, 'x');
+    const posts = await Promise.all([1, 2, 3].map(() => world.schedule([one], { dueAt: later() })));
+    const [bad, ...good] = posts.toSorted((a, b) => (a.postId < b.postId ? -1 : 1));
+    const ids = posts.flatMap((made) => made.targetIds);
+    await until('all rows are there', async () => {
+      const sql = 'select count(*)::int as n from read.post_targets where id = any($1::uuid[])';
+      return (await world.pool.query(sql, [ids])).rows[0].n === ids.length;
+    });
+    let isSick = true;
+    const store: typeof world.store = Object.assign(Object.create(world.store), {
+      load: async (...args: Parameters<typeof world.store.load>) => {
+        if (isSick && args[1] === bad?.postId) throw new InvalidEvent(args[1], 'PostScheduled', 'asked for');
+        return world.store.load(...args);
+      },
+      append: world.store.append.bind(world.store),
+      readStream: world.store.readStream.bind(world.store),
+    });
+    const failed: SweptKind[] = [];
+    const running = world.outcomes(60_000, { store, onFailure: (kind) => failed.push(kind) });
+    await world.archive(other);
+    await world.all(
+      good.flatMap((made) => made.targetIds),
+      'canceled',
+    );
+    const waits = "select from ops.clean_ups where stream = $1 and failures = 1 and due_at > now() + interval '30 s'";
+    await until('it rests', async () => (await world.pool.query(waits, [`client-${other}`])).rowCount === 1);
+    assert.deepEqual(failed, ['client']);
+    isSick = false;
+    await world.pool.query('update ops.clean_ups set due_at = now() where stream = $1', [`client-${other}`]);
+    await world.all(bad?.targetIds ?? [], 'canceled');
+    await until('the walk is over', async () => !(await noted(`client-${other}`)));
+    await running.stop();
+  });
+
+  const noted = async (stream: string): Promise<boolean> =>
+    (await world.pool.query('select from ops.clean_ups where stream = $1', [stream])).rowCount === 1;
+
   t('a disconnected account with more targets than one page: all of them are canceled, each once', async () => {
     const leaving = await world.connect(clientId, 'x');
     const posts = await Promise.all(
@@ -327,11 +410,15 @@ suite('outcomes', (t) => {
       );
       return rows[0].n === targetIds.length;
     });
+    const two = [world.outcomes(60_000), world.outcomes(60_000)];
     const [disconnected] = (await disconnect(leaving.id)).events.slice(-1);
+    await world.all(targetIds, 'canceled');
+    await until('the walk is over', async () => !(await noted(`account-${leaving.id}`)));
+    for (const one of two) await one.stop();
+    // What a death behind a page leaves behind: the page is walked again, by rows that may be behind.
     const subject = { accountId: leaving.id, revision: disconnected?.revision ?? 0, workspaceId: world.workspaceId };
     const cause = { correlationId: uuidv7(), causationId: uuidv7() };
-    await cleanUpDisconnected(world.store, world.pool, { ...subject, ...cause });
-    await cleanUpDisconnected(world.store, world.pool, { ...subject, ...cause });
+    await cleanUpDisconnected(world.store, world.pool, { ...subject, ...cause }, null);
     for (const id of targetIds)
       assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled', 'TargetCanceled']);
   });
@@ -368,7 +455,10 @@ suite('outcomes', (t) => {
     });
     const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
     await sweep(deps, new AbortController().signal);
+    assert.ok(await noted(`account-${one.id}`));
+    const running = world.outcomes(60_000);
     await world.all(targetIds, 'canceled');
+    await running.stop();
   });
 
   t('an account connected again before its targets were seen: the sweep finds those that it left', async () => {
@@ -389,11 +479,14 @@ suite('outcomes', (t) => {
     });
     const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
     await sweep(deps, new AbortController().signal);
+    assert.ok(await noted(`account-${one.id}`));
+    const running = world.outcomes(60_000);
     await world.all(left, 'canceled');
+    await running.stop();
     assert.equal((await world.target(after.targetIds[0] ?? '')).status, 'pending');
     // What was scheduled afterwards is no work for a sweep: once the rows show the others canceled, it finds nothing.
     await until('no sweep finds the account again', async () => {
-      const found = await disconnectedWithOpen(world.pool, new Date(0));
+      const found = await disconnectedWithOpen(world.pool, new Date(0), beforeAll);
       return found.every(({ id }) => id !== one.id);
     });
   });

@@ -107,7 +107,7 @@ suite('publisher', (t) => {
     await publisher.stop();
   });
 
-  t('at the claim: an archived client cancels, an expired or disconnected account fails', async () => {
+  t('at the claim: an archived client and a disconnected account cancel, an expired account fails', async () => {
     const other = await world.client();
     const gone = await world.connect(clientId, 'threads');
     const lapsed = await world.connect(clientId, 'bluesky');
@@ -119,16 +119,26 @@ suite('publisher', (t) => {
     await execute(world.store, account, lapsed.id, { type: 'RequireReauth', reason: 'test' }, world.context());
     await world.archive(other);
     const publisher = world.publisher();
-    await world.all(others, 'canceled');
-    const states = await world.all(targetIds, 'failed');
-    assert.deepEqual(
-      states.map((state) => state.status === 'failed' && [state.failure.category, state.failure.code]),
-      [
-        ['reauth_required', 'account_disconnected'],
-        ['reauth_required', 'account_reauth_required'],
-      ],
-    );
-    assert.deepEqual(await world.story(`target-${others[0]}`), ['TargetScheduled', 'TargetCanceled']);
+    const [left = '', expired = ''] = targetIds;
+    await world.all([...others, left], 'canceled');
+    const [state] = await world.all([expired], 'failed');
+    assert.deepEqual(state?.status === 'failed' && [state.failure.category, state.failure.code], [
+      'reauth_required',
+      'account_reauth_required',
+    ]);
+    for (const [id, reason] of [
+      [others[0], 'client_archived'],
+      [left, 'account_disconnected'],
+    ]) {
+      const story = await world.store.readStream(`target-${id}`);
+      assert.deepEqual(
+        story.map(({ type, data }) => [type, data.reason]),
+        [
+          ['TargetScheduled', undefined],
+          ['TargetCanceled', reason],
+        ],
+      );
+    }
     await publisher.stop();
   });
 
