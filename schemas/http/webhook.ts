@@ -152,7 +152,7 @@ export const WebhookSecretRotation = Named(
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'canceled'] as const;
 const deliveryWords =
-  'pending: an attempt is due, under way or waits until the endpoint is on; delivered: the endpoint answered 2xx; failed: no attempt succeeded, and no further one is planned; canceled: the endpoint was off or did not take the type when the event happened, or its replay was canceled.';
+  'pending: an attempt is due, under way or waits until the endpoint is on, for at most 30 days; delivered: the endpoint answered 2xx; failed: no attempt succeeded, and no further one is planned; canceled: the endpoint was off or did not take the type when the event happened, or its replay was canceled.';
 const DeliveryStatus = OpenEnum('DeliveryStatus', deliveryStatuses, deliveryWords);
 const DeliveryStatusInput = ClosedEnum('DeliveryStatusInput', deliveryStatuses, deliveryWords);
 const triggers = ['scheduled', 'test', 'resend', 'replay'] as const;

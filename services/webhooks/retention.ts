@@ -6,7 +6,8 @@ import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
  * Deliveries are kept for 30 days. A week of events is dropped as a whole when none of its deliveries is young or
- * pending. A replay makes young deliveries of old events; they are kept for 30 days too.
+ * pending. A replay makes young deliveries of old events; they are kept for 30 days too. What has waited 30 days for an
+ * endpoint that is off fails: it would keep the week of all workspaces until somebody turns the endpoint on.
  */
 
 const dayMs = 86_400_000;
@@ -35,11 +36,46 @@ select exists (select from ops.webhook_queue where event_time >= $1 and event_ti
   or exists (select from ops.webhook_deliveries where event_time >= $1 and event_time < $2 and created_at > $3)
   as needed`;
 
+/** Deliveries that fail in one statement. */
+const failedAtOnce = 1_000;
+/**
+ * `$1`: made at or before; `$2`: how many. What a person requested is sent although the endpoint is off, and an attempt
+ * that is under way ends by its own result.
+ */
+const failWaitingSql = `
+with waiting as (
+  select q.delivery_id, q.event_time from ops.webhook_queue q
+  where q.event_time <= $1 and not q.forced and not (q.leased and q.next_at > clock_timestamp())
+    and not exists (select from ops.webhook_endpoints e where e.id = q.endpoint_id and e.active)
+    and exists (select from ops.webhook_deliveries d
+      where d.event_time = q.event_time and d.id = q.delivery_id and d.created_at <= $1)
+  limit $2 for update of q skip locked
+), gone as (
+  delete from ops.webhook_queue q using waiting w where q.delivery_id = w.delivery_id
+  returning q.delivery_id, q.event_time
+)
+update ops.webhook_deliveries d set status = 'failed', updated_at = clock_timestamp()
+from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`;
+
+/** Each statement is whole by itself: a process that dies between two leaves the rest to the next round. */
+const failWaiting = async (pool: Pool, young: Date, signal: AbortSignal | undefined): Promise<number> => {
+  for (let failed = 0; ; ) {
+    const { rowCount } = await pool.query(failWaitingSql, [young, failedAtOnce]);
+    failed += rowCount ?? 0;
+    if ((rowCount ?? 0) < failedAtOnce || signal?.aborted === true) return failed;
+  }
+};
+
 /** Makes partitions ahead and drops those that are over. @returns names of the dropped partitions */
-export const retain = async ({ pool, logger, now = Date.now }: RetentionDeps): Promise<readonly string[]> => {
+export const retain = async (
+  { pool, logger, now = Date.now }: RetentionDeps,
+  signal?: AbortSignal,
+): Promise<readonly string[]> => {
   const at = now();
   await ensurePartitions(pool, [at, at + weekMs]);
   const young = new Date(at - keptMs);
+  const failed = await failWaiting(pool, young, signal);
+  if (failed > 0) logger.info({ deliveries: failed }, 'what waited 30 days for an endpoint that is off has failed');
   const ends = new Map<number, string[]>();
   for (const table of partitioned) {
     for (const { name, end } of await partitionsOf(pool, table)) {
@@ -83,7 +119,7 @@ const drop = (pool: Pool, names: readonly string[], week: readonly Date[]): Prom
 export const runRetention = async (deps: RetentionDeps, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     try {
-      await retain(deps);
+      await retain(deps, signal);
     } catch (error) {
       deps.logger.warn({ err: error }, 'old webhook deliveries could not be looked for');
     }

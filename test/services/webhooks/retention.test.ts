@@ -55,7 +55,35 @@ suite('webhook retention', (t) => {
     assert.ok(await has(await over(Date.parse(old))));
   });
 
-  t('keeps messages with unsent deliveries, however old', async () => {
+  t('fails what waited 30 days for an endpoint that is off, so that a forgotten one keeps nobody’s week', async () => {
+    const off = await world.endpoint('http://127.0.0.1:9/');
+    const [waits = '', asked = ''] = await world.queue(off, { eventTime: old, count: 2 });
+    const [young = '', sent = ''] = await world.queue(off, { count: 2 });
+    const queued = 'select delivery_id as id from ops.webhook_queue where endpoint_id = $1 order by 1';
+    const left = async () => (await world.pool.query<{ id: string }>(queued, [off])).rows.map(({ id }) => id);
+    const set = (member: string, id: string) =>
+      world.pool.query(`update ops.webhook_queue set ${member} where delivery_id = $1`, [id]);
+    await set('forced = true', asked);
+    await world.webhooks.act(off, { type: 'Disable', reason: 'failing', seenRevision: 0 });
+    await world.applied(off, 'not active');
+    const made = new Date(Date.now() - keptMs + 60_000);
+    const age = 'update ops.webhook_deliveries set created_at = $2 where endpoint_id = $1';
+    await world.pool.query(age, [off, made]);
+    await retain(deps(Date.now()));
+    assert.equal((await left()).length, 4, 'all wait for less than 30 days');
+    // A person’s resend is under way, and an attempt that began while the endpoint was on.
+    await world.pool.query(age, [off, new Date(Date.now() - keptMs)]);
+    await world.pool.query('update ops.webhook_deliveries set created_at = now() where id = $1', [young]);
+    await set("leased = true, next_at = now() + interval '1 minute'", sent);
+    await retain(deps(Date.now()));
+    assert.deepEqual(await left(), [asked, young, sent].toSorted());
+    assert.equal((await world.delivery(waits)).status, 'failed');
+    await world.pool.query('delete from ops.webhook_queue where endpoint_id = $1', [off]);
+    const dropped = await drops(Date.now());
+    assert.equal(dropped.length, 2);
+  });
+
+  t('keeps messages with unsent deliveries for an endpoint that is on, however old', async () => {
     const [id = ''] = await world.queue(endpoint, { eventTime: old });
     assert.deepEqual(await drops(Date.now()), []);
     await world.pool.query('delete from ops.webhook_queue where delivery_id = $1', [id]);
