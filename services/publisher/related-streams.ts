@@ -6,6 +6,7 @@ import { type MediaState, media } from '#domain/media.ts';
 import { newestBody, post } from '#domain/post.ts';
 import type { ScheduledTarget } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
+import { WorkspaceCache } from '#runtime/eventing/workspace-cache.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 
@@ -30,8 +31,10 @@ export interface Conditions {
 /** By the asset's id. */
 export type Assets = ReadonlyMap<string, Loaded<MediaState>>;
 
-/** Posts that are kept folded. */
-const maxKept = 1_000;
+/** Bytes of the contents that are kept, of all workspaces together. */
+const maxKeptBytes = 64 * 1024 * 1024;
+/** Counted for each content beside its text: so some thousand short ones are kept at most. */
+const contentBytes = 16 * 1024;
 /** Streams of files read at once; a thread may name a thousand files. */
 const readAtOnce = 32;
 /** Milliseconds for which targets share a reading; many are due at the same instant. */
@@ -39,26 +42,44 @@ const sharedMs = 200;
 /** Milliseconds after which conditions are read anew. */
 const conditionsAgeMs = 2_000;
 
-/** Shares readings between targets. A post folded up to a revision never changes, so its content is cached. */
+interface KeptContent {
+  readonly workspaceId: string;
+  readonly size: number;
+  readonly content: Content;
+}
+
+/**
+ * Shares readings between targets. A post folded up to a revision never changes, so its content is kept while there is
+ * room: a post may have 400 KiB, and one workspace thousands of them.
+ */
 export class RelatedStreams {
-  readonly #store: DomainStore;
-  readonly #contents = new Map<string, Promise<Content>>();
+  readonly #store: Pick<DomainStore, 'load'>;
+  readonly #contents: WorkspaceCache<KeptContent>;
+  /** Contents that are being read. */
+  readonly #reading = new Map<string, Promise<Content>>();
   readonly #recent = new Map<string, { readonly asOf: number; readonly read: Promise<unknown> }>();
 
-  constructor(store: DomainStore) {
+  constructor(store: Pick<DomainStore, 'load'>, keptBytes = maxKeptBytes) {
     this.#store = store;
+    this.#contents = new WorkspaceCache(keptBytes);
   }
 
-  content(target: ScheduledTarget): Promise<Content> {
+  async content(target: ScheduledTarget): Promise<Content> {
     const key = `${target.common.postId}/${target.common.postRevision}/${target.common.platform}`;
     const known = this.#contents.get(key);
-    if (known !== undefined) return known;
-    const read = this.#readContent(target);
-    read.catch(() => this.#contents.delete(key));
-    this.#contents.set(key, read);
-    const [oldest] = this.#contents.keys();
-    if (this.#contents.size > maxKept && oldest !== undefined) this.#contents.delete(oldest);
-    return read;
+    if (known !== undefined) return known.content;
+    const reading = this.#reading.get(key);
+    if (reading !== undefined) return reading;
+    const read = this.#readContent(target).then((kept) => {
+      this.#contents.set(key, kept);
+      return kept.content;
+    });
+    this.#reading.set(key, read);
+    try {
+      return await read;
+    } finally {
+      this.#reading.delete(key);
+    }
   }
 
   /** @param maxAgeMs of a reading that another target made; 0: both are read after this is called */
@@ -108,15 +129,16 @@ export class RelatedStreams {
     return { asOf: now, value: await read };
   }
 
-  async #readContent(target: ScheduledTarget): Promise<Content> {
+  async #readContent(target: ScheduledTarget): Promise<KeptContent> {
     const { state, events } = await this.#store.load(post, target.common.postId, target.common.postRevision);
     if (state.status !== 'live')
       throw new BrokenInvariant(`post ${target.common.postId} has no plan at revision ${target.common.postRevision}`);
     const body = newestBody(state);
     const content = contentFor(body, target.common.platform);
     const bare = content.segments.every(({ mediaIds }) => mediaIds.length === 0);
-    const bornAt = birthOf(post, events)?.metadata.occurredAt ?? '';
-    return { ...content, bornAt, aiDisclosure: body.aiDisclosure, body: bare ? null : body };
+    const { occurredAt = '', workspaceId = '' } = birthOf(post, events)?.metadata ?? {};
+    const kept = { ...content, bornAt: occurredAt, aiDisclosure: body.aiDisclosure, body: bare ? null : body };
+    return { workspaceId, size: contentBytes + Buffer.byteLength(JSON.stringify(kept)), content: kept };
   }
 }
 

@@ -9,9 +9,15 @@ interface Entry {
   readonly size: number;
 }
 
-export class WorkspaceCache<Value extends Entry> {
+interface Held {
+  size: number;
   /** The least recently used first. */
+  readonly keys: Set<string>;
+}
+
+export class WorkspaceCache<Value extends Entry> {
   readonly #entries = new Map<string, Value>();
+  readonly #held = new Map<string, Held>();
   readonly #max: number;
   #size = 0;
 
@@ -27,30 +33,40 @@ export class WorkspaceCache<Value extends Entry> {
   get(key: string): Value | undefined {
     const value = this.#entries.get(key);
     if (value === undefined) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
+    const keys = this.#held.get(value.workspaceId)?.keys;
+    keys?.delete(key);
+    keys?.add(key);
     return value;
   }
 
   set(key: string, value: Value): void {
     this.delete(key);
+    const { workspaceId, size } = value;
     this.#entries.set(key, value);
-    this.#size += value.size;
+    const held = this.#held.get(workspaceId) ?? { size: 0, keys: new Set() };
+    this.#held.set(workspaceId, held);
+    held.keys.add(key);
+    held.size += size;
+    this.#size += size;
     while (this.#size > this.#max) this.#evict();
   }
 
   delete(key: string): void {
-    this.#size -= this.#entries.get(key)?.size ?? 0;
+    const value = this.#entries.get(key);
+    if (value === undefined) return;
     this.#entries.delete(key);
+    this.#size -= value.size;
+    const held = this.#held.get(value.workspaceId);
+    if (held === undefined) return;
+    held.keys.delete(key);
+    held.size -= value.size;
+    if (held.keys.size === 0) this.#held.delete(value.workspaceId);
   }
 
   #evict(): void {
-    const held = new Map<string, number>();
-    for (const { workspaceId, size } of this.#entries.values()) {
-      held.set(workspaceId, (held.get(workspaceId) ?? 0) + size);
-    }
-    const [largest] = [...held].reduce((max, one) => (one[1] > max[1] ? one : max), ['', -1]);
-    const [oldest] = [...this.#entries].find(([, { workspaceId }]) => workspaceId === largest) ?? [''];
+    let largest: Held | null = null;
+    for (const held of this.#held.values()) if (largest === null || held.size > largest.size) largest = held;
+    const [oldest = ''] = largest?.keys ?? [];
     this.delete(oldest);
   }
 }
