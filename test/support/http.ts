@@ -39,6 +39,7 @@ import { Lists } from '#services/api/lists.ts';
 import type { Part } from '#services/api/parts.ts';
 import { startServer } from '#services/api/server.ts';
 import { migrateApi } from '#services/api/tables.ts';
+import { migrateOutcomes } from '#services/outcomes/tables.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { assertContract } from './contract.ts';
 import { contractAudit } from './contract-audit.ts';
@@ -155,6 +156,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const lists = new Lists({ url: db.url, connections: 6, logger: { debug: quiet } });
   closers.push(() => lists.close());
   await migrateApi(pool);
+  await migrateOutcomes(pool);
   const { secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`) } = options;
   const { codec = new EventCodec(new TestKeys()) } = options;
   const store = new DomainStore(eventStore, codec, defaultPartitions);
