@@ -16,9 +16,15 @@ export const maxPasskeyName = 60;
 export const passwordCauses = ['joined', 'changed', 'reset'] as const;
 export type PasswordCause = (typeof passwordCauses)[number];
 
+/** Who says that the address of a person is theirs: a link, an invitation that came to the address, or an operator. */
+export const emailProofs = ['link', 'invitation', 'operator'] as const;
+export type EmailProof = (typeof emailProofs)[number];
+
 export const personEvents = {
   PersonRegistered: Type.Object({ personId: Uuid, email: Personal(maxEmail), name: Personal(maxPersonName) }),
   PasswordSet: Type.Object({ by: Type.Enum(passwordCauses) }),
+  /** Before it, somebody else may have registered the address. */
+  EmailProven: Type.Object({ by: Type.Enum(emailProofs) }),
   PasskeyAdded: Type.Object({ passkeyId: Uuid }),
   PasskeyRemoved: Type.Object({ passkeyId: Uuid }),
   /** From now on a password alone does not sign the person in. */

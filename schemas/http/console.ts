@@ -87,6 +87,10 @@ export const MemberShown = Named(
       email: said(Nullable(Type.String()), 'The address of the person; null: nobody signs in as the member.', {
         examples: ['olga@agency.example'],
       }),
+      emailProvenAt: said(
+        Nullable(Instant),
+        'When it was proven that the person has this address; null: it is not, or nobody signs in as the member.',
+      ),
       role: said(Role, 'What the member may do.'),
       personId: said(Nullable(Uuid), 'The person who signs in as the member; null: nobody.'),
     },

@@ -7,7 +7,7 @@ import { mediaQuota } from './media.ts';
 import { checkNetwork } from './network-check.ts';
 import { rotateOAuthKey } from './oauth.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
-import { erase, inviteMember, linkMember, linkPerson } from './people.ts';
+import { erase, inviteMember, linkMember, linkPerson, proveEmail, removeFactor } from './people.ts';
 import { hold, publishingState, resume } from './publishing.ts';
 import { setQuota } from './quota.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
@@ -80,6 +80,17 @@ export const commands: readonly Command[] = [
     about:
       'makes a link for a person; PURPOSE: reset (the default), a new password within an hour; sign_in, once within a day',
     run: linkPerson,
+  },
+  {
+    usage: 'person prove <address>',
+    about:
+      'your word that the account with this address, as it is now, is of the person who has the address; ends nothing of it',
+    run: proveEmail,
+  },
+  {
+    usage: 'person factor-off <address>',
+    about: 'turns off the second factor of a person who has lost the app and the recovery codes',
+    run: removeFactor,
   },
   {
     usage: 'person erase <person>',

@@ -1,11 +1,13 @@
 import { Rejection } from '#domain/decider.ts';
 import { person } from '#domain/person.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import type { Role } from '#schemas/common.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { nowOf, type PeopleDeps } from '#services/auth/people/deps.ts';
-import { normaliseEmail } from '#services/auth/people/emails.ts';
+import { installationId, normaliseEmail } from '#services/auth/people/emails.ts';
 import { erasePerson } from '#services/auth/people/erase.ts';
 import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { endSecondFactor } from '#services/auth/people/security.ts';
 import { createTeamInvite } from '#services/auth/people/team-invites.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
@@ -61,6 +63,21 @@ export const linkPerson = async (admin: Admin, { at, flag }: Given): Promise<Com
   const { token, expiresAt } = await mintPersonLink(peopleOf(admin), personId, purpose);
   const page = purpose === 'reset' ? 'reset-password' : 'enter';
   return { personId, for: purpose, expiresAt, secret: `${admin.consoleUrl}/${page}/${token}` };
+};
+
+/** The operator's word that the account, as it is now, is of whoever has the address: nothing of it ends. */
+export const proveEmail = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
+  const personId = await personOf(admin, at(0));
+  const command = { type: 'ProveEmail', by: 'operator' } as const;
+  const { state } = await execute(admin.store, person, personId, command, contextOf(admin.operator, installationId));
+  return { personId, emailProvenAt: state.status === 'registered' ? state.emailProvenAt : null };
+};
+
+/** For a person who has lost the app and the recovery codes: the password alone signs in from now on. */
+export const removeFactor = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
+  const personId = await personOf(admin, at(0));
+  await endSecondFactor(peopleOf(admin), personId, contextOf(admin.operator, installationId));
+  return { personId, secondFactor: false };
 };
 
 export const erase = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {

@@ -16,7 +16,7 @@ const common = ['--data DIR', '--json'];
 
 /** `key rotate <key> [--x X]` → words, places and flags. */
 const read = ({ usage }: Command) => {
-  const words = /^[a-z ]+/.exec(usage)?.[0].trim().split(' ') ?? [];
+  const words = /^[a-z -]+?(?= <| --| \[|$)/.exec(usage)?.[0].trim().split(' ') ?? [];
   const places = [...usage.matchAll(/<(\w+)>/g)].map(([, name]) => name ?? '');
   const flags = [...usage.matchAll(/(\[)?--([a-z-]+) /g)].map(([, open, name]) => ({
     name: name ?? '',

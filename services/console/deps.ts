@@ -15,6 +15,8 @@ export interface Visitor {
   readonly personId: string;
   readonly name: string;
   readonly email: string;
+  /** Whether somebody has proven that the address is the person's. */
+  readonly isProven: boolean;
   /** The workspaces of which the person is a member now. */
   readonly memberships: readonly Membership[];
   /** The one that the person looks at; null where there is none. */

@@ -1,7 +1,7 @@
 /** The paths of the console, and to which of them a link may lead back. */
 
 const own =
-  /^\/(?:sign-in|sign-out|forgot-password|reset-password|join|enter|console|security|team|developers|apps|consent)(?:\/|$)/;
+  /^\/(?:sign-in|sign-out|forgot-password|reset-password|confirm|join|enter|console|security|team|developers|apps|consent)(?:\/|$)/;
 
 export const isConsolePath = (path: string): boolean => own.test(path);
 

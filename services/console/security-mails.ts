@@ -11,6 +11,8 @@ import { deviceOf } from './words.ts';
 const maxSending = 50;
 let sending = 0;
 
+export const canMail = ({ deps }: Console): boolean => deps.mailer !== undefined && deps.mailer !== null;
+
 export const sendLater = (it: Console, work: () => Promise<void>): void => {
   if (sending >= maxSending) {
     it.deps.logger.warn({ sending }, 'too many mails at once: one was not sent');

@@ -29,7 +29,9 @@ export const visitorOf = async (it: Console, ctx: Context): Promise<Visitor | nu
   if (person === null) return null;
   const chosen = memberships.find(({ workspaceId }) => workspaceId === session.workspaceId);
   const membership = chosen ?? memberships[0] ?? null;
-  return { session, personId, name: person.name ?? '', email: person.email ?? '', memberships, membership };
+  const { name, email, emailProvenAt } = person;
+  const who = { session, personId, name: name ?? '', email: email ?? '', isProven: emailProvenAt !== null };
+  return { ...who, memberships, membership };
 };
 
 /** The power of the visitor in that mode of their workspace. */

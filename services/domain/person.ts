@@ -1,4 +1,4 @@
-import type { PasswordCause, PersonEvent } from '#schemas/person.ts';
+import type { EmailProof, PasswordCause, PersonEvent } from '#schemas/person.ts';
 import { type Decider, Rejection } from './decider.ts';
 
 /** A person who signs in. Its law: registered once, and nothing after the erasure. */
@@ -10,6 +10,8 @@ export type PersonState =
       /** Null once the data key of the person is destroyed. */
       readonly email: string | null;
       readonly name: string | null;
+      /** Null: nobody has proven that the person has this address. */
+      readonly emailProvenAt: string | null;
       readonly passkeyIds: readonly string[];
       /** Whether a password alone does not sign the person in. */
       readonly secondFactor: boolean;
@@ -18,7 +20,15 @@ export type PersonState =
 
 export type PersonCommand =
   | { readonly type: 'Register'; readonly personId: string; readonly email: string; readonly name: string }
-  | { readonly type: 'SetPassword'; readonly by: PasswordCause }
+  | {
+      readonly type: 'SetPassword';
+      readonly by: PasswordCause;
+      /** Absent: the others stay. */
+      readonly removes?: RemovedWays;
+      /** Who proves the address with it; absent: nobody. */
+      readonly proves?: EmailProof;
+    }
+  | { readonly type: 'ProveEmail'; readonly by: EmailProof; readonly removes?: RemovedWays }
   | { readonly type: 'AddPasskey'; readonly passkeyId: string }
   | { readonly type: 'RemovePasskey'; readonly passkeyId: string }
   | { readonly type: 'EnableSecondFactor' }
@@ -26,6 +36,12 @@ export type PersonCommand =
   | { readonly type: 'ReplaceRecoveryCodes' }
   | { readonly type: 'UseRecoveryCode' }
   | { readonly type: 'Erase' };
+
+/** The ways to sign in, beside the password, that end. */
+export interface RemovedWays {
+  readonly passkeys: boolean;
+  readonly secondFactor: boolean;
+}
 
 export const maxPasskeys = 20;
 
@@ -36,6 +52,19 @@ const registered = (state: PersonState): Registered => {
   return state;
 };
 
+const removal = (
+  { passkeyIds, secondFactor }: Registered,
+  removes: RemovedWays | undefined,
+): readonly PersonEvent[] => [
+  ...(removes?.passkeys === true ? passkeyIds : []).map(
+    (passkeyId) => ({ type: 'PasskeyRemoved', data: { passkeyId } }) as const,
+  ),
+  ...(removes?.secondFactor === true && secondFactor ? [{ type: 'SecondFactorDisabled', data: {} } as const] : []),
+];
+
+const proof = ({ emailProvenAt }: Registered, by: EmailProof | undefined): readonly PersonEvent[] =>
+  by === undefined || emailProvenAt !== null ? [] : [{ type: 'EmailProven', data: { by } }];
+
 const decide = (command: PersonCommand, state: PersonState): readonly PersonEvent[] => {
   switch (command.type) {
     case 'Register': {
@@ -44,9 +73,15 @@ const decide = (command: PersonCommand, state: PersonState): readonly PersonEven
       const { personId, email, name } = command;
       return [{ type: 'PersonRegistered', data: { personId, email, name } }];
     }
-    case 'SetPassword':
-      registered(state);
-      return [{ type: 'PasswordSet', data: { by: command.by } }];
+    case 'SetPassword': {
+      const known = registered(state);
+      const set = { type: 'PasswordSet', data: { by: command.by } } as const;
+      return [set, ...removal(known, command.removes), ...proof(known, command.proves)];
+    }
+    case 'ProveEmail': {
+      const known = registered(state);
+      return [...removal(known, command.removes), ...proof(known, command.by)];
+    }
     case 'AddPasskey': {
       const { passkeyIds } = registered(state);
       if (passkeyIds.includes(command.passkeyId)) return [];
@@ -74,13 +109,15 @@ const decide = (command: PersonCommand, state: PersonState): readonly PersonEven
   }
 };
 
-const evolve = (state: PersonState, event: PersonEvent): PersonState => {
+const evolve: Decider<PersonState, PersonCommand, PersonEvent>['evolve'] = (state, event, { occurredAt }) => {
   if (event.type === 'PersonRegistered') {
     const { email, name } = event.data;
-    return { status: 'registered', email, name, passkeyIds: [], secondFactor: false };
+    return { status: 'registered', email, name, emailProvenAt: null, passkeyIds: [], secondFactor: false };
   }
   if (state.status !== 'registered') return state;
   switch (event.type) {
+    case 'EmailProven':
+      return { ...state, emailProvenAt: state.emailProvenAt ?? occurredAt };
     case 'PasskeyAdded':
       return { ...state, passkeyIds: [...state.passkeyIds, event.data.passkeyId] };
     case 'PasskeyRemoved':

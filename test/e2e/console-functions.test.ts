@@ -86,7 +86,7 @@ suite('the console without scripts', { timeoutMs: 120_000 }, (t) => {
     await press(page, 'password');
   };
 
-  t('without scripts: join, invite, give a role, remove, withdraw', async () => {
+  t('without scripts: join, confirm the address, invite, give a role, remove, withdraw', async () => {
     const { token } = await inviteToTeam(world, { role: 'manager' });
     await look(null, async (page) => {
       await page.goto(at(`/join/${token}`));
@@ -95,6 +95,17 @@ suite('the console without scripts', { timeoutMs: 120_000 }, (t) => {
       await page.locator('#password').fill(goodPassword);
       await press(page, 'join');
       await page.waitForURL('**/console');
+      await says(page, 'Confirm your e-mail address');
+      await page.goto(at('/security'));
+      await press(page, 'send-confirmation');
+      await noticeOn(page, /on its way/);
+      const isConfirm = (mail: (typeof mails)[number]) => mail.text.includes('/confirm/');
+      const mail = await until('both mails came', async () =>
+        mails.filter(isConfirm).length > 1 ? mails.findLast(isConfirm) : null,
+      );
+      await page.goto(/http\S+\/confirm\/\S+/.exec(mail.text)?.[0] ?? '');
+      await press(page, 'confirm-email');
+      await noticeOn(page, /Your address is confirmed/);
     });
     await world.settled();
     await look(olga, async (page) => {

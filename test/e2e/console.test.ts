@@ -6,7 +6,7 @@ import { Secret, TOTP } from 'otpauth';
 import type { Browser, Page } from 'playwright-core';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { type LinkPurpose, mintPersonLink } from '#services/auth/people/person-links.ts';
 import { contextOf as commandContextOf } from '#services/workflows/provision.ts';
 import { openBrowser, overflowOf, violationsOf } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
@@ -80,7 +80,7 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
     await says(page, 'Your recovery codes');
     return secret;
   };
-  const linkOf = async (purpose: 'reset' | 'sign_in') => {
+  const linkOf = async (purpose: LinkPurpose) => {
     const { personId } = await personOf(world);
     return mintPersonLink(peopleDepsOf(world), personId, purpose);
   };
@@ -120,6 +120,7 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
       },
     ],
     ['reset', 'nobody', async (page) => page.goto(at(`/reset-password/${(await linkOf('reset')).token}`))],
+    ['confirm', 'nobody', async (page) => page.goto(at(`/confirm/${(await linkOf('confirm')).token}`))],
     ['enter', 'nobody', async (page) => page.goto(at(`/enter/${(await linkOf('sign_in')).token}`))],
     ['join', 'nobody', async (page) => page.goto(at(`/join/${(await inviteToTeam(world)).token}`))],
     ['join', 'olga', async (page) => page.goto(at(`/join/${(await inviteToTeam(world)).token}`))],

@@ -56,6 +56,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   person: {
     PersonRegistered: '1: personId email:personal name:personal',
     PasswordSet: '1: by:joined|changed|reset',
+    EmailProven: '1: by:link|invitation|operator',
     PasskeyAdded: '1: passkeyId',
     PasskeyRemoved: '1: passkeyId',
     SecondFactorEnabled: '1:',

@@ -114,6 +114,7 @@ export const signedTexts: readonly string[] = [
   'invite\\n*',
   'postline engine *',
   'postline key check *',
+  'team mail\\n*',
   'team\\n*',
   'token of forms\\n*',
   'webhook\\n*\\n*',

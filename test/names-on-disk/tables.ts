@@ -7,7 +7,7 @@ export const tables: Readonly<Record<string, string>> = {
   'auth.oauth_clients': 'client_id metadata key_version sealed created_at last_used_at created_from',
   'auth.passkeys': 'id person_id credential_id public_key counter transports name created_at last_used_at',
   'auth.people':
-    'person_id email_mac mac_version password_hash totp_secret totp_version totp_step totp_confirmed recovery_macs recovery_version created_at',
+    'person_id email_mac mac_version password_hash totp_secret totp_version totp_step totp_confirmed recovery_macs recovery_version created_at era',
   'auth.person_links': 'token_hash person_id purpose created_at expires_at',
   'auth.sessions':
     'id secret_hash person_id workspace_id mode device address created_at last_used_at expires_at ended_at end_reason end_recorded',

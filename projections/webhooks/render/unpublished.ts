@@ -21,7 +21,7 @@ const ofPeople = 'a matter of one person, who belongs to no workspace';
 export const person: Unpublished<PersonEvent> = {
   ...{ PersonRegistered: ofPeople, PasswordSet: ofPeople, PasskeyAdded: ofPeople, PasskeyRemoved: ofPeople },
   ...{ SecondFactorEnabled: ofPeople, SecondFactorDisabled: ofPeople, RecoveryCodesReplaced: ofPeople },
-  ...{ RecoveryCodeUsed: ofPeople, PersonErased: ofPeople },
+  ...{ RecoveryCodeUsed: ofPeople, PersonErased: ofPeople, EmailProven: ofPeople },
 };
 export const personemail: Unpublished<PersonEmailEvent> = { EmailClaimed: ofPeople, EmailReleased: ofPeople };
 export const session: Unpublished<SessionEvent> = { SessionStarted: ofPeople, SessionRevoked: ofPeople };

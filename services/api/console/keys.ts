@@ -1,8 +1,10 @@
 import { apiKeyById, type ListedKey } from '#projections/apikeys.ts';
+import { requireProven } from '#services/auth/people/proof.ts';
 import type { Operator } from '#services/workflows/provision.ts';
 import { lastUsesOf } from '../last-uses.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
+import { personOfCall } from './sessions.ts';
 
 /** API keys as the console shows them. Keys stay with the live workspace, whichever mode they act in. */
 
@@ -17,6 +19,12 @@ export const operatorOf = ({
   clock: deps.clock,
   positions,
 });
+
+/** Whoever has a key stays in. @throws Rejection where a mail could prove the address of the member, and has not */
+export const requireProvenMember = async (call: Pick<Call, 'deps' | 'principal'>): Promise<void> => {
+  const personId = await personOfCall(call);
+  if (personId !== null) await requireProven(call.deps, personId);
+};
 
 /** Milliseconds. */
 const acceptedMs = 2_000;

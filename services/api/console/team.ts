@@ -18,6 +18,7 @@ export const showMember = async ({ deps }: Pick<Call, 'deps'>, id: string, { nam
     object: 'member' as const,
     name: person?.name ?? name,
     email: person?.email ?? null,
+    emailProvenAt: person?.emailProvenAt ?? null,
     role,
     personId: personId ?? null,
   };
@@ -69,6 +70,7 @@ export const exampleMember = {
   object: 'member',
   name: 'Olga Owner',
   email: 'olga@agency.example',
+  emailProvenAt: '2026-01-31T08:00:00.000Z',
   role: 'owner',
   personId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3d',
 };

@@ -2,7 +2,7 @@ import { Rejection } from '#domain/decider.ts';
 import { roleAllows } from '#domain/roles.ts';
 import { ApiKeyCreate, ApiKeyShown } from '#schemas/http/console.ts';
 import { createApiKey as create } from '#services/workflows/provision.ts';
-import { exampleApiKey, operatorOf, untilAccepted } from '../console/keys.ts';
+import { exampleApiKey, operatorOf, requireProvenMember, untilAccepted } from '../console/keys.ts';
 import { operation } from '../operation.ts';
 import { invalid } from '../refusal.ts';
 
@@ -13,7 +13,7 @@ export const createApiKey = operation({
   tag: 'console',
   summary: 'Create an API key',
   description:
-    'The key acts for you: it never may more than your role carries at the time of a call. The answer shows it once. A repeat of the call makes another key.',
+    'The key acts for you: it never may more than your role carries at the time of a call. Where this installation sends mails, you have confirmed your address first. The answer shows it once. A repeat of the call makes another key.',
   scope: 'agency.read',
   role: 'manager',
   firstParty: true,
@@ -28,6 +28,7 @@ export const createApiKey = operation({
   },
   handle: async (call) => {
     const { principal, body, now } = call;
+    await requireProvenMember(call);
     const above = body.scopes.findIndex((scope) => !roleAllows(principal.role, scope));
     if (above >= 0)
       throw invalid(`/scopes/${above}`, 'not_allowed', `must be one that the role ${principal.role} carries`);

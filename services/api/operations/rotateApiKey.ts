@@ -1,7 +1,7 @@
 import { IdParams } from '#schemas/http/common.ts';
 import { ApiKeyShown } from '#schemas/http/console.ts';
 import { rotateApiKey as rotate } from '#services/workflows/provision.ts';
-import { exampleApiKey, operatorOf, ownKey, showKey, untilAccepted } from '../console/keys.ts';
+import { exampleApiKey, operatorOf, ownKey, requireProvenMember, showKey, untilAccepted } from '../console/keys.ts';
 import { membersOf } from '../console/team.ts';
 import { operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
@@ -25,6 +25,7 @@ export const rotateApiKey = operation({
   example: { data: { ...exampleApiKey, secret: 'sk_test_<43 characters>' } },
   handle: async (call) => {
     const { principal, params } = call;
+    await requireProvenMember(call);
     const { key, lastUsedAt } = await ownKey(call, params.id);
     // The new key acts for the member of the former one, with the role that this member has or will have. The stream
     // knows who is an Owner now; the read models may be behind.

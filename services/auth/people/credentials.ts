@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
+import type { RemovedWays } from '#domain/person.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { SessionEnd } from '#schemas/person.ts';
 import { box, unbox } from '../box.ts';
 import { emailMac } from './emails.ts';
@@ -17,6 +19,25 @@ export interface PersonCredentials {
   readonly totpStep: number;
   readonly recoveryMacs: readonly Buffer[];
   readonly recoveryVersion: string | null;
+  /**
+   * Grows whenever what is older ends: a new password, a proof of the address. What a request began before is committed
+   * in the era that it saw, or not at all: it could otherwise outlive what ended it.
+   */
+  readonly era: number;
+}
+
+/** What ends older ways in. */
+export interface Renewal {
+  /** The era in which the person proved the former password; null: a link gives the right, whatever the era is. */
+  readonly era: number | null;
+  /** Null: the password stays. */
+  readonly passwordHash: string | null;
+  readonly removes: RemovedWays;
+  /** Id of the session that stays; null: none does. */
+  readonly keep: string | null;
+  /** ISO 8601. */
+  readonly now: string;
+  readonly reason: SessionEnd;
 }
 
 const placeOf = (personId: string): string => `second factor\n${personId}`;
@@ -30,10 +51,14 @@ interface Row {
   readonly totp_confirmed: boolean;
   readonly recovery_macs: readonly Buffer[];
   readonly recovery_version: string | null;
+  readonly era: number;
 }
 
 const columns =
-  'person_id::text, password_hash, totp_secret, totp_version, totp_step::text, totp_confirmed, recovery_macs, recovery_version';
+  'person_id::text, password_hash, totp_secret, totp_version, totp_step::text, totp_confirmed, recovery_macs, recovery_version, era';
+
+const noTotp = `totp_secret = null, totp_version = null, totp_step = null, totp_confirmed = false,
+  recovery_macs = '{}', recovery_version = null`;
 
 export class People {
   readonly #pool: Pool;
@@ -59,6 +84,7 @@ export class People {
       totpStep: Number(row.totp_step ?? -1),
       recoveryMacs: row.recovery_macs,
       recoveryVersion: row.recovery_version,
+      era: row.era,
     };
   }
 
@@ -85,33 +111,41 @@ export class People {
   }
 
   /**
-   * Ends every session but one and every link with it, in one statement: whoever came in by the former password is out
-   * once the new one holds, also if we die then.
-   * @param keep id of the session that stays
-   * @returns ids of the sessions that ended; no event tells of their ends yet
+   * Ends every session but one, every link, and the ways in that are to go, in one transaction: whoever came in by them is
+   * out once it holds, also if we die then. The row of the person is locked first: a passkey or a session that was on its
+   * way is either here by then, and goes, or finds another era.
+   * @returns ids of the sessions that ended, of which no event tells yet; null where the era has ended: nothing was done
    */
-  async setPassword(
+  renew(
     personId: string,
-    passwordHash: string,
-    { keep, now, reason }: { readonly keep: string | null; readonly now: string; readonly reason: SessionEnd },
-  ): Promise<readonly string[]> {
-    const { rows } = await this.#pool.query<{ id: string }>(
-      `with password as (update auth.people set password_hash = $2 where person_id = $1),
-         links as (delete from auth.person_links where person_id = $1)
-       update auth.sessions set ended_at = $3, end_reason = $4
-       where person_id = $1 and ended_at is null and id is distinct from $5::uuid returning id::text`,
-      [personId, passwordHash, now, reason, keep],
-    );
-    return rows.map(({ id }) => id);
+    { era, passwordHash, removes, keep, now, reason }: Renewal,
+  ): Promise<readonly string[] | null> {
+    const work = async (tx: Pick<Pool, 'query'>) => {
+      const { rowCount } = await tx.query(
+        `update auth.people set era = era + 1, password_hash = coalesce($2, password_hash)
+         ${removes.secondFactor ? `, ${noTotp}` : ''} where person_id = $1 and era = coalesce($3, era)`,
+        [personId, passwordHash, era],
+      );
+      if (rowCount !== 1) return { commit: false, result: null };
+      if (removes.passkeys) await tx.query('delete from auth.passkeys where person_id = $1', [personId]);
+      await tx.query('delete from auth.person_links where person_id = $1', [personId]);
+      const { rows } = await tx.query<{ id: string }>(
+        `update auth.sessions set ended_at = $2, end_reason = $3
+         where person_id = $1 and ended_at is null and id is distinct from $4::uuid returning id::text`,
+        [personId, now, reason, keep],
+      );
+      return { commit: true, result: rows.map(({ id }) => id) };
+    };
+    return inTransaction(this.#pool, work, 'begin');
   }
 
   /** A secret that is not confirmed yet asks for no code at sign-in. */
-  async offerTotp(personId: string, secret: Buffer): Promise<void> {
+  async offerTotp({ personId, era }: PersonCredentials, secret: Buffer): Promise<void> {
     const { version, sealed } = box(this.#secrets, 'second-factors', placeOf(personId), secret.toString('base64'));
     await this.#pool.query(
       `update auth.people set totp_secret = $2, totp_version = $3, totp_step = null, totp_confirmed = false
-       where person_id = $1 and not totp_confirmed`,
-      [personId, sealed, version],
+       where person_id = $1 and not totp_confirmed and era = $4`,
+      [personId, sealed, version, era],
     );
   }
 
@@ -124,27 +158,30 @@ export class People {
     return rowCount === 1;
   }
 
-  async confirmTotp(personId: string): Promise<void> {
-    await this.#pool.query(
-      'update auth.people set totp_confirmed = true where person_id = $1 and totp_secret is not null',
-      [personId],
+  /** False where the offer ended meanwhile. */
+  async confirmTotp({ personId, era }: PersonCredentials): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'update auth.people set totp_confirmed = true where person_id = $1 and totp_secret is not null and era = $2',
+      [personId, era],
     );
+    return rowCount === 1;
   }
 
   async removeTotp(personId: string): Promise<void> {
-    await this.#pool.query(
-      `update auth.people set totp_secret = null, totp_version = null, totp_step = null, totp_confirmed = false,
-         recovery_macs = '{}', recovery_version = null where person_id = $1`,
-      [personId],
-    );
+    await this.#pool.query(`update auth.people set ${noTotp} where person_id = $1`, [personId]);
   }
 
-  async setRecoveryCodes(personId: string, macs: readonly Buffer[], version: string): Promise<void> {
-    await this.#pool.query('update auth.people set recovery_macs = $2, recovery_version = $3 where person_id = $1', [
-      personId,
-      macs,
-      version,
-    ]);
+  /** False where the era of the person has ended. */
+  async setRecoveryCodes(
+    { personId, era }: PersonCredentials,
+    macs: readonly Buffer[],
+    version: string,
+  ): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'update auth.people set recovery_macs = $2, recovery_version = $3 where person_id = $1 and era = $4',
+      [personId, macs, version, era],
+    );
+    return rowCount === 1;
   }
 
   /** False where the person has no such code, or no longer has it. */

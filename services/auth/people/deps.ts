@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type CommandContext, type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { installationId } from './emails.ts';
+import type { Mailer } from './mail.ts';
 
 /** What the side of persons uses. */
 export interface PeopleDeps {
@@ -12,6 +13,8 @@ export interface PeopleDeps {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  /** Absent or null: an operator delivers links, and nothing waits for the proof of an address. */
+  readonly mailer?: Mailer | null;
 }
 
 export const nowOf = ({ clock }: Pick<PeopleDeps, 'clock'>): string => new Date(clock()).toISOString();

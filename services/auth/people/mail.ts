@@ -1,5 +1,9 @@
 import type { Transporter } from 'nodemailer';
-import type { PeopleDeps } from './deps.ts';
+import type { Pool } from 'pg';
+import type { Logger } from 'pino';
+import type { Secrets } from '#runtime/identity/secrets.ts';
+import { beginAttempt, TooManyAttempts } from './attempts.ts';
+import { emailMac } from './emails.ts';
 
 /** Mails to persons: short, in plain text. Without SMTP_URL an operator delivers the links. */
 
@@ -22,7 +26,7 @@ const attempts = 3;
  * @param smtpUrl `smtp://` or `smtps://`, with a user and a password where the server asks for them
  * @param from the address that the mails come from
  */
-export const openMailer = (smtpUrl: string, from: string, logger: PeopleDeps['logger']): Mailer => {
+export const openMailer = (smtpUrl: string, from: string, logger: Pick<Logger, 'warn'>): Mailer => {
   const open = async (): Promise<Transporter> => {
     const { createTransport } = await import('nodemailer');
     return createTransport({
@@ -69,6 +73,35 @@ export const resetMail = (to: string, url: string): Mail => ({
   text: `Somebody, most likely you, asked for a new password for your account. Set it here within an hour:\n\n${url}\n\nIf it was not you, nothing has changed and you need do nothing.${signature}`,
 });
 
+/**
+ * Whether a mail may go out to people who asked for none. A workspace that makes and revokes invitations, or has them
+ * accepted with addresses of others, would otherwise send as many as it likes.
+ * @param email normalised
+ */
+export const mayMail = async (
+  { pool, secrets }: { readonly pool: Pool; readonly secrets: Secrets },
+  workspaceId: string,
+  email: string,
+): Promise<boolean> => {
+  try {
+    await beginAttempt(pool, { what: `mails of ${workspaceId}`, free: 100 });
+    await beginAttempt(pool, {
+      what: `mail of ${workspaceId} to ${emailMac(secrets, email).toString('hex')}`,
+      free: 3,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof TooManyAttempts) return false;
+    throw error;
+  }
+};
+
+export const confirmMail = (to: string, url: string): Mail => ({
+  to,
+  subject: 'Confirm your e-mail address',
+  text: `Somebody, most likely you, made an account with this address. Confirm within a day that the address is yours:\n\n${url}\n\nUntil then the account can do little. If it was not you, you need do nothing; or open the link and set a password, and the account is yours alone.${signature}`,
+});
+
 export const inviteMail = (to: string, workspaceName: string, url: string, expiresAt: string): Mail => ({
   to,
   subject: `You are invited to ${workspaceName.replaceAll(/[\r\n]+/g, ' ')}`,
@@ -83,7 +116,7 @@ const changes = {
   ],
   password_reset: [
     'Your password was set anew',
-    'The password of your account was set through a link. Every session has ended, and every app and agent that you had let in is disconnected. Your passkeys stay: look whether you know each of them.',
+    'The password of your account was set through a link. Every session has ended, and every app and agent that you had let in is disconnected. Look under Security whether you know each passkey that is left.',
   ],
   passkey_added: ['A passkey was added', 'Somebody who is signed in as you, and knows your password, added a passkey.'],
   passkey_removed: ['A passkey was removed', 'A passkey of your account was removed: it signs nobody in any more.'],

@@ -12,7 +12,9 @@ import { person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { maxPasskeyName } from '#schemas/person.ts';
 import { beginAttempt, ofAddress, takeBackAttempt } from './attempts.ts';
+import { People } from './credentials.ts';
 import { type PeopleDeps, personContext } from './deps.ts';
+import { requireProven } from './proof.ts';
 import { openStep, sealStep } from './sealed-forms.ts';
 
 /**
@@ -30,6 +32,8 @@ interface Challenge {
   readonly challenge: string;
   /** Null: for a sign-in. */
   readonly personId: string | null;
+  /** Of the person, when the form was made; null: for a sign-in. */
+  readonly era: number | null;
 }
 
 const purpose = 'passkey';
@@ -38,19 +42,16 @@ const purpose = 'passkey';
 const webauthn = () => import('@simplewebauthn/server');
 
 /** The challenge goes with the form, sealed; it is spent when it comes back. */
-const sealChallenge = (deps: PeopleDeps, challenge: string, personId: string | null): string => {
-  const value: Challenge = { challenge, personId };
-  return sealStep(deps, purpose, value);
-};
+const sealChallenge = (deps: PeopleDeps, value: Challenge): string => sealStep(deps, purpose, value);
 
-const openChallenge = async (deps: PeopleDeps, sealed: string, personId: string | null): Promise<string | null> => {
+const openChallenge = async (deps: PeopleDeps, sealed: string, personId: string | null): Promise<Challenge | null> => {
   const opened = openStep<Challenge>(deps, purpose, sealed);
   if (opened === null || opened.value.personId !== personId) return null;
   const { rowCount } = await deps.pool.query(
     'insert into auth.spent (hash, expires_at) values ($1, $2) on conflict do nothing',
     [hash('sha256', sealed, 'buffer'), opened.until],
   );
-  return rowCount === 1 ? opened.value.challenge : null;
+  return rowCount === 1 ? opened.value : null;
 };
 
 export interface Passkey {
@@ -84,6 +85,7 @@ export const offerPasskey = async (
     'select credential_id, transports from auth.passkeys where person_id = $1',
     [personId],
   );
+  const era = (await new People(deps.pool, deps.secrets).byId(personId))?.era ?? null;
   const { generateRegistrationOptions } = await webauthn();
   const options = await generateRegistrationOptions({
     rpName: 'Postline',
@@ -95,7 +97,7 @@ export const offerPasskey = async (
     excludeCredentials: rows.map(({ credential_id: id, transports }) => ({ id: id.toString('base64url'), transports })),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
-  return { options, sealed: sealChallenge(deps, options.challenge, personId) };
+  return { options, sealed: sealChallenge(deps, { challenge: options.challenge, personId, era }) };
 };
 
 const known: readonly unknown[] = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'];
@@ -110,7 +112,8 @@ const refuse = (message: string): never => {
 
 /**
  * The event comes first: it holds the bound on their number. If we die before the row, the passkey does not work, and
- * the person adds it again. @throws Rejection with words for the person
+ * the person adds it again. The row comes only in the era of its form: a new password, or the owner of the address, may
+ * have ended what this person began. @throws Rejection with words for the person
  */
 export const addPasskey = async (
   deps: PeopleDeps,
@@ -131,8 +134,10 @@ export const addPasskey = async (
   if (name.length > maxPasskeyName || /\p{Cc}/u.test(name)) {
     refuse(`The name of a passkey has at most ${maxPasskeyName} characters.`);
   }
-  const challenge = await openChallenge(deps, sealed, personId);
-  if (challenge === null) return refuse('This took too long: try again.');
+  await requireProven(deps, personId);
+  const opened = await openChallenge(deps, sealed, personId);
+  if (opened === null) return refuse('This took too long: try again.');
+  const { challenge, era } = opened;
   const { verifyRegistrationResponse } = await webauthn();
   const verified = await verifyRegistrationResponse({
     response,
@@ -147,7 +152,8 @@ export const addPasskey = async (
   await execute(deps.store, person, personId, { type: 'AddPasskey', passkeyId: id }, personContext(deps, personId));
   const { rows } = await deps.pool.query<{ created_at: Date }>(
     `insert into auth.passkeys (id, person_id, credential_id, public_key, counter, transports, name)
-     values ($1, $2, $3, $4, $5, $6, $7) on conflict (credential_id) do nothing returning created_at`,
+     select $1, person_id, $3, $4, $5, $6, $7 from auth.people where person_id = $2 and era = $8 for share
+     on conflict (credential_id) do nothing returning created_at`,
     [
       id,
       personId,
@@ -156,10 +162,14 @@ export const addPasskey = async (
       credential.counter,
       transportsOf(credential.transports),
       name,
+      era,
     ],
   );
   const [row] = rows;
-  if (row === undefined) return refuse('This passkey is registered already.');
+  if (row === undefined) {
+    await removePasskey(deps, personId, id);
+    return refuse('This passkey is registered already, or your sign-in changed meanwhile: look, and try again.');
+  }
   return { id, name, createdAt: row.created_at.toISOString(), lastUsedAt: null };
 };
 
@@ -176,20 +186,21 @@ export const askForPasskey = async (
 ): Promise<{ readonly options: PublicKeyCredentialRequestOptionsJSON; readonly sealed: string }> => {
   const { generateAuthenticationOptions } = await webauthn();
   const options = await generateAuthenticationOptions({ rpID: rpIdOf(party), userVerification: 'required' });
-  return { options, sealed: sealChallenge(deps, options.challenge, null) };
+  return { options, sealed: sealChallenge(deps, { challenge: options.challenge, personId: null, era: null }) };
 };
 
-/** The person of the passkey; null where it is none of ours, or does not verify. @throws TooManyAttempts */
+/** The person of the passkey, and the era in which it was right; null where it is none of ours, or does not verify. @throws TooManyAttempts */
 export const signInByPasskey = async (
   deps: PeopleDeps,
   { origin }: RelyingParty,
   { sealed, response, address }: { sealed: string; response: AuthenticationResponseJSON; address: string },
-): Promise<string | null> => {
+): Promise<{ readonly personId: string; readonly era: number } | null> => {
   await beginAttempt(deps.pool, ofAddress(address));
-  const challenge = await openChallenge(deps, sealed, null);
+  const challenge = (await openChallenge(deps, sealed, null))?.challenge ?? null;
   if (challenge === null || typeof response.id !== 'string') return null;
   const { rows } = await deps.pool.query(
-    'select id::text, person_id::text, credential_id, public_key, counter, transports from auth.passkeys where credential_id = $1',
+    `select id::text, person_id::text, credential_id, public_key, counter, transports, era
+     from auth.passkeys join auth.people using (person_id) where credential_id = $1`,
     [Buffer.from(response.id, 'base64url')],
   );
   const [row] = rows;
@@ -218,5 +229,5 @@ export const signInByPasskey = async (
   );
   if (rowCount !== 1) return null;
   await takeBackAttempt(deps.pool, ofAddress(address));
-  return row.person_id;
+  return { personId: row.person_id, era: row.era };
 };

@@ -2,13 +2,17 @@ import { hash, randomBytes } from 'node:crypto';
 import type { PeopleDeps } from './deps.ts';
 
 /**
- * Links that work once and prove a mailbox, or the word of an operator: to set a new password, or to sign in. Their
- * tokens are random; a row has the hash.
+ * Links that work once and prove a mailbox, or the word of an operator: to set a new password, to confirm the address, or
+ * to sign in. Their tokens are random; a row has the hash.
  */
 
-export type LinkPurpose = 'reset' | 'sign_in';
+export type LinkPurpose = 'reset' | 'sign_in' | 'confirm';
 
-const lifeMs: Readonly<Record<LinkPurpose, number>> = { reset: 3_600_000, sign_in: 24 * 3_600_000 };
+const lifeMs: Readonly<Record<LinkPurpose, number>> = {
+  reset: 3_600_000,
+  sign_in: 24 * 3_600_000,
+  confirm: 24 * 3_600_000,
+};
 /** Open links of one person; a further one ends the oldest. */
 const maxOpen = 5;
 

@@ -18,12 +18,14 @@ export interface NewPerson {
   readonly email: string;
   readonly name: string;
   readonly password: string;
+  /** Whether the invitation proves the address: it came to it by mail, or an operator made it for it. Default: no. */
+  readonly isProven?: boolean;
 }
 
 /** A step of registration lost against another caller: everything is read again. */
 const maxRounds = 20;
 
-const checked = ({ email: typed, name: typedName, password }: NewPerson): NewPerson => {
+const checked = ({ email: typed, name: typedName, password, isProven = false }: NewPerson): Required<NewPerson> => {
   const email = normaliseEmail(typed);
   const name = typedName.trim();
   if (!isEmail(email)) {
@@ -37,7 +39,7 @@ const checked = ({ email: typed, name: typedName, password }: NewPerson): NewPer
     });
   }
   requireGoodPassword(password, { email, name });
-  return { email, name, password };
+  return { email, name, password, isProven };
 };
 
 /**
@@ -46,7 +48,7 @@ const checked = ({ email: typed, name: typedName, password }: NewPerson): NewPer
  * @throws Rejection validation_failed; already_exists where the address is that of a registered person
  */
 export const registerPerson = async (deps: PeopleDeps, wanted: NewPerson, cause: string): Promise<string> => {
-  const { email, name, password } = checked(wanted);
+  const { email, name, password, isProven } = checked(wanted);
   const people = new People(deps.pool, deps.secrets);
   const passwordHash = await hashPassword(password);
   const claimId = emailClaimIdOf(emailMac(deps.secrets, email));
@@ -64,7 +66,7 @@ export const registerPerson = async (deps: PeopleDeps, wanted: NewPerson, cause:
     try {
       await execute(deps.store, personemail, claimId, { type: 'Claim', personId }, context, { redecide: false });
       faultPoint('person:after-claim');
-      await appendRegistered(deps, personId, { email, name }, context);
+      await appendRegistered(deps, personId, { email, name, isProven }, context);
       faultPoint('person:after-events');
       await people.create(personId, email, passwordHash);
       faultPoint('person:after-row');
@@ -78,12 +80,14 @@ export const registerPerson = async (deps: PeopleDeps, wanted: NewPerson, cause:
 const appendRegistered = async (
   { store }: PeopleDeps,
   personId: string,
-  { email, name }: { readonly email: string; readonly name: string },
+  { email, name, isProven }: Omit<Required<NewPerson>, 'password'>,
   context: CommandContext,
 ): Promise<void> => {
   const registered = { type: 'PersonRegistered', data: { personId, email, name } } as const;
   const password = { type: 'PasswordSet', data: { by: 'joined' } } as const;
-  await store.append(`person-${personId}`, -1, [registered, password], context, partitionKeyOf('person', personId));
+  const proof = { type: 'EmailProven', data: { by: 'invitation' } } as const;
+  const events = [registered, password, ...(isProven ? [proof] : [])];
+  await store.append(`person-${personId}`, -1, events, context, partitionKeyOf('person', personId));
 };
 
 /**

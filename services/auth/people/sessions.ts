@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
+import { Rejection } from '#domain/decider.ts';
 import { session } from '#domain/session.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -72,15 +73,18 @@ export interface SessionStart {
   readonly device: string;
   readonly address: string;
   readonly correlationId?: string;
+  /** The era of the person in which the credential was right; absent: a link or an invitation signs in. */
+  readonly era?: number;
 }
 
 /**
  * Each sign-in gets a new secret, so that a secret that was planted before is worth nothing. The event comes first: if we
  * die before the row, a session is told of that nobody ever had; the reverse would be a session that no auditor sees.
+ * @throws Rejection where what signed in has ended since
  */
 export const startSession = async (
   deps: PeopleDeps,
-  { personId, by, device, address, correlationId }: SessionStart,
+  { personId, by, device, address, correlationId, era }: SessionStart,
 ): Promise<{ readonly id: string; readonly secret: string; readonly expiresAt: string }> => {
   const id = uuidv7();
   const now = deps.clock();
@@ -90,11 +94,17 @@ export const startSession = async (
   faultPoint('session:after-start');
   const secret = randomBytes(32).toString('base64url');
   const at = new Date(now).toISOString();
-  await deps.pool.query(
+  // The lock waits for whoever ends what is older: their statement finds the session, or this one finds another era.
+  const { rowCount } = await deps.pool.query(
     `insert into auth.sessions (id, secret_hash, person_id, device, address, created_at, last_used_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $6, $7)`,
-    [id, hashOf(secret), personId, device.slice(0, 200), address.slice(0, 60), at, expiresAt],
+     select $1, $2, person_id, $4, $5, $6, $6, $7 from auth.people
+     where person_id = $3 and era = coalesce($8, era) for share`,
+    [id, hashOf(secret), personId, device.slice(0, 200), address.slice(0, 60), at, expiresAt, era ?? null],
   );
+  if (rowCount !== 1) {
+    await execute(deps.store, session, id, { type: 'End', reason: 'password_set' }, context);
+    throw new Rejection('validation_failed', 'Your sign-in changed meanwhile: sign in again.');
+  }
   await endOldest(deps, personId);
   return { id, secret, expiresAt };
 };

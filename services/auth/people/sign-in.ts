@@ -16,7 +16,13 @@ import { totpStepOf } from './totp.ts';
  */
 
 export type SignedIn =
-  | { readonly outcome: 'signed_in'; readonly personId: string; readonly by: 'password' | 'recovery_code' }
+  | {
+      readonly outcome: 'signed_in';
+      readonly personId: string;
+      readonly by: 'password' | 'recovery_code';
+      /** For the session: it starts while nothing has ended what was right here. */
+      readonly era: number;
+    }
   /** The password was right; `pending` goes with the code. */
   | { readonly outcome: 'second_factor'; readonly pending: string }
   | { readonly outcome: 'wrong' };
@@ -60,8 +66,8 @@ export const signInByPassword = async (
   if (!isRight || credentials === null) return { outcome: 'wrong' };
   await takeBackAttempt(deps.pool, ofAddress(address));
   await forgetAttempts(deps.pool, account);
-  const { personId, totpConfirmed } = credentials;
-  if (!totpConfirmed) return { outcome: 'signed_in', personId, by: 'password' };
+  const { personId, totpConfirmed, era } = credentials;
+  if (!totpConfirmed) return { outcome: 'signed_in', personId, by: 'password', era };
   const step: FirstStep = { personId, passwordMark: passwordMarkOf(credentials) };
   return { outcome: 'second_factor', pending: sealStep(deps, 'second factor', step) };
 };
@@ -94,7 +100,7 @@ export const signInByCode = async (
   if (by === null) return { outcome: 'wrong' };
   await takeBackAttempt(deps.pool, ofAddress(address));
   await forgetAttempts(deps.pool, attempted);
-  return { outcome: 'signed_in', personId, by };
+  return { outcome: 'signed_in', personId, by, era: credentials.era };
 };
 
 /** Each code works once. Null for a wrong one. */

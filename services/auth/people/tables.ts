@@ -22,6 +22,7 @@ export const migratePeople = (pool: Pool): Promise<void> =>
         recovery_version text,
         created_at timestamptz not null default now()
       );
+      alter table auth.people add column if not exists era integer not null default 0;
       create table if not exists auth.passkeys (
         id uuid primary key,
         person_id uuid not null references auth.people on delete cascade,

@@ -1,16 +1,18 @@
 import { birthOf, Rejection } from '#domain/decider.ts';
+import { person } from '#domain/person.ts';
 import { mayManage } from '#domain/roles.ts';
 import { isOpenInvite, type TeamInviteState, teaminvite } from '#domain/teaminvite.ts';
 import { type WorkspaceState, workspace } from '#domain/workspace.ts';
 import { type CommandContext, type Loaded, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { claimedIds, isGenuine, linkToken } from '#runtime/identity/link-token.ts';
+import { claimedIds, isGenuine, type LinkKind, linkToken } from '#runtime/identity/link-token.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Role } from '#schemas/common.ts';
 import { beginAttempt, takeBackAttempt } from './attempts.ts';
 import { nowOf, type PeopleDeps, personContext } from './deps.ts';
 import { normaliseEmail } from './emails.ts';
-import { loadPerson, type NewPerson, registerPerson } from './register.ts';
+import { requireProven } from './proof.ts';
+import { type NewPerson, registerPerson } from './register.ts';
 
 /** Invitations to the team: minting the link, and joining through it. */
 
@@ -30,7 +32,13 @@ export const createTeamInvite = async (
   { memberId, email, name, role, expiresAt }: NewTeamInvite,
   context: CommandContext,
   positions: Positions,
-): Promise<{ readonly inviteId: string; readonly memberId: string; readonly token: string }> => {
+): Promise<{
+  readonly inviteId: string;
+  readonly memberId: string;
+  readonly token: string;
+  /** For the mail to the address alone: whoever opens it reads that mail. */
+  readonly mailToken: string;
+}> => {
   const inviteId = uuidv7();
   const keyVersion = deps.secrets.current;
   const invited = memberId ?? uuidv7();
@@ -39,11 +47,9 @@ export const createTeamInvite = async (
     ...{ inviteId, memberId: invited, email, name, role, now: context.now, expiresAt, keyVersion },
   } as const;
   await execute(deps.store, teaminvite, inviteId, command, context, { positions });
-  return { inviteId, memberId: invited, token: teamInviteToken(deps, inviteId, keyVersion) };
+  const tokenOf = (kind: LinkKind): string => linkToken(deps.secrets, kind, [inviteId], keyVersion);
+  return { inviteId, memberId: invited, token: tokenOf('team'), mailToken: tokenOf('team_mail') };
 };
-
-export const teamInviteToken = ({ secrets }: Pick<PeopleDeps, 'secrets'>, inviteId: string, keyVersion: string) =>
-  linkToken(secrets, 'team', [inviteId], keyVersion);
 
 export interface OpenTeamInviteLink {
   readonly inviteId: string;
@@ -52,6 +58,8 @@ export interface OpenTeamInviteLink {
   /** Of the invitation as it was created, also after its acceptance. */
   readonly role: Role;
   readonly invitedBy: CommandContext['actor'];
+  /** Whether it proves the address that it names: it came to it by mail, or an operator made it. */
+  readonly provesEmail: boolean;
   readonly state: Exclude<TeamInviteState, { status: 'none' }>;
 }
 
@@ -67,13 +75,17 @@ export const findTeamInvite = async (deps: PeopleDeps, token: string): Promise<O
   const created = birthOf(teaminvite, events);
   const keyVersion = created?.data.keyVersion;
   if (created === undefined || typeof keyVersion !== 'string' || state.status === 'none') return null;
-  if (!isGenuine(deps.secrets, 'team', token, ids, keyVersion)) return null;
+  const isOf = (kind: LinkKind): boolean => isGenuine(deps.secrets, kind, token, ids, keyVersion);
+  const isMailed = isOf('team_mail');
+  if (!isMailed && !isOf('team')) return null;
   if (state.status !== 'accepted' && !isOpenInvite(state, nowOf(deps))) return null;
   const { workspaceId, actor: invitedBy } = created.metadata;
   const { state: home } = await deps.store.load(workspace, workspaceId);
   const role = created.data.role as Role;
   if (home.status === 'none' || !mayStillInvite(home, { invitedBy, role })) return null;
-  return { inviteId, workspaceId, workspaceName: home.name, role, invitedBy, state };
+  const isNamed = typeof created.data.email === 'string';
+  const provesEmail = isNamed && (isMailed || invitedBy.type !== 'member');
+  return { inviteId, workspaceId, workspaceName: home.name, role, invitedBy, provesEmail, state };
 };
 
 /**
@@ -113,11 +125,13 @@ export const joinAs = async (
   positions: Positions = new Map(),
 ): Promise<void> => {
   const { inviteId, workspaceId, role, state } = link;
-  const registered = await loadPerson(deps, personId);
-  if (registered === null) throw new Rejection('not_found', 'There is no such person.');
+  const { state: registered, events } = await deps.store.load(person, personId);
+  if (registered.status !== 'registered') throw new Rejection('not_found', 'There is no such person.');
   if (state.status !== 'accepted' && state.email !== null && normaliseEmail(state.email) !== registered.email) {
     throw new Rejection('validation_failed', 'This invitation is for another address: sign in with that one.');
   }
+  // The registration itself joins, by the invitation under which it was made.
+  if (birthOf(person, events)?.metadata.commandId !== inviteId) await requireProven(deps, personId);
   const { memberId } = state;
   const correlationId = uuidv7();
   const context: CommandContext = {
@@ -144,9 +158,10 @@ export const joinAs = async (
  */
 const registerAsked = async (
   deps: PeopleDeps,
-  { state, inviteId }: OpenTeamInviteLink,
-  wanted: NewPerson,
+  { state, inviteId, provesEmail }: OpenTeamInviteLink,
+  typed: NewPerson,
 ): Promise<string> => {
+  const wanted = { ...typed, isProven: provesEmail };
   if (state.status !== 'accepted' && state.email !== null) return registerPerson(deps, wanted, inviteId);
   const asked = { what: `join ${inviteId}`, free: 5 };
   await beginAttempt(deps.pool, asked);

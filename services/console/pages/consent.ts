@@ -3,8 +3,9 @@ import { tickedScopes } from '#schemas/grant.ts';
 import { notFound } from '#services/api/refusal.ts';
 import { type ConsentResult, sealConsent } from '#services/auth/consent.ts';
 import { type PendingConsent, pendingConsent } from '#services/auth/pending-consent.ts';
+import { requireProven } from '#services/auth/people/proof.ts';
 import type { Visit, Visitor } from '../deps.ts';
-import type { FormRefusal } from '../errors.ts';
+import { type FormRefusal, refusalOf } from '../errors.ts';
 import type { Route } from '../routes.ts';
 import { goTo, showPage } from '../show.ts';
 import { roleShown, scopeShown } from '../words.ts';
@@ -78,6 +79,8 @@ const decide = async (visit: Visit<Visitor>): Promise<void> => {
   const again = (alert: string): void => show(visit, pending, { workspaceId, mode, scopes }, { status: 422, alert });
   if (membership === undefined) return again('Choose a workspace of yours.');
   if (scopes.length === 0) return again('Tick what the app may do, or cancel.');
+  const refused = await refusalOf(ctx, () => requireProven(it.deps, visitor.personId));
+  if (refused !== null) return again(refused.alert);
   answer({ decision: 'allow', memberId: membership.memberId, workspaceId, mode, scopes });
 };
 

@@ -4,6 +4,7 @@ import type { MemberVisitor, Visit } from '../deps.ts';
 import { call } from '../operations.ts';
 import { home } from '../paths.ts';
 import type { Route } from '../routes.ts';
+import { canMail } from '../security-mails.ts';
 import { goTo, showPage } from '../show.ts';
 import { roleShown } from '../words.ts';
 
@@ -39,6 +40,7 @@ const showHome = async (visit: Visit<MemberVisitor>): Promise<void> => {
     ...{ view: 'home', title: membership.name },
     data: {
       mode: session.mode,
+      isAsked: canMail(it) && !visitor.isProven,
       unconfirmed: await unconfirmed(visit),
       role: roleShown(membership.role),
       workspaces: memberships.map(({ workspaceId, name, role }) => ({

@@ -2,7 +2,10 @@ import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { notFound } from '#services/api/refusal.ts';
 import { stateOf } from '#services/api/state.ts';
 import { beginAttempt } from '#services/auth/people/attempts.ts';
+import { normaliseEmail } from '#services/auth/people/emails.ts';
+import { mayMail } from '#services/auth/people/mail.ts';
 import { minPassword } from '#services/auth/people/passwords.ts';
+import { sendConfirmation } from '#services/auth/people/proof.ts';
 import { chooseWorkspace } from '#services/auth/people/sessions.ts';
 import { findTeamInvite, joinAs, joinAsNew, type OpenTeamInviteLink } from '#services/auth/people/team-invites.ts';
 import type { Visit } from '../deps.ts';
@@ -10,6 +13,7 @@ import { type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { home, signInFor } from '../paths.ts';
 import type { Route } from '../routes.ts';
+import { canMail, sendLater } from '../security-mails.ts';
 import { goTo, showPage } from '../show.ts';
 import { roleShown } from '../words.ts';
 import { enter } from './sign-in.ts';
@@ -51,6 +55,18 @@ const showJoin = (visit: Visit, link: OpenTeamInviteLink, refused: FormRefusal |
   });
 };
 
+/** A workspace that has others join with addresses of strangers sends no more mails than with its invitations. */
+const confirmByMail = async (
+  { it }: Visit,
+  { workspaceId, provesEmail }: OpenTeamInviteLink,
+  personId: string,
+  email: string,
+): Promise<void> => {
+  const { deps } = it;
+  if (provesEmail || !canMail(it) || !(await mayMail(deps, workspaceId, normaliseEmail(email)))) return;
+  sendLater(it, () => sendConfirmation(deps, personId, deps.consoleUrl()));
+};
+
 const join = async (visit: Visit): Promise<void> => {
   const { it, ctx, form, visitor } = visit;
   const { deps } = it;
@@ -63,7 +79,8 @@ const join = async (visit: Visit): Promise<void> => {
     // Whoever has the link could otherwise ask of any address whether it has an account.
     await beginAttempt(deps.pool, { what: `join ${link.inviteId} ${stateOf(ctx).address}`, free: 10 });
     const personId = await joinAsNew(deps, link, { ...typed, password: form.get('password') ?? '' }, positions);
-    sessionId = await enter(visit, personId, 'joined');
+    sessionId = await enter(visit, { personId, by: 'joined' });
+    await confirmByMail(visit, link, personId, typed.email);
   });
   if (refused !== null) return showJoin(visit, link, refused, typed);
   if (sessionId !== null) {

@@ -4,22 +4,27 @@ import { beginAttempt } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { emailMac, normaliseEmail } from '#services/auth/people/emails.ts';
 import { resetMail } from '#services/auth/people/mail.ts';
+import { listPasskeys } from '#services/auth/people/passkeys.ts';
 import { minPassword } from '#services/auth/people/passwords.ts';
-import { findPersonLink, mintPersonLink, takePersonLink } from '#services/auth/people/person-links.ts';
-import { resetPassword } from '#services/auth/people/security.ts';
+import {
+  findPersonLink,
+  type LinkPurpose,
+  mintPersonLink,
+  takePersonLink,
+} from '#services/auth/people/person-links.ts';
+import { loadPerson } from '#services/auth/people/register.ts';
+import { confirmEmail, type PasswordLink, setPasswordByLink } from '#services/auth/people/security.ts';
 import { clearCookie } from '../cookies.ts';
 import type { Console, Visit } from '../deps.ts';
 import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { home } from '../paths.ts';
 import type { Route } from '../routes.ts';
-import { sendLater, tellPerson } from '../security-mails.ts';
+import { canMail, sendLater, tellPerson } from '../security-mails.ts';
 import { goTo, showPage } from '../show.ts';
 import { enter } from './sign-in.ts';
 
-/** Links that work once: for a new password, and into the console. Opening one changes nothing: scanners open links. */
-
-const canMail = ({ deps }: Console): boolean => deps.mailer !== undefined && deps.mailer !== null;
+/** Links that work once: for a new password, for the proof of an address, and into the console. Opening one changes nothing: scanners open links. */
 
 const sendReset = async (it: Console, email: string): Promise<void> => {
   const { deps } = it;
@@ -50,32 +55,79 @@ const showForgot = (visit: Visit, refused: FormRefusal | null): void =>
     data: { byMail: canMail(visit.it) },
   });
 
-const linkOf = async (visit: Visit, purpose: 'reset' | 'sign_in'): Promise<string> => {
-  const { it, params } = visit;
-  const token = params.token ?? '';
-  if ((await findPersonLink(it.deps, token, purpose)) === null) throw notFound('link');
-  return token;
+/** The person of the link of the path. @throws Refusal 404 where it works no more */
+const personOf = async ({ it, params }: Visit, purpose: LinkPurpose): Promise<string> => {
+  const personId = await findPersonLink(it.deps, params.token ?? '', purpose);
+  if (personId === null) throw notFound('link');
+  return personId;
 };
 
-const showReset = (visit: Visit, refused: FormRefusal | null): void =>
-  showPage(visit, { view: 'reset', title: 'Set a new password', ...refused, data: { minPassword } });
+/** Other ways to sign in that a reset may end. Of a proven person the second factor stays. */
+const waysOf = async ({ it }: Visit, personId: string) => {
+  const { deps } = it;
+  const [known, credentials, passkeys] = await Promise.all([
+    loadPerson(deps, personId),
+    new People(deps.pool, deps.secrets).byId(personId),
+    listPasskeys(deps.pool, personId),
+  ]);
+  const isProven = known !== null && known.emailProvenAt !== null;
+  const hasFactor = credentials?.totpConfirmed === true;
+  return { isProven, hasFactor, passkeys: passkeys.length, mayRemove: passkeys.length > 0 || (!isProven && hasFactor) };
+};
 
-const reset = async (visit: Visit): Promise<void> => {
-  const { it, ctx, form } = visit;
-  const token = await linkOf(visit, 'reset');
-  const [personId, refused] = await attempt(ctx, () => resetPassword(it.deps, token, form.get('password') ?? ''));
-  if (refused !== null) return showReset(visit, refused);
+const showReset = async (visit: Visit, personId: string, refused: FormRefusal | null): Promise<void> => {
+  const data = { minPassword, ...(await waysOf(visit, personId)) };
+  showPage(visit, { view: 'reset', title: 'Set a new password', ...refused, data });
+};
+
+/** The new password has ended every session: the person signs in with it, and with the second factor. */
+const byLink = async (
+  visit: Visit,
+  link: Omit<PasswordLink, 'token'>,
+): Promise<readonly [personId: string, refused: null] | readonly [personId: null, refused: FormRefusal]> => {
+  const { it, ctx, form, params } = visit;
+  const [personId, refused] = await attempt(ctx, () =>
+    setPasswordByLink(it.deps, { ...link, token: params.token ?? '' }, form.get('password') ?? ''),
+  );
+  if (refused !== null) return [null, refused];
   if (personId === null) throw notFound('link');
   tellPerson(it, ctx, personId, 'password_reset');
-  // The new password has ended every session: the person signs in with it, and with the second factor.
   clearCookie(it, ctx, 'session');
-  goTo(ctx, '/sign-in?done=password');
+  return [personId, null];
+};
+
+const reset = async (visit: Visit): Promise<void> => {
+  const named = await personOf(visit, 'reset');
+  const [, refused] = await byLink(visit, { purpose: 'reset', removes: visit.form.get('remove') === 'yes' });
+  return refused === null ? goTo(visit.ctx, '/sign-in?done=password') : showReset(visit, named, refused);
+};
+
+const showConfirm = async (visit: Visit, personId: string, refused: FormRefusal | null): Promise<void> => {
+  const email = (await loadPerson(visit.it.deps, personId))?.email ?? '';
+  const data = { minPassword, email, isOwn: visit.visitor?.personId === personId };
+  showPage(visit, { view: 'confirm', title: `Confirm that ${email} is yours`, ...refused, data });
+};
+
+/**
+ * Whoever is signed in as the person knows the password, and keeps it. Anybody else who has the link sets one: the
+ * account may have been made by a stranger.
+ */
+const confirm = async (visit: Visit): Promise<void> => {
+  const { it, ctx, params, visitor } = visit;
+  const named = await personOf(visit, 'confirm');
+  if (visitor !== null && visitor.personId === named) {
+    const asked = { token: params.token ?? '', personId: named, keep: visitor.session.id };
+    if (!(await confirmEmail(it.deps, asked))) throw notFound('link');
+    return goTo(ctx, '/security?done=confirmed');
+  }
+  const [, refused] = await byLink(visit, { purpose: 'confirm', removes: true });
+  return refused === null ? goTo(ctx, '/sign-in?done=confirmed') : showConfirm(visit, named, refused);
 };
 
 const takeLink = async (visit: Visit): Promise<void> => {
   const personId = await takePersonLink(visit.it.deps, visit.params.token ?? '', 'sign_in');
   if (personId === null) throw notFound('link');
-  await enter(visit, personId, 'link');
+  await enter(visit, { personId, by: 'link' });
   goTo(visit.ctx, home);
 };
 
@@ -86,18 +138,22 @@ export const linkRoutes: readonly Route[] = [
     method: 'GET',
     path: '/reset-password/:token',
     for: 'anyone',
-    answer: async (visit) => {
-      await linkOf(visit, 'reset');
-      showReset(visit, null);
-    },
+    answer: async (visit) => showReset(visit, await personOf(visit, 'reset'), null),
   },
   { method: 'POST', path: '/reset-password/:token', for: 'anyone', answer: reset },
+  {
+    method: 'GET',
+    path: '/confirm/:token',
+    for: 'anyone',
+    answer: async (visit) => showConfirm(visit, await personOf(visit, 'confirm'), null),
+  },
+  { method: 'POST', path: '/confirm/:token', for: 'anyone', answer: confirm },
   {
     method: 'GET',
     path: '/enter/:token',
     for: 'anyone',
     answer: async (visit) => {
-      await linkOf(visit, 'sign_in');
+      await personOf(visit, 'sign_in');
       showPage(visit, { view: 'enter', title: 'Sign in with this link' });
     },
   },

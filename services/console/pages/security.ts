@@ -1,9 +1,11 @@
 import type { RegistrationResponseJSON } from '@simplewebauthn/server';
 import { uuidPattern } from '#schemas/common.ts';
 import { notFound } from '#services/api/refusal.ts';
+import { beginAttempt } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { addPasskey, listPasskeys, offerPasskey, removePasskey } from '#services/auth/people/passkeys.ts';
 import { minPassword } from '#services/auth/people/passwords.ts';
+import { sendConfirmation } from '#services/auth/people/proof.ts';
 import { changePassword, requirePassword } from '#services/auth/people/security.ts';
 import { endSessions, listSessions } from '#services/auth/people/sessions.ts';
 import type { Visit, Visitor } from '../deps.ts';
@@ -11,16 +13,18 @@ import { type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
-import { tellPerson } from '../security-mails.ts';
+import { canMail, sendLater, tellPerson } from '../security-mails.ts';
 import { goTo, noticeOf, showPage } from '../show.ts';
 import { memberOf } from '../visitors.ts';
 import { readCredential } from './sign-in.ts';
 
 /** Security of the own sign-in: password, second factor, passkeys, sessions. */
 
-type Section = 'password' | 'second-factor' | 'passkeys';
+type Section = 'email' | 'password' | 'second-factor' | 'passkeys';
 
 const notices: Readonly<Record<string, string>> = {
+  confirmed: 'Your address is confirmed, and what was older has ended: other sessions, passkeys and the second factor.',
+  'confirmation-sent': 'The link is on its way to your address.',
   password: 'Your password is changed, and every other session has ended.',
   'second-factor-off': 'The second factor is off.',
   'passkey-added': 'The passkey is added.',
@@ -35,7 +39,7 @@ export const showSecurity = async (
 ): Promise<void> => {
   const { it, visitor } = visit;
   const { deps } = it;
-  const { personId, email, name } = visitor;
+  const { personId, email, name, isProven } = visitor;
   const [credentials, passkeys, sessions, asked] = await Promise.all([
     new People(deps.pool, deps.secrets).byId(personId),
     listPasskeys(deps.pool, personId),
@@ -47,7 +51,8 @@ export const showSecurity = async (
     ...{ view: 'security', title: 'Security', script: true, ...told },
     notice: noticeOf(visit, notices, refused),
     data: {
-      ...{ email, minPassword, passkeys, sessions, section },
+      ...{ email, isProven, canMail: canMail(it), mayAdd: isProven || !canMail(it) },
+      ...{ minPassword, passkeys, sessions, section },
       hasSecondFactor: credentials?.totpConfirmed === true,
       codesLeft: credentials?.recoveryMacs.length ?? 0,
       passkey: { options: JSON.stringify(asked.options), sealed: asked.sealed },
@@ -110,6 +115,17 @@ const add = async (visit: Visit<Visitor>): Promise<void> => {
   goTo(ctx, '/security?done=passkey-added');
 };
 
+const sendAgain = async (visit: Visit<Visitor>): Promise<void> => {
+  const { it, ctx, visitor } = visit;
+  const { deps } = it;
+  const refused = await refusalOf(ctx, () =>
+    beginAttempt(deps.pool, { what: `confirmation ${visitor.personId}`, free: 4 }),
+  );
+  if (refused !== null) return showSecurity(visit, { ...refused, section: 'email' });
+  sendLater(it, () => sendConfirmation(deps, visitor.personId, deps.consoleUrl()));
+  goTo(ctx, '/security?done=confirmation-sent');
+};
+
 const remove = async (visit: Visit<Visitor>): Promise<void> => {
   const { it, ctx, visitor } = visit;
   await removePasskey(it.deps, visitor.personId, idOf(visit, 'passkey'));
@@ -133,6 +149,7 @@ const endOthers = async ({ it, ctx, visitor }: Visit<Visitor>): Promise<void> =>
 
 export const securityRoutes: readonly Route[] = [
   { method: 'GET', path: '/security', for: 'person', answer: (visit) => showSecurity(visit, null) },
+  { method: 'POST', path: '/security/confirmation', for: 'person', answer: sendAgain },
   { method: 'POST', path: '/security/password', for: 'person', answer: setPassword },
   { method: 'POST', path: '/security/passkeys', for: 'person', answer: add },
   { method: 'POST', path: '/security/passkeys/:id/remove', for: 'person', answer: remove },

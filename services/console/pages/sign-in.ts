@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
-import type { SignInWay } from '#schemas/person.ts';
 import { stateOf } from '#services/api/state.ts';
 import { askForPasskey, signInByPasskey } from '#services/auth/people/passkeys.ts';
-import { endSessions, sessionMs, startSession } from '#services/auth/people/sessions.ts';
+import { endSessions, type SessionStart, sessionMs, startSession } from '#services/auth/people/sessions.ts';
 import { deviceToken, isDeviceOf, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';
 import { clearCookie, readCookie, setCookie } from '../cookies.ts';
 import type { Visit } from '../deps.ts';
@@ -19,13 +18,18 @@ import { deviceOf } from '../words.ts';
 
 const deviceSeconds = 365 * 86_400;
 
+export type SignedInAs = Pick<SessionStart, 'personId' | 'by' | 'era'>;
+
 /** A new session in the cookie; the one that the browser had ends. */
-export const enter = async ({ it, ctx, visitor }: Visit, personId: string, by: SignInWay): Promise<string> => {
+export const enter = async ({ it, ctx, visitor }: Visit, { personId, by, era }: SignedInAs): Promise<string> => {
   const { deps } = it;
   if (visitor !== null) await endSessions(deps, visitor.personId, { ids: [visitor.session.id] }, 'signed_out');
   const { address, correlationId } = stateOf(ctx);
   const device = deviceOf(ctx.get('User-Agent'));
-  const { id, secret } = await startSession(deps, { personId, by, device, address, correlationId });
+  const { id, secret } = await startSession(deps, {
+    ...{ personId, by, device, address, correlationId },
+    ...(era === undefined ? {} : { era }),
+  });
   setCookie(it, ctx, 'session', secret, sessionMs / 1_000);
   setCookie(it, ctx, 'device', deviceToken(deps, personId), deviceSeconds);
   return id;
@@ -33,6 +37,7 @@ export const enter = async ({ it, ctx, visitor }: Visit, personId: string, by: S
 
 const notices: Readonly<Record<string, string>> = {
   password: 'Your new password is set. Sign in with it.',
+  confirmed: 'Your address is confirmed, and your password is set. Sign in with it.',
   'signed-out': 'You are signed out.',
 };
 
@@ -52,10 +57,11 @@ const showSignIn = async (visit: Visit, next: string, refused: FormRefusal | nul
 const showCode = (visit: Visit, next: string, pending: string, refused: FormRefusal | null): void =>
   showPage(visit, { view: 'sign-in-code', title: 'Enter your code', ...refused, data: { next, pending } });
 
-const proceed = async (visit: Visit, next: string, personId: string, by: SignInWay): Promise<void> => {
+const proceed = async (visit: Visit, next: string, who: SignedInAs): Promise<void> => {
+  const { personId, by } = who;
   const { it, ctx } = visit;
   const isNew = !isDeviceOf(it.deps, readCookie(it, ctx, 'device'), personId);
-  await enter(visit, personId, by);
+  await enter(visit, who);
   if (by === 'recovery_code') tellPerson(it, ctx, personId, 'recovery_code_used');
   else if (isNew) tellPerson(it, ctx, personId, 'new_browser');
   goTo(ctx, next);
@@ -74,7 +80,7 @@ const byPassword = async (visit: Visit): Promise<void> => {
   if (refused !== null) return showSignIn(visit, next, refused, email);
   if (result.outcome === 'wrong') return showSignIn(visit, next, wrong, email);
   if (result.outcome === 'second_factor') return showCode(visit, next, result.pending, null);
-  return proceed(visit, next, result.personId, result.by);
+  return proceed(visit, next, result);
 };
 
 const byCode = async (visit: Visit): Promise<void> => {
@@ -86,7 +92,7 @@ const byCode = async (visit: Visit): Promise<void> => {
   const [result, refused] = await attempt(ctx, () => signInByCode(it.deps, { pending, code, address }));
   if (refused !== null) return showCode(visit, next, pending, refused);
   if (result.outcome === 'expired') return showSignIn(visit, next, late);
-  if (result.outcome === 'signed_in') return proceed(visit, next, result.personId, result.by);
+  if (result.outcome === 'signed_in') return proceed(visit, next, result);
   showCode(visit, next, pending, { status: 422, alert: 'This code is wrong, or was used.' });
 };
 
@@ -106,12 +112,12 @@ const byPasskey = async (visit: Visit): Promise<void> => {
   const response = readCredential<AuthenticationResponseJSON>(form.get('response'));
   const sealed = form.get('sealed') ?? '';
   const { address } = stateOf(ctx);
-  const [personId, refused] = await attempt(ctx, async () =>
+  const [found, refused] = await attempt(ctx, async () =>
     response === null
       ? null
       : signInByPasskey(it.deps, { origin: it.deps.consoleUrl() }, { sealed, response, address }),
   );
-  if (personId !== null) return proceed(visit, next, personId, 'passkey');
+  if (found !== null) return proceed(visit, next, { ...found, by: 'passkey' });
   const unknown = 'The passkey was not accepted. Try again, or sign in with your password.';
   return showSignIn(visit, next, refused ?? { status: 422, alert: unknown });
 };

@@ -7,7 +7,7 @@ import type { Secrets } from './secrets.ts';
  */
 
 /** What a link is for: the token of one is none of another. */
-export type LinkKind = 'invite' | 'approval' | 'team';
+export type LinkKind = 'invite' | 'approval' | 'team' | 'team_mail';
 
 const idBytes = 16;
 const macBytes = 32;
@@ -16,6 +16,7 @@ const macOf = (secrets: Secrets, kind: LinkKind, [first, second]: readonly strin
   const mac = createHmac('sha256', secrets.subKey('secrets', keyVersion));
   if (kind === 'invite') return mac.update(`invite\n${first}`, 'utf8').digest();
   if (kind === 'team') return mac.update(`team\n${first}`, 'utf8').digest();
+  if (kind === 'team_mail') return mac.update(`team mail\n${first}`, 'utf8').digest();
   return mac.update(`approval\n${first}\n${second}`, 'utf8').digest();
 };
 

@@ -1046,6 +1046,7 @@ suite('published: the whole table', (t) => {
         ...['person/PersonRegistered', 'person/PasswordSet', 'person/PasskeyAdded', 'person/PasskeyRemoved'],
         ...['person/SecondFactorEnabled', 'person/SecondFactorDisabled', 'person/RecoveryCodesReplaced'],
         ...['person/RecoveryCodeUsed', 'person/PersonErased', 'session/SessionStarted', 'session/SessionRevoked'],
+        'person/EmailProven',
         ...['personemail/EmailClaimed', 'personemail/EmailReleased', 'workspace/MemberIdentified'],
       ],
       'an offer, whose acceptance is published': [

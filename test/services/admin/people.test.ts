@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
 import { person } from '#domain/person.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { UsageError } from '#services/admin/context.ts';
 import { readCommand } from '#services/admin/usage.ts';
 import { findPersonLink, takePersonLink } from '#services/auth/people/person-links.ts';
-import { resetPassword } from '#services/auth/people/security.ts';
+import { confirmSecondFactor, offerSecondFactor, resetPassword } from '#services/auth/people/security.ts';
 import { startSession } from '#services/auth/people/sessions.ts';
 import { signInByPassword } from '#services/auth/people/sign-in.ts';
 import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts';
 import { MemoryDataKeys } from '#test/support/domain.ts';
 import { startWorld, type World } from '#test/support/http.ts';
-import { goodPassword, peopleDepsOf, personOf } from '#test/support/people.ts';
+import { goodPassword, inviteToTeam, peopleDepsOf, personOf } from '#test/support/people.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** The operator's commands about people, over a world with an api. */
@@ -112,6 +113,32 @@ suite('operator and people', (t) => {
     assert.equal(await findPersonLink(peopleDepsOf(world), tokenOf(enter), 'sign_in'), null);
     assert.match((await failure('person link nobody@example.com')).message, /no person/);
     assert.ok((await failure(`person link ${email} --for fun`)) instanceof UsageError);
+  });
+
+  t('the word of an operator proves an address, and turns the second factor off', async () => {
+    const { token } = await inviteToTeam(world);
+    const people = peopleDepsOf(world);
+    const link = await findTeamInvite(people, token);
+    assert.ok(link !== null);
+    const email = 'anybody@example.com';
+    const personId = await joinAsNew(people, link, { email, name: 'Any Body', password: goodPassword });
+    const known = async () => {
+      const { state } = await world.store.load(person, personId);
+      assert.ok(state.status === 'registered');
+      return state;
+    };
+    assert.equal((await known()).emailProvenAt, null, 'a link for any address proves none');
+    const { emailProvenAt = null } = await admin(`person prove ${email}`);
+    assert.ok(emailProvenAt !== null && (await known()).emailProvenAt === emailProvenAt);
+    world.clock.shiftMs += 1_000;
+    assert.equal((await admin(`person prove ${email}`)).emailProvenAt, emailProvenAt);
+    world.clock.shiftMs -= 1_000;
+    const { text } = await offerSecondFactor(people, personId, goodPassword);
+    await confirmSecondFactor(people, personId, new TOTP({ secret: Secret.fromBase32(text) }).generate());
+    assert.equal(await signsIn(email, goodPassword), false);
+    await admin(`person factor-off ${email}`);
+    assert.ok(await signsIn(email, goodPassword));
+    assert.equal((await known()).secondFactor, false);
   });
 
   t('a person is erased who is a member no more, and the address is free again', async () => {

@@ -13,7 +13,12 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
 import { expirePeopleRows } from '#services/auth/people/expiry.ts';
 import { findPersonLink, mintPersonLink } from '#services/auth/people/person-links.ts';
-import { confirmSecondFactor, offerSecondFactor, replaceRecoveryCodes } from '#services/auth/people/security.ts';
+import {
+  confirmSecondFactor,
+  offerSecondFactor,
+  replaceRecoveryCodes,
+  setPasswordByLink,
+} from '#services/auth/people/security.ts';
 import { listSessions, startSession } from '#services/auth/people/sessions.ts';
 import { signInByPassword } from '#services/auth/people/sign-in.ts';
 import { findTeamInvite, joinAs, joinAsNew } from '#services/auth/people/team-invites.ts';
@@ -139,6 +144,29 @@ suite('people: deaths', { timeoutMs: 180_000 }, (t) => {
     await expirePeopleRows(people);
     assert.equal((await world.store.readStream(`session-${id}`)).at(-1)?.type, 'SessionRevoked');
   });
+
+  t(
+    'password:after-row: what a stranger made has ended, and another link tells that the address is proven',
+    async () => {
+      const { personId, email } = await newPerson();
+      const { text } = await offerSecondFactor(people, personId, goodPassword);
+      await confirmSecondFactor(people, personId, new TOTP({ secret: Secret.fromBase32(text) }).generate());
+      const next = 'the word of the owner';
+      const { token } = await mintPersonLink(people, personId, 'confirm');
+      assert.equal(await child('prove', { token, next }, 'password:after-row'), 'SIGKILL');
+      assert.equal(await signsIn(email, goodPassword), 'wrong');
+      assert.equal(await signsIn(email, next), 'signed_in');
+      const known = async () => {
+        const { state } = await people.store.load(person, personId);
+        assert.ok(state.status === 'registered');
+        return state;
+      };
+      assert.deepEqual([(await known()).emailProvenAt, (await known()).secondFactor], [null, true]);
+      const again = await mintPersonLink(people, personId, 'confirm');
+      await setPasswordByLink(people, { purpose: 'confirm', token: again.token, removes: true }, next);
+      assert.ok((await known()).emailProvenAt !== null && !(await known()).secondFactor);
+    },
+  );
 
   t('second-factor:after-row: the factor is asked for, and new recovery codes complete it', async () => {
     const { personId, email } = await newPerson();

@@ -11,6 +11,8 @@ import {
   removePasskey,
   signInByPasskey,
 } from '#services/auth/people/passkeys.ts';
+import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { resetPassword } from '#services/auth/people/security.ts';
 import { Authenticator } from '#test/support/authenticator.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { peopleDepsOf, personOf } from '#test/support/people.ts';
@@ -49,7 +51,7 @@ suite('passkeys', (t) => {
     return {
       sealed,
       response,
-      personId: await signInByPasskey(people, party, { sealed, response, address: address() }),
+      personId: (await signInByPasskey(people, party, { sealed, response, address: address() }))?.personId ?? null,
     };
   };
 
@@ -116,6 +118,18 @@ suite('passkeys', (t) => {
     const wrong = device.signIn({ challenge: toAdd.options.challenge, origin });
     const ask = { sealed: toAdd.sealed, response: wrong, address: address() };
     assert.equal(await signInByPasskey(people, party, ask), null);
+  });
+
+  t('that were begun before a new password come not after it', async () => {
+    const { personId } = await personOf(world);
+    const { options, sealed } = await offered(personId);
+    const { token } = await mintPersonLink(people, personId, 'reset');
+    await resetPassword(people, token, 'a brand new password', true);
+    const response = new Authenticator().register({ challenge: options.challenge, origin });
+    await assert.rejects(addPasskey(people, party, { personId, sealed, response, name: '' }), /changed meanwhile/);
+    assert.deepEqual(await listPasskeys(world.pool, personId), []);
+    const { state } = await world.store.load(person, personId);
+    assert.ok(state.status === 'registered' && state.passkeyIds.length === 0, 'its place is free again');
   });
 
   t('are added by their person alone, once, and a bounded number', async () => {

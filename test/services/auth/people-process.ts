@@ -9,7 +9,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
-import { changePassword, confirmSecondFactor } from '#services/auth/people/security.ts';
+import { changePassword, confirmSecondFactor, setPasswordByLink } from '#services/auth/people/security.ts';
 import { endSessions, startSession } from '#services/auth/people/sessions.ts';
 import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts';
 
@@ -25,6 +25,8 @@ const steps: Readonly<Record<string, (people: PeopleDeps, given: Arguments) => P
   end: (people, { personId = '' }) => endSessions(people, personId, { allBut: null }, 'revoked'),
   password: (people, { personId = '', password = '', next = '' }) =>
     changePassword(people, personId, { current: password, next, keep: personId }),
+  prove: (people, { token = '', next = '' }) =>
+    setPasswordByLink(people, { purpose: 'confirm', token, removes: true }, next),
   confirm: (people, { personId = '', text = '' }) =>
     confirmSecondFactor(people, personId, new TOTP({ secret: Secret.fromBase32(text) }).generate()),
 };

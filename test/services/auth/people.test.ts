@@ -6,6 +6,7 @@ import { workspace } from '#domain/workspace.ts';
 import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { beginAttempt, TooManyAttempts } from '#services/auth/people/attempts.ts';
+import { People } from '#services/auth/people/credentials.ts';
 import { expirePeopleRows } from '#services/auth/people/expiry.ts';
 import { isPassword } from '#services/auth/people/passwords.ts';
 import { findPersonLink, mintPersonLink } from '#services/auth/people/person-links.ts';
@@ -351,6 +352,56 @@ suite('a new password', (t) => {
     assert.equal(await resetPassword(people, link.token, 'a brand new password'), null);
     assert.equal(await findPersonLink(people, other.token, 'reset'), null);
     assert.equal(await findSession(people, secret), null);
+    assert.equal((await signIn(email, 'a brand new password')).outcome, 'signed_in');
+  });
+
+  t(
+    'ends, of an account that nobody has proven, what a stranger made; the second factor of a proven one stays',
+    async () => {
+      const email = `vera.${uuidv7()}@example.com`;
+      const link = await findTeamInvite(people, (await inviteToTeam(world)).token);
+      assert.ok(link !== null);
+      const personId = await joinAsNew(people, link, { email, name: 'Vera', password: 'a stranger knows this' });
+      const turnOn = async (password: string) => {
+        const { text } = await offerSecondFactor(people, personId, password);
+        const timestamp = people.clock();
+        await confirmSecondFactor(
+          people,
+          personId,
+          new TOTP({ secret: Secret.fromBase32(text) }).generate({ timestamp }),
+        );
+      };
+      await turnOn('a stranger knows this');
+      const reset = async (next: string) =>
+        resetPassword(people, (await mintPersonLink(people, personId, 'reset')).token, next, true);
+      await reset('only the owner knows this');
+      assert.equal((await signIn(email, 'only the owner knows this')).outcome, 'signed_in');
+      const state = await loadPerson(people, personId);
+      assert.ok(state !== null && state.emailProvenAt !== null && !state.secondFactor);
+      await turnOn('only the owner knows this');
+      await reset('another one of the owner');
+      assert.equal((await signIn(email, 'another one of the owner')).outcome, 'second_factor');
+    },
+  );
+
+  t('and what somebody began with the former one does not come after it', async () => {
+    const { personId, email } = await personOf(world);
+    const first = await signIn(email, goodPassword);
+    assert.ok(first.outcome === 'signed_in');
+    const before = await new People(world.pool, world.secrets).byId(personId);
+    assert.ok(before !== null);
+    const { token } = await mintPersonLink(people, personId, 'reset');
+    await resetPassword(people, token, 'a brand new password');
+    const { era } = first;
+    const late = startSession(people, { personId, by: 'password', device: 'x', address: 'y', era });
+    assert.match((await refusal(late)).message, /changed meanwhile/);
+    assert.deepEqual(await listSessions(people, personId), []);
+    const own = new People(world.pool, world.secrets);
+    const again = { era, passwordHash: 'x', removes: { passkeys: false, secondFactor: false }, keep: null };
+    const now = new Date(people.clock()).toISOString();
+    assert.equal(await own.renew(personId, { ...again, now, reason: 'password_set' }), null);
+    await own.offerTotp(before, Buffer.from('planted'));
+    assert.equal((await own.byId(personId))?.totpSecret, null);
     assert.equal((await signIn(email, 'a brand new password')).outcome, 'signed_in');
   });
 

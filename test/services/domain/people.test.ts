@@ -34,6 +34,7 @@ suite('person', (t) => {
   t('exists before anything is set', () => {
     for (const command of [
       { type: 'SetPassword', by: 'changed' },
+      { type: 'ProveEmail', by: 'operator' },
       { type: 'AddPasskey', passkeyId: 'k1' },
       { type: 'RemovePasskey', passkeyId: 'k1' },
       { type: 'EnableSecondFactor' },
@@ -69,6 +70,34 @@ suite('person', (t) => {
     given([registered, ...many, { type: 'PasskeyRemoved', data: { passkeyId: 'k0' } }])
       .when({ type: 'AddPasskey', passkeyId: 'one more' })
       .then([added('one more')]);
+  });
+
+  t('has its address proven once, and what is older ends in the same append', () => {
+    const proven: PersonEvent = { type: 'EmailProven', data: { by: 'link' } };
+    const removes = { passkeys: true, secondFactor: true };
+    const older: readonly PersonEvent[] = [
+      registered,
+      { type: 'PasskeyAdded', data: { passkeyId: 'k1' } },
+      { type: 'SecondFactorEnabled', data: {} },
+    ];
+    const ended: readonly PersonEvent[] = [
+      { type: 'PasskeyRemoved', data: { passkeyId: 'k1' } },
+      { type: 'SecondFactorDisabled', data: {} },
+    ];
+    given(older)
+      .when({ type: 'ProveEmail', by: 'link', removes })
+      .then([...ended, proven]);
+    given(older)
+      .when({ type: 'ProveEmail', by: 'operator' })
+      .then([{ type: 'EmailProven', data: { by: 'operator' } }]);
+    given([...older, proven])
+      .when({ type: 'ProveEmail', by: 'operator' })
+      .then([]);
+    const set: PersonEvent = { type: 'PasswordSet', data: { by: 'reset' } };
+    const reset = { type: 'SetPassword', by: 'reset', proves: 'link' } as const;
+    deepEqual(person.decide({ ...reset, removes }, state(older)), [set, ...ended, proven]);
+    const kept = { passkeys: true, secondFactor: false };
+    deepEqual(person.decide({ ...reset, removes: kept }, state([...older, proven])), [set, ended[0]]);
   });
 
   t('turns the second factor on and off once', () => {
