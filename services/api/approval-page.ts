@@ -10,6 +10,7 @@ import { claimedIds, isGenuine } from '#runtime/identity/link-token.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import { maxComment, maxGuestName } from '#schemas/approval.ts';
+import { mayStill } from '#services/workflows/authority.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { approvalPage } from './approval-html.ts';
 import { requireInForce } from './approvals/decide.ts';
@@ -41,7 +42,10 @@ interface OpenLink {
 
 const nowOf = ({ clock }: Deps): string => new Date(clock()).toISOString();
 
-/** Null for unknown, forged, revoked and expired tokens alike, and for those of an archived client. */
+/**
+ * Null for unknown, forged, revoked and expired tokens alike, for those of an archived client, and while the member who
+ * made the link may not decide.
+ */
 const openLink = async (deps: Deps, token: string): Promise<OpenLink | null> => {
   const ids = claimedIds(token, 2);
   const [approvalId, linkId] = ids ?? [];
@@ -52,6 +56,9 @@ const openLink = async (deps: Deps, token: string): Promise<OpenLink | null> => 
   const link = state.links[linkId];
   if (!isUsableLink(link, nowOf(deps)) || !isGenuine(deps.secrets, 'approval', token, ids, link.keyVersion))
     return null;
+  const created = events.find(({ type, data }) => type === 'ApprovalLinkCreated' && data.linkId === linkId);
+  if (created === undefined) return null;
+  if (!(await mayStill(deps.store, workspaceId, created.metadata.actor, 'approvals.decide'))) return null;
   const owner = await deps.store.load(client, state.about.clientId);
   const home = await deps.store.load(workspace, workspaceId);
   if (owner.state.status !== 'live' || home.state.status !== 'created') return null;

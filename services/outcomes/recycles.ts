@@ -38,12 +38,12 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
+import { lacksAuthority } from '#services/workflows/authority.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { type PlannedPost, planPost } from '#services/workflows/posts/compose.ts';
 import {
-  lacksAuthority,
   loadRecycled,
   type RecyclingStore,
   recordCopy,

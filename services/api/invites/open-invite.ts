@@ -1,7 +1,9 @@
 import { client } from '#domain/client.ts';
+import { birthOf } from '#domain/decider.ts';
 import { type InviteState, invite, isUsable } from '#domain/invite.ts';
 import { workspace } from '#domain/workspace.ts';
 import { claimedIds, isGenuine, linkToken } from '#runtime/identity/link-token.ts';
+import { mayStill } from '#services/workflows/authority.ts';
 import type { Deps } from '../deps.ts';
 
 /** A connect link that works now. */
@@ -18,11 +20,16 @@ export interface OpenInvite {
 
 export const nowOf = ({ clock }: Deps): string => new Date(clock()).toISOString();
 
-/** Null where the invite is unknown, revoked or expired, and where its client is archived: these look alike to a guest. */
+/**
+ * Null where the invite is unknown, revoked or expired, where its client is archived, and while the member who made it may
+ * not make one: these look alike to a guest.
+ */
 export const openInviteOf = async (deps: Deps, id: string): Promise<OpenInvite | null> => {
   const { state, events } = await deps.store.load(invite, id);
   const workspaceId = events[0]?.metadata.workspaceId;
   if (workspaceId === undefined || !isUsable(state, nowOf(deps)) || !deps.secrets.has(state.keyVersion)) return null;
+  const made = birthOf(invite, events)?.metadata.actor;
+  if (made !== undefined && !(await mayStill(deps.store, workspaceId, made, 'accounts.connect'))) return null;
   const owner = await deps.store.load(client, state.clientId);
   const home = await deps.store.load(workspace, workspaceId);
   if (owner.state.status !== 'live' || home.state.status !== 'created') return null;

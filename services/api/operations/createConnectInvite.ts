@@ -23,7 +23,7 @@ export const createConnectInvite = operation({
   tag: 'clients',
   summary: 'Create a link that connects accounts to a client',
   description:
-    'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed. The page behind it offers those networks that can be connected here when a person opens it; a live link to none is refused.',
+    'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed. It works while its maker may connect accounts: not after they were removed, or have another role; the end of the key that made it changes nothing. The page behind it offers those networks that can be connected here when a person opens it; a live link to none is refused.',
   scope: 'accounts.connect',
   idempotent: 'required',
   cost: 1,

@@ -1,21 +1,16 @@
 import type { Pool } from 'pg';
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { apikey } from '#domain/apikey.ts';
 import { birthOf } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
 import { type LivePost, type PostState, post, publishedAtOf, statusOf } from '#domain/post.ts';
 import { isOut, type RecycleRun, type RecycleSettings } from '#domain/post-recycle.ts';
 import { afterRun, beforeOf, nextRun, patternOf, type RecyclePattern } from '#domain/recycle-times.ts';
-import { isAtLeast } from '#domain/roles.ts';
 import { type TargetState, target } from '#domain/target.ts';
-import { workspace } from '#domain/workspace.ts';
 import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { restoresSince } from '#runtime/work/restores.ts';
-import type { ApiKeyEvent } from '#schemas/apikey.ts';
-import type { Actor } from '#schemas/common.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import { fanOut } from '../fan-out.ts';
 import { tendApprovals } from './approvals.ts';
@@ -229,25 +224,4 @@ export const replaceCopies = async (
     }
   }
   return isGone;
-};
-
-/**
- * Whether the member behind this actor may not publish unasked any more: they were removed, or are a creator by now. Of a
- * key it is its owner, whether or not the key has ended.
- */
-export const lacksAuthority = async (store: DomainStore, workspaceId: string, actor: Actor): Promise<boolean> => {
-  const { state: tenant } = await store.load(workspace, workspaceId);
-  const liveId = tenant.status === 'created' ? (tenant.twinOf ?? workspaceId) : workspaceId;
-  const { state: live } = await store.load(workspace, liveId);
-  const memberId = actor.type === 'apikey' ? await ownerOfKey(store, liveId, actor.id) : actor.id;
-  const known = live.status === 'created' && memberId !== null && (actor.type === 'member' || actor.type === 'apikey');
-  const role = known ? live.members[memberId]?.role : undefined;
-  return role === undefined || !isAtLeast(role, 'manager');
-};
-
-/** A key stays with the live workspace. */
-const ownerOfKey = async (store: DomainStore, liveId: string, keyId: string): Promise<string | null> => {
-  const birth = birthOf(apikey, (await store.load(apikey, keyId)).events);
-  if (birth?.type !== 'ApiKeyCreated' || birth.metadata.workspaceId !== liveId) return null;
-  return (birth.data as unknown as Extract<ApiKeyEvent, { type: 'ApiKeyCreated' }>['data']).memberId;
 };

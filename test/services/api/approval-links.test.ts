@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { workspace } from '#domain/workspace.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';
-import { contextOf } from '#services/workflows/provision.ts';
+import { contextOf, revokeApiKey } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -56,6 +58,22 @@ suite('approval links', (t) => {
     for (const expiresInHours of [0, 721, 1.5]) {
       refused(await tester.post(`/approvals/${approvalId}/links`, { expiresInHours }), 422, 'validation_failed');
     }
+  });
+
+  t('works while its maker may decide', async () => {
+    const { approvalId, postId } = await submit();
+    const { workspaceId } = world;
+    const memberId = await world.memberOf(workspaceId, 'manager');
+    const key = await world.keyOf(workspaceId, memberId, { mode: 'test' });
+    const made = await key.caller.post(`/approvals/${approvalId}/links`, {});
+    assert.equal(made.status, 200, made.text);
+    await revokeApiKey(world.operator, workspaceId, key.id);
+    assert.equal((await page(made.data.token)).status, 200, 'the key has ended, its member has not');
+    const remove = { type: 'RemoveMember', memberId } as const;
+    await execute(world.store, workspace, workspaceId, remove, contextOf(world.operator, workspaceId));
+    const fields = { decision: 'approve', name: 'A guest', comment: '' };
+    assert.equal((await send(made.data.token, fields)).status, 404);
+    assert.equal(await statusOf(postId), 'pending_approval');
   });
 
   t('opening the page changes nothing, and shows texts, files and times as they go out', async () => {

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { accountIdOf } from '#domain/ids.ts';
 import { invite } from '#domain/invite.ts';
+import { type WorkspaceCommand, workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';
 import { platforms } from '#schemas/common.ts';
 import { invitePage } from '#services/api/invites/html.ts';
-import { contextOf } from '#services/workflows/provision.ts';
+import { contextOf, revokeApiKey } from '#services/workflows/provision.ts';
 import { given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -63,6 +64,25 @@ suite('connect links', (t) => {
     await world.tester.delete(`/clients/${archived}`);
     const refused = await world.tester.post(`/clients/${archived}/connect-invites`, { platforms: ['x'] });
     assert.equal(refused.body.code, 'client_archived');
+  });
+
+  t('works while its maker may make one; the end of a key alone ends no link', async () => {
+    const { workspaceId } = world;
+    const memberId = await world.memberOf(workspaceId, 'manager');
+    const key = await world.keyOf(workspaceId, memberId, { mode: 'test' });
+    const made = await key.caller.post(`/clients/${clientId}/connect-invites`, { platforms: ['x'] });
+    assert.equal(made.status, 200, made.text);
+    const { token } = made.data;
+    const command = (what: WorkspaceCommand) =>
+      execute(world.store, workspace, workspaceId, what, contextOf(world.operator, workspaceId));
+    await revokeApiKey(world.operator, workspaceId, key.id);
+    assert.equal((await page(token)).status, 200, 'the key has ended, its member has not');
+    await command({ type: 'ChangeRole', memberId, role: 'creator' });
+    assert.equal((await page(token)).status, 404);
+    await command({ type: 'ChangeRole', memberId, role: 'manager' });
+    assert.equal((await page(token)).status, 200);
+    await command({ type: 'RemoveMember', memberId });
+    assert.equal((await submit(token, { platform: 'x', way: 'form', username: 'late', timezone: '' })).status, 404);
   });
 
   t('a repeat shows the same token until the link expires, then none', async () => {
