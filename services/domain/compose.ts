@@ -2,6 +2,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
+import { maxIssues } from '#schemas/validator.ts';
 import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
 import {
   coverOf,
@@ -106,27 +107,23 @@ export const emptyIssues = (body: PostBody, destinations: readonly Destination[]
 };
 
 /**
- * One entry for each target that its network's rules refuse (the first rule it breaks). A network is asked once for all
- * accounts that allow the same.
+ * The rules of their networks that targets break: the first of every target, then the further ones. A network is asked
+ * once for all accounts that allow the same, and for no more faults than an answer shows.
  */
 export const gateIssues = (
   body: PostBody,
   destinations: readonly Destination[],
   assets: PostAssets,
 ): readonly Issue[] => {
-  const answers = new Map<string, Issue | null>();
-  return destinations.flatMap((destination) => {
+  const answers = new Map<string, readonly Issue[]>();
+  const found = destinations.flatMap((destination) => {
     const { accountId, platform } = destination;
     const key = `${platform} ${grantsOf(platform, destination.scopes)}`;
-    const issue = answers.get(key) ?? (answers.has(key) ? null : firstRefusal(body, destination, assets));
-    answers.set(key, issue);
-    return issue === null ? [] : [{ ...issue, accountId, platform }];
+    const issues = answers.get(key) ?? [...ruleIssues(body, destination, assets).take(maxIssues)];
+    answers.set(key, issues);
+    return issues.map((issue, rank) => ({ rank, issue: { ...issue, accountId, platform } }));
   });
-};
-
-const firstRefusal = (body: PostBody, destination: Destination, assets: PostAssets): Issue | null => {
-  const [first = null] = ruleIssues(body, destination, assets);
-  return first;
+  return found.toSorted((a, b) => a.rank - b.rank).map(({ issue }) => issue);
 };
 
 /** Every rule of its network that a target breaks, segment by segment, computed as they are taken. */

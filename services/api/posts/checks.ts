@@ -2,11 +2,13 @@ import { Rejection } from '#domain/decider.ts';
 import type { Submission } from '#domain/post-approval.ts';
 import type { PostBody } from '#schemas/post.ts';
 import {
+  allOf,
   type ComposedPost,
   type Composing,
   checksOfDraft,
   type PlannedPost,
   planPost,
+  refusalOf,
 } from '#services/workflows/posts/compose.ts';
 import type { Call } from '../operation.ts';
 import { select } from './destinations.ts';
@@ -40,24 +42,15 @@ export const requireAuthority = (
   if (submission === undefined && composingOf(call).author.needsApproval) throw new Overtaken();
 };
 
-/** @throws Rejection the first of `checksOfDraft` */
+/** @throws Rejection for all of `checksOfDraft` */
 export const checkDraft = async (
   call: Asking,
   clientId: string,
   body: PostBody,
   reads: Reads = new Reads(call),
 ): Promise<void> => {
-  for await (const refusal of checksOfDraft(reads, clientId, body)) throw refusal;
-};
-
-/** Every reason for which the checks refuse, and what they found out. */
-export const allOf = async <Found>(checks: AsyncGenerator<Rejection, Found>) => {
-  const refusals: Rejection[] = [];
-  for (;;) {
-    const { done, value } = await checks.next();
-    if (done === true) return { refusals, found: value };
-    refusals.push(value);
-  }
+  const refusal = refusalOf((await allOf(checksOfDraft(reads, clientId, body))).refusals);
+  if (refusal !== null) throw refusal;
 };
 
 /** Plans a post for the accounts that its body selects, unless others are chosen. @throws Rejection */

@@ -10,6 +10,7 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Actor } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
+import { maxIssues } from '#schemas/validator.ts';
 import { callsFor, type TimedAccount } from '../cadence/refusal.ts';
 import { checkCampaign, type LiveCampaign } from '../campaigns/live.ts';
 import { type Choose, checkOwnClient, type Selected, type SelectedClient } from './accounts.ts';
@@ -18,7 +19,7 @@ import { draftMediaRefusals, mediaRefusals } from './media.ts';
 /**
  * The gates between a composed body and the post's stream, for the posts of callers and for the copies that the service
  * makes of recycled posts. A check yields each reason for which it refuses, in order: a
- * command is refused with the first and makes no further check, and a preview shows all of them.
+ * command is refused with the code of the first, and names the faults of all.
  */
 
 function* invalid(errors: readonly Issue[]): Generator<Rejection> {
@@ -137,7 +138,7 @@ export interface Checked extends Selected {
   readonly isHeld: boolean;
   /** Of the body and its plan, as stored. */
   readonly bytes: number;
-  /** The accounts that the rules of their networks refuse, each with the first rule it breaks. */
+  /** The rules of their networks that accounts break. */
   readonly gated: readonly Issue[];
   /** What the rules of the clients warn of, for each account. */
   readonly warned: readonly Issue[];
@@ -233,14 +234,39 @@ export interface PlannedPost {
   readonly submission?: Submission;
 }
 
-/** @throws Rejection the first of `checksOf` */
+/** Every reason for which the checks refuse, and what they found out. */
+export const allOf = async <Found>(checks: AsyncGenerator<Rejection, Found>) => {
+  const refusals: Rejection[] = [];
+  for (;;) {
+    const { done, value } = await checks.next();
+    if (done === true) return { refusals, found: value };
+    refusals.push(value);
+  }
+};
+
+/**
+ * One refusal for all of them: what the first says, and the faults that all name, so that the author corrects them at
+ * once. An answer shows `maxIssues` of them: each reason shows its first before one shows its second, or the accounts of
+ * one fault would hide the other faults. Null: nothing is refused.
+ */
+export const refusalOf = (refusals: readonly Rejection[]): Rejection | null => {
+  const [first] = refusals;
+  if (first === undefined) return null;
+  const ranked = refusals.flatMap(({ errors }) => errors.map((error, rank) => ({ error, rank })));
+  const kept = new Set(ranked.toSorted((a, b) => a.rank - b.rank).slice(0, maxIssues));
+  const errors = ranked.filter((one) => kept.has(one)).map(({ error }) => error);
+  return new Rejection(first.code, first.message, { errors, extra: first.extra });
+};
+
+/** @throws Rejection `refusalOf` all of `checksOf` */
 export const planPost = async <Reads extends PostReads>(
   composing: Composing,
   reads: Reads,
   post: ComposedPost<Reads>,
 ): Promise<PlannedPost> => {
-  const { done, value } = await checksOf(composing, reads, post).next();
-  if (done !== true) throw value;
+  const { refusals, found: value } = await allOf(checksOf(composing, reads, post));
+  const refusal = refusalOf(refusals);
+  if (refusal !== null) throw refusal;
   if (value === null) throw new BrokenInvariant('a post that no check refuses has a plan');
   post.onChecked?.(value);
   const { plan, assets, isHeld } = value;

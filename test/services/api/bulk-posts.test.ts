@@ -89,7 +89,7 @@ suite('many posts in one call', (t) => {
       'validation_failed /idempotencyKey',
       'too_many_values undefined',
       'payload_too_large undefined',
-      'validation_failed /targets/clientId',
+      'validation_failed /targets/clientId,/clientId',
       'validation_failed /campaignId',
       'created',
     ]);

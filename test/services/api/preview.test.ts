@@ -138,7 +138,15 @@ suite('the preview of a post', (t) => {
     ]);
     const answer = await tester.post('/posts', body);
     assert.equal(answer.status, 422);
-    assert.deepEqual([answer.body.code, answer.body.errors], [preview.problems[0]?.code, preview.problems[0]?.errors]);
+    const every = preview.problems.flatMap(({ errors }) => errors);
+    assert.deepEqual([answer.body.code, answer.body.errors], [preview.problems[0]?.code, every]);
+    const draft = await tester.post('/posts', { ...body, saveDraft: true });
+    const ofDraft = (await previewed({ ...body, saveDraft: true })).problems.filter(({ at }) => at === 'create');
+    assert.ok(ofDraft.length > 1, 'the draft has faults of several checks');
+    assert.deepEqual(
+      draft.body.errors,
+      ofDraft.flatMap(({ errors }) => errors),
+    );
     const tiktok = verdictOf(preview, 'tiktok');
     assert.equal(tiktok.ok, false);
     assert.deepEqual(codes(tiktok.errors), [

@@ -312,7 +312,12 @@ suite('the content of each target', (t) => {
     const thread = postBody({ content: long, thread: { segments } });
     const photo = known({ a: asset() });
     const all = [to('a', 'x'), to('b', 'x'), to('c', 'threads')];
-    deepEqual(paths(gateIssues(thread, all, photo)), ['/thread/segments/1/content', '/thread/segments/1/content']);
+    deepEqual(paths(gateIssues(thread, all, photo)), [
+      '/thread/segments/1/content',
+      '/thread/segments/1/content',
+      '/thread/segments/1/mediaIds',
+      '/thread/segments/1/mediaIds',
+    ]);
     const many = postBody({
       thread: {
         segments: [
@@ -347,16 +352,20 @@ suite('the content of each target', (t) => {
     );
   });
 
-  t('is checked by the rules of each network, with one issue a target', () => {
-    const body = postBody({ content: 'y'.repeat(301), variants: [variant('x', { contentOverride: 'z'.repeat(281) })] });
+  t('is checked by every rule of each network, the first fault of each target first', () => {
+    const overrides = { replySettings: 'nobody' };
+    const variants = [variant('x', { contentOverride: 'z'.repeat(281), overrides })];
+    const body = postBody({ content: 'y'.repeat(301), variants });
     const issues = gateIssues(body, [to('a', 'x'), to('b', 'x'), to('c', 'bluesky'), to('d', 'facebook')], known({}));
-    deepEqual(paths(issues), ['/variants/0/contentOverride', '/variants/0/contentOverride', '/content']);
+    const [text, reply] = ['/variants/0/contentOverride', '/variants/0/overrides/replySettings'];
     deepEqual(
-      issues.map(({ code, accountId, platform }) => [code, accountId, platform]),
+      issues.map(({ path, code, accountId, platform }) => [path, code, accountId, platform]),
       [
-        ['text_too_long', 'a', 'x'],
-        ['text_too_long', 'b', 'x'],
-        ['text_too_long', 'c', 'bluesky'],
+        [text, 'text_too_long', 'a', 'x'],
+        [text, 'text_too_long', 'b', 'x'],
+        ['/content', 'text_too_long', 'c', 'bluesky'],
+        [reply, 'override_enum', 'a', 'x'],
+        [reply, 'override_enum', 'b', 'x'],
       ],
     );
   });
