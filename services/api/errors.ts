@@ -322,7 +322,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 422,
     title: 'The url is not allowed',
     about:
-      'The service calls only https on port 443 of a public address: no private, loopback or link-local address, no user name in the url, and not this service itself. A name with one private address among several is refused.',
+      'The service calls only https on port 443 of a public address: no private, loopback or link-local address, no user name in the url, and not this service itself. A name with one private address among several is refused. An operator may name addresses of their own network that are allowed all the same (`PRIVATE_TARGETS`).',
   },
   unknown_event_type: {
     status: 422,

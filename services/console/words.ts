@@ -40,6 +40,19 @@ export const scopeShown = (name: string): ShownScope => ({ name, words: isScope(
 /** What a key of this role can do at most. */
 export const scopesForRole = (role: Role): readonly ShownScope[] => scopesOf(role).map(scopeShown);
 
+/** Beside reading, what the guides do with a key: a newcomer follows them with a key as the form offers it. */
+const guided: readonly Scope[] = [
+  'clients.manage',
+  'accounts.connect',
+  'posts.compose',
+  'media.manage',
+  'webhooks.manage',
+];
+
+/** The scopes that a form offers ticked: those of a live key only read, since what it publishes is public. */
+export const scopesTicked = (mode: Mode, role: Role): readonly Scope[] =>
+  scopesOf(role).filter((scope) => scope.endsWith('.read') || (mode === 'test' && guided.includes(scope)));
+
 const roleWords: Readonly<Record<Role, { readonly name: string; readonly about: string }>> = {
   owner: { name: 'Owner', about: 'may do everything, and decides who else is an Owner' },
   manager: { name: 'Manager', about: 'runs clients, posts, keys and the team' },

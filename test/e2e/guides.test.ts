@@ -171,6 +171,16 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     }
   });
 
+  t('sandbox: a fault that a text asks for strikes, and the post goes out', async () => {
+    const { id } = (await asked(onlyCodeOf('sandbox', 'bash', baseUrl), { CLIENT_ID: clientId })).data;
+    const [target] = await until('the post published', async () => {
+      const { data } = await http().get(`/posts/${id}`);
+      return data.status === 'published' ? (data.targets as unknown as readonly Answer[]) : null;
+    });
+    const shown = await http().get(`/post-targets/${target?.id}`);
+    assert.equal(shown.data.attempts, 2, shown.text);
+  });
+
   t('media: curl, to the asset that a post may use', async () => {
     const [presign, put, register, shown, ...more] = curl('media');
     assert.deepEqual(more, []);
@@ -214,10 +224,8 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     const receivers = [typescript, python].map(async (run, at) => {
       const [code] = codeOf('webhooks', at === 0 ? 'ts' : 'python');
       const port = ports[at] ?? 0;
-      const registration = register
-        ?.replace('https://hooks.agency.example/postline', `http://127.0.0.1:${port}/`)
-        .replace('newsroom-1', `newsroom-${at}`);
-      const { data: endpoint } = await asked(registration);
+      const registration = register?.replace('newsroom-1', `newsroom-${at}`);
+      const { data: endpoint } = await asked(registration, { WEBHOOK_URL: `http://127.0.0.1:${port}/` });
       const own = { WEBHOOK_SECRET: String(endpoint.secret), PORT: String(port) };
       const receiver = run(code ?? '', own);
       await until('the receiver listens', () =>

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 /** The guides, in the order in which a newcomer reads them: the files of `guides/`. */
 export const guideNames = [
   'first-post',
+  'sandbox',
   'webhooks',
   'media',
   'errors-and-retries',

@@ -59,7 +59,7 @@ export const waysOf = ({ live }: Pick<Deps, 'live'>, platform: Platform): readon
 /** A handle of Bluesky is the name of a host (RFC 1035). */
 export const longestUsername = 253;
 
-const noSuchWay = 'That network cannot be connected here yet.';
+const noSuchWay = 'That network cannot be connected here.';
 
 const checkSecrets = (connector: Connector | null, secrets: ReadonlyMap<string, string>): void => {
   for (const { name, label, maxLength } of connector?.kind === 'form' ? connector.secrets : []) {

@@ -6,7 +6,7 @@ import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
 import { goTo, noticeOf, showPage } from '../show.ts';
 import { principalIn } from '../visitors.ts';
-import { modeName, scopeShown, scopesForRole } from '../words.ts';
+import { modeName, scopeShown, scopesForRole, scopesTicked } from '../words.ts';
 
 /** Developer settings: API keys. */
 
@@ -86,7 +86,7 @@ const show = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null, ty
   ]);
   const names = await clientNames(visit, keys, clients);
   const offered = scopesForRole(membership.role);
-  const ticked = typed?.scopes ?? offered.map(({ name }) => name).filter((name) => name.endsWith('.read'));
+  const ticked = typed?.scopes ?? scopesTicked(session.mode, membership.role);
   const now = new Date(it.deps.clock()).toISOString();
   showPage(visit, {
     ...{ view: 'developers', title: 'Developers', ...refused },

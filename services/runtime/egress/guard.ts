@@ -73,13 +73,16 @@ export class EgressGuard {
     if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
     if (url.href.length > maxLength) throw new NotAllowed(`The url is longer than ${maxLength} characters.`);
     const named = this.isPrivateTarget(url);
-    if (this.#isOurs(url, named)) throw new NotAllowed('The url must not point back at this service.');
+    if (this.#isOurs(url)) throw new NotAllowed('The url must not point back at this service.');
+    // In development we and a receiver share a machine: only our own port is refused.
     if (named) return url;
     if (url.protocol !== 'https:') throw new NotAllowed('The url must begin with https://.');
     if (url.port !== '') throw new NotAllowed('The url must use port 443.');
     const host = hostOf(url);
     const allowed = isIP(host) === 0 ? isPublicName(host) : isPublicAddress(host);
     if (!allowed) throw new NotAllowed(NOT_PUBLIC);
+    // A proxy may lead the port of https to us though we name another.
+    if (this.#isOurs(url, 'any port')) throw new NotAllowed('The url must not name a host of this service.');
     return url;
   }
 
@@ -129,12 +132,11 @@ export class EgressGuard {
     }
   }
 
-  /** In development we and a receiver share a machine: only our own port is refused. */
-  #isOurs(url: URL, named: boolean): boolean {
+  #isOurs(url: URL, on: 'our port' | 'any port' = 'our port'): boolean {
     return this.#ownHosts().some((own) => {
       const [host = '', port] = splitHost(own);
       if (host !== url.hostname) return false;
-      return !named || (port === undefined ? ['80', '443'] : [port]).includes(portOf(url));
+      return on === 'any port' || (port === undefined ? ['80', '443'] : [port]).includes(portOf(url));
     });
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Script } from 'node:vm';
+import { faultNames } from '#infra/platforms/sandbox/faults.ts';
 import { eventTypes } from '#schemas/http/webhook-events.ts';
 import { sampleCallsOf } from '#services/api/docs/samples/call.ts';
 import { literal as pythonLiteral } from '#services/api/docs/samples/python.ts';
@@ -36,6 +37,7 @@ const files = [
   ['/docs/start.js', 'text/javascript; charset=utf-8'],
   ['/docs/reference.json', 'application/json; charset=utf-8'],
   ['/docs/guides/first-post.md', 'text/plain; charset=utf-8'],
+  ['/docs/guides/sandbox.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/webhooks.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/media.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/errors-and-retries.md', 'text/plain; charset=utf-8'],
@@ -316,7 +318,7 @@ suite('the reference', (t) => {
   ];
 
   t('guides name codes, events, members and tools that exist', async () => {
-    const codes = [...errorPages.map(({ code }) => code), ...tools.map(({ name }) => name), ...protocol];
+    const codes = [...errorPages.map(({ code }) => code), ...tools.map(({ name }) => name), ...protocol, ...faultNames];
     const known = `${JSON.stringify(contract)}${codes.map((code) => `"${code}"`).join()}`;
     for (const guide of guides) {
       const prose = (await textOf(guide)).replaceAll(/```[\s\S]*?```/g, '');

@@ -260,7 +260,7 @@ suite('connect links', (t) => {
     assert.doesNotMatch(html, /<form/);
     const tried = await submit(token, { platform: 'x', username: 'real' });
     assert.equal(tried.status, 422);
-    assert.match(await tried.text(), /That network cannot be connected here yet/);
+    assert.match(await tried.text(), /That network cannot be connected here\./);
   });
 
   t('a page offers those networks that can be connected, and names the others', () => {

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { guideNames } from '#services/api/docs/guides.ts';
+import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { ConsoleBrowser, consoleWorld, type ShownPage, signedIn } from '#test/support/console.ts';
+import { codeOf } from '#test/support/guides.ts';
 import type { World } from '#test/support/http.ts';
 import { goodPassword, personOf } from '#test/support/people.ts';
 import { suite } from '#test/support/suite.ts';
@@ -96,6 +99,31 @@ suite('pages of a workspace', (t) => {
       await browser.get('/developers');
       assert.equal((await browser.post(`/developers/keys/${id}/revoke`)).status, 404);
     }
+  });
+
+  t('the form of a sandbox key is ticked for all that the guides do, that of a live key for reading', async () => {
+    const { browser } = olga;
+    const tickedIn = ({ html }: ShownPage): readonly string[] =>
+      [...html.matchAll(/name="scope" id="scope-[\w.]+" value="([\w.]+)" checked/g)].map(([, name = '']) => name);
+    const ticked = tickedIn(await browser.get('/developers'));
+    const calls = guideNames.flatMap((name) => codeOf(name, 'bash').flatMap((code) => code.split('curl ').slice(1)));
+    const wanted = calls.flatMap((call) => {
+      const path = /https:\/\/api\.example\/v1(\/[^\s"?]*)/.exec(call)?.[1];
+      if (path === undefined) return [];
+      const pattern = path.replace(/\$\w+/g, '{id}');
+      const method = /-X (\w+)/.exec(call)?.[1] ?? 'GET';
+      const found = operations.find((one) => one.method === method && one.path === pattern);
+      assert.ok(found, `${method} ${path} of a guide is no operation`);
+      return found.scope ?? [];
+    });
+    assert.ok(new Set(wanted).size > 5, wanted.join());
+    assert.deepEqual([...new Set(wanted)].filter((scope) => !ticked.includes(scope)).sort(), []);
+    await browser.send('/console', '/console/workspace', { mode: 'live' });
+    assert.deepEqual(
+      tickedIn(await browser.get('/developers')).filter((scope) => !scope.endsWith('.read')),
+      [],
+    );
+    await browser.send('/console', '/console/workspace', { mode: 'test' });
   });
 
   t('a key can be limited to clients of the mode it works in', async () => {

@@ -162,6 +162,18 @@ suite('egress guard: the text of a url', (t) => {
     equal(ours.checkUrl('https://sub.api.example.com/').hostname, 'sub.api.example.com');
   });
 
+  t('says of another port of its own machine what is wrong with it, not that it points back', () => {
+    const local = guardWith({ ownHosts: () => ['127.0.0.1:8080', 'localhost:8080', '[::1]:8080', 'api.example.com'] });
+    for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
+      refused(`http://${host}:3000/`, /begin with https/, local);
+      refused(`https://${host}:3000/`, /port 443/, local);
+      refused(`https://${host}/`, /public address/, local);
+      refused(`http://${host}:8080/v1`, /point back at this service/, local);
+    }
+    refused('https://api.example.com:8443/', /port 443/, local);
+    refused('https://api.example.com/', /point back at this service/, local);
+  });
+
   t('allows the private targets of the configuration by host and port, plain http too', () => {
     const named = guardWith({ privateTargets: ['LOCALHOST:3000', '10.0.0.5:8080', '[::1]:9000', 'receiver:80'] });
     const allowed = [
