@@ -66,7 +66,9 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     return scheduler;
   };
   const ahead = async (ms: number): Promise<string> => new Date((await harness.now()) + ms).toISOString();
+  const workspaceId = randomUUID();
   const request = async (platform: Platform, over: Partial<HandOverRequest> = {}): Promise<HandOverRequest> => ({
+    workspaceId,
     targetId: randomUUID(),
     attempt: 1,
     platform,

@@ -134,7 +134,9 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   });
   t.after(() => harness?.close());
 
+  const workspaceId = randomUUID();
   const request = async (platform: Platform, over: Partial<PublishRequest> = {}): Promise<PublishRequest> => ({
+    workspaceId,
     targetId: randomUUID(),
     attempt: 1,
     platform,

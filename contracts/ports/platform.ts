@@ -54,6 +54,8 @@ export interface ThreadSegment extends Segment {
 }
 
 export interface PublishRequest {
+  /** Whose post it is. */
+  readonly workspaceId: string;
   readonly targetId: string;
   readonly attempt: number;
   readonly platform: Platform;

@@ -37,7 +37,10 @@ export const OnNetworks = (description: string) =>
 const filters = {
   from: Maybe(DateInput('First day of the window. Default: 29 days before `to`.', '2026-01-01')),
   to: Maybe(
-    DateInput('Last day of the window, included. Default: today. The window has at most 400 days.', '2026-01-31'),
+    DateInput(
+      'Last day of the window, included. Default: today, in the sandbox by its clock. The window has at most 400 days.',
+      '2026-01-31',
+    ),
   ),
   platform: OnNetworks('Only accounts on this network, or on one of several with commas. Absent: on every network.'),
   clientId: Maybe(said(UuidInput, 'Only accounts of this client. Absent: of every client.')),

@@ -2,6 +2,7 @@ import { Rejection } from '#domain/decider.ts';
 import { type LiveWorkspace, listLiveWorkspaces } from '#projections/workspaces.ts';
 import type { Mode } from '#schemas/common.ts';
 import { uuidPattern } from '#schemas/common.ts';
+import { tourName } from '#services/workflows/provision.ts';
 import { type Admin, caughtUp, UsageError } from './context.ts';
 
 /** Finds the resource that an argument names. */
@@ -26,10 +27,12 @@ export const liveWorkspaces = async (admin: Admin): Promise<readonly LiveWorkspa
   return listLiveWorkspaces(admin.pool);
 };
 
-/** The named workspace, else the only one. */
+/** The named workspace, else the only one, tours aside. */
 export const workspaceOf = async (admin: Admin, named: string | undefined): Promise<LiveWorkspace> => {
   const all = await liveWorkspaces(admin);
-  const [only, second] = named === undefined ? all : all.filter(({ id }) => id === idOf(named, 'workspace'));
+  const isMeant = ({ id, name }: LiveWorkspace): boolean =>
+    named === undefined ? name !== tourName : id === idOf(named, 'workspace');
+  const [only, second] = all.filter(isMeant);
   if (second !== undefined) {
     const list = all.map(({ id, name }) => `  ${id}  ${name}`).join('\n');
     throw new UsageError(`Say which: --workspace ID. There are:\n${list}`);

@@ -37,6 +37,7 @@ const networkOf = (text: string): Platform => {
 interface Checked {
   readonly adapter: PlatformAdapter & Required<Pick<PlatformAdapter, 'removePost'>>;
   readonly platform: Platform;
+  readonly workspaceId: string;
   readonly account: PublishRequest['account'];
 }
 
@@ -46,7 +47,7 @@ const isRemoving = (adapter: PlatformAdapter): adapter is Checked['adapter'] => 
 const accountOf = async ({ store, adapterOf, publishing }: Admin, { at, flag }: Given): Promise<Checked> => {
   const platform = networkOf(at(0));
   const id = idOf(flag('account') ?? '', 'account');
-  const { state } = await store.load(account, id);
+  const { state, events } = await store.load(account, id);
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such account.');
   if (state.platform !== platform) throw new UsageError(`This is an account of ${state.platform}.`);
   const refused = (words: string): Error => new Error(words);
@@ -61,7 +62,8 @@ const accountOf = async ({ store, adapterOf, publishing }: Admin, { at, flag }: 
       `This installation does not publish on ${platform}: npm run doctor -- networks says what is missing.`,
     );
   }
-  return { adapter, platform, account: { id, externalId: state.externalId, username: state.username } };
+  const workspaceId = events[0]?.metadata.workspaceId ?? '';
+  return { adapter, platform, workspaceId, account: { id, externalId: state.externalId, username: state.username } };
 };
 
 export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandOutput> => {
@@ -98,13 +100,22 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
 /** One attempt, and where its answer is lost one question. @throws Error that says what is out */
 const publishOnce = async (
   { signal, operator }: Admin,
-  { adapter, platform, account: by }: Checked,
+  { adapter, platform, workspaceId, account: by }: Checked,
   content: string,
   mark: string,
 ): Promise<{ readonly externalId: string; readonly permalink: string | null }> => {
   const checkpoints: Checkpoint[] = [];
   const request: PublishRequest = {
-    ...{ targetId: randomUUID(), attempt: 1, platform, account: by, content, overrides: {}, aiDisclosure: false },
+    ...{
+      workspaceId,
+      targetId: randomUUID(),
+      attempt: 1,
+      platform,
+      account: by,
+      content,
+      overrides: {},
+      aiDisclosure: false,
+    },
     ...{ media: [], cover: null, coverFrameMs: null, thread: null, checkpoints },
   };
   const outcome = await adapter.publish(request, {

@@ -34,7 +34,7 @@ export const help = (): string => {
   return `Usage: npm run admin -- <command> [${common.join('] [')}]
 
 Works on the data folder of npm start (running or not), or on DATABASE_URL and its companions.
---workspace may be left out where there is only one.
+--workspace may be left out where there is only one, those of tours aside.
 
 ${lines.join('\n')}
 

@@ -83,6 +83,8 @@ export interface Deps {
   /** Null without ClickHouse. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
+  /** Milliseconds by which the sandbox's clock is ahead for a test workspace; absent: it is not. */
+  readonly sandboxAhead?: (workspaceId: string) => Promise<number>;
   /** How live accounts are connected; absent: none are. */
   readonly live?: {
     readonly credentials: CredentialStore;

@@ -1,6 +1,6 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { frontParts } from '#services/front/parts.ts';
@@ -28,6 +28,7 @@ await runProcess({
       readiness,
       report,
       sandboxProfile,
+      sandboxAhead,
       connectorsOf: (options) => liveNetworks({ ...options, stores: adapters }).connectors,
       parts: frontParts(config, registry),
     });

@@ -66,6 +66,8 @@ export interface ApiOptions {
   /** The report that /readyz shows: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
+  /** Milliseconds by which the sandbox's clock is ahead for a workspace. */
+  readonly sandboxAhead: (pool: Pool, workspaceId: string) => Promise<number>;
   /** How accounts of real networks are connected. */
   readonly connectorsOf: (options: {
     readonly http: NetworkHttp;
@@ -94,8 +96,8 @@ export interface Api {
 export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, connectorsOf, parts, patience } =
-    options;
+  const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;
+  const { sandboxProfile, sandboxAhead, connectorsOf } = options;
   const { databaseUrl, pool: patient, log } = adapters;
   // Links and signing secrets in use must go on working, so the api refuses to start without a key version from which
   // one of them is derived.
@@ -142,6 +144,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     mediaQuota: config.mediaQuota,
     analytics: adapters.analytics,
     sandboxProfile,
+    sandboxAhead: (workspaceId) => sandboxAhead(pool, workspaceId),
     webhooksPerWorkspace: config.webhooksPerWorkspace,
     hold,
     restores,

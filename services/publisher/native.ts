@@ -156,7 +156,7 @@ const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> 
   const scheduler = adapter === null ? null : schedulerOf(adapter, target);
   if (scheduler === null || scheduler === 'missing') return noAnswer();
   const lent = tools.files.lend(filesOf(target, noFiles.files), leased.lease.signal);
-  const request = requestOf(target, content, conditions.account.state, lent);
+  const request = requestOf(target, content, conditions.account.state, lent, leased.context().workspaceId);
   const asked = scheduler
     .undo({ ...request, dueAt: target.common.dueAt }, target.nativeId)
     .catch((error: unknown) => {

@@ -42,7 +42,7 @@ export const publish = async (
     tools.lateness?.observe(Math.max(0, tools.now() - Date.parse(attemptAt(target))) / 1_000);
   }
   const lent = tools.files.lend(filesOf(target, files), steps.signal);
-  const request = requestOf(target, content, conditions.account.state, lent);
+  const request = requestOf(target, content, conditions.account.state, lent, leased.context().workspaceId);
   const { targetId, dueAt } = target.common;
   const call = (): Promise<CallOutcome> =>
     scheduler === null ? adapter.publish(request, steps) : scheduler.handOver({ ...request, dueAt }, steps);

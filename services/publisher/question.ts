@@ -37,7 +37,7 @@ export const questionOf = async (context: WorkContext, target: ScheduledTarget):
     const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
     const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
     const undecided = (): Undecided => ({ kind: 'undecided' });
-    const answered = to(requestOf(target, content, conditions.account.state, lent))
+    const answered = to(requestOf(target, content, conditions.account.state, lent, leased.context().workspaceId))
       .catch((error: unknown) => {
         const { targetId } = target.common;
         tools.logger.error({ err: error, targetId }, 'the adapter threw while it was asked; nothing is decided by it');

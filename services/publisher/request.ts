@@ -24,7 +24,9 @@ export const requestOf = (
   content: Content,
   account: AccountState,
   files: Pick<PublishRequest, 'media' | 'cover'>,
+  workspaceId: string,
 ): PublishRequest => ({
+  workspaceId,
   ...textOf(target, content),
   targetId: target.common.targetId,
   attempt: target.common.attempts,

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
+import { testTwinIdOf } from '#domain/ids.ts';
 import { lagOf, PositionWatch } from '#projections/positions.ts';
 import { firstWorkspace } from '#projections/workspaces.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
@@ -9,28 +10,33 @@ import { mintSession } from '#runtime/identity/sessions.ts';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
 import { scopes } from '#schemas/apikey.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
-import {
-  contextOf,
-  createApiKey,
-  createWorkspace,
-  type Operator,
-  revokeApiKey,
-} from '#services/workflows/provision.ts';
+import { contextOf, createApiKey, createWorkspace, type Operator, tourName } from '#services/workflows/provision.ts';
 import { ownersLink } from './sign-in-link.ts';
 
 /** Creates on the first start: a workspace with an Owner, a test key and a live key. */
 
 export interface FirstStart {
   readonly made: { readonly workspaceId: string; readonly testKey: string; readonly liveKey: string } | null;
-  /** A key for the tour: the new one, or one for this hour. */
-  tourKey(mode: 'live' | 'test'): Promise<string>;
-  forgetTourKeys(): Promise<void>;
-  /** A first-party session of the Owner in the sandbox twin, for the tour. */
-  tourSession(): Promise<string>;
   /** Path of a link by which the Owner signs in, once. */
   ownersLink(): Promise<string>;
-  /** Of the workspace. */
+  /** Makes a workspace for one tour. */
+  tourPlace(): Promise<TourPlace>;
+}
+
+/**
+ * Where one tour takes place: a new workspace, so that no earlier tour stands in its way, its allowances are its own, and
+ * no other workspace's sandbox clock moves.
+ */
+export interface TourPlace {
+  /** Of the sandbox twin. */
+  readonly twinId: string;
   readonly timezone: string;
+  readonly testKey: string;
+  liveKey(): Promise<string>;
+  /** A first-party session of its Owner in the sandbox twin. */
+  session(): Promise<string>;
+  /** Path of a link by which a person signs in as its Owner, once. */
+  ownersLink(): Promise<string>;
 }
 
 interface Deps {
@@ -46,17 +52,15 @@ interface Deps {
 const projection = 'workspaces';
 const newZone = 'Europe/Berlin';
 const yearMs = 365 * 86_400_000;
-const hourMs = 3_600_000;
+const tourKeyMs = 30 * 86_400_000;
 /** Projections that start, or wait for the database, are not ready for a moment; after this they count as broken. */
 const patienceMs = 10_000;
 
-const existing = async (
-  pool: Pool,
-): Promise<{ workspaceId: string; memberId: string; timezone: string; keys: number } | null> => {
+const existing = async (pool: Pool): Promise<{ workspaceId: string; memberId: string; keys: number } | null> => {
   const found = await firstWorkspace(pool);
   const owner = Object.entries(found?.members ?? {}).find(([, member]) => member.role === 'owner');
   if (found === null || owner === undefined) return null;
-  return { workspaceId: found.id, memberId: owner[0], timezone: found.timezone, keys: found.keys };
+  return { workspaceId: found.id, memberId: owner[0], keys: found.keys };
 };
 
 /** Repeats the query until it succeeds. @throws when the projections stay unready meanwhile */
@@ -106,40 +110,29 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
   const found = await known(deps);
   const owner =
     found ?? (await createWorkspace(operator, { name: 'My agency', timezone: newZone, ownerName: 'Owner' }));
-  const timezone = found?.timezone ?? newZone;
-  const tourSession = async (): Promise<string> => {
-    const { token } = await mintSession({ ...deps, clock: Date.now }, { ...ids, mode: 'test' });
-    return token;
-  };
   const ids = { workspaceId: owner.workspaceId, memberId: owner.memberId };
-  const link = (): Promise<string> =>
-    ownersLink({ ...deps, clock: Date.now }, ids, contextOf(operator, ids.workspaceId));
-  if (found === null || found.keys === 0) {
-    const test = await newKey(ids, 'test', 'first test key', yearMs);
-    const live = await newKey(ids, 'live', 'first live key', yearMs);
-    await shown();
-    const made = { workspaceId: ids.workspaceId, testKey: test.secret, liveKey: live.secret };
-    const common = { made, timezone, tourSession, ownersLink: link };
-    return {
-      ...common,
-      tourKey: async (mode) => (mode === 'live' ? made.liveKey : made.testKey),
-      forgetTourKeys: async () => undefined,
-    };
-  }
-  const temporary: string[] = [];
-  return {
-    made: null,
-    timezone,
-    tourSession,
-    ownersLink: link,
-    tourKey: async (mode) => {
-      const { id, secret } = await newKey(ids, mode, 'tour', hourMs);
-      temporary.push(id);
+  const linkOf = (of: typeof ids) => (): Promise<string> =>
+    ownersLink({ ...deps, clock: Date.now }, of, contextOf(operator, of.workspaceId));
+  const tourPlace = async (): Promise<TourPlace> => {
+    const place = await createWorkspace(operator, { name: tourName, timezone: newZone, ownerName: 'Owner' });
+    const keyOf = async (mode: 'live' | 'test'): Promise<string> => {
+      const { secret } = await newKey(place, mode, 'tour', tourKeyMs);
       await shown();
       return secret;
-    },
-    forgetTourKeys: async () => {
-      for (const id of temporary) await revokeApiKey(operator, ids.workspaceId, id);
-    },
+    };
+    return {
+      twinId: testTwinIdOf(place.workspaceId),
+      timezone: newZone,
+      testKey: await keyOf('test'),
+      liveKey: () => keyOf('live'),
+      session: async () => (await mintSession({ ...deps, clock: Date.now }, { ...place, mode: 'test' })).token,
+      ownersLink: linkOf(place),
+    };
   };
+  const common = { ownersLink: linkOf(ids), tourPlace };
+  if (found !== null && found.keys > 0) return { ...common, made: null };
+  const test = await newKey(ids, 'test', 'first test key', yearMs);
+  const live = await newKey(ids, 'live', 'first live key', yearMs);
+  await shown();
+  return { ...common, made: { workspaceId: ids.workspaceId, testKey: test.secret, liveKey: live.secret } };
 };

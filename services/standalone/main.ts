@@ -5,7 +5,7 @@ import { openAdapters } from '#infra/adapters.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { SandboxNetwork, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
@@ -145,6 +145,7 @@ const run: (
     readiness,
     report: threads.report,
     sandboxProfile,
+    sandboxAhead,
     connectorsOf: (options) => liveNetworks({ ...options, stores: adapters }).connectors,
     parts: frontParts(config, registry),
   });
@@ -165,13 +166,18 @@ const run: (
     screen.warning('The tour is left out, it needs what does not answer. Later: --tour.');
     passed = false;
   } else if (isTour) {
+    const place = await first.tourPlace();
+    const network = new SandboxNetwork({ database: adapters });
     const tourOptions = {
       baseUrl: api.baseUrl,
-      key: await first.tourKey('test'),
-      real: config.tourBluesky === null ? null : { ...config.tourBluesky, key: await first.tourKey('live') },
-      session: await first.tourSession(),
-      timezone: first.timezone,
-      sandbox: new SandboxNetwork({ database: adapters }),
+      key: place.testKey,
+      real: config.tourBluesky === null ? null : { ...config.tourBluesky, key: await place.liveKey() },
+      session: await place.session(),
+      timezone: place.timezone,
+      sandbox: {
+        now: () => network.now(place.twinId),
+        advance: (ms: number) => network.advance(ms, place.twinId),
+      },
       screen,
       receiver,
       signal,
@@ -181,7 +187,9 @@ const run: (
       if (!signal.aborted) throw error;
       return false;
     });
-    await first.forgetTourKeys();
+    if (!signal.aborted) {
+      screen.tourEnds({ baseUrl: api.baseUrl, key: place.testKey, link: api.consoleUrl + (await place.ownersLink()) });
+    }
   }
   if (options.tourOnly) {
     if (!passed) process.exitCode = 1;

@@ -92,6 +92,14 @@ export class Screen {
     this.#write(`\n${passed ? green(text) : red(text)}`);
   }
 
+  /** The tour has a workspace of its own, whose sandbox is a week ahead: its figures are there. */
+  tourEnds({ baseUrl, key, link }: { readonly baseUrl: string; readonly key: string; readonly link: string }): void {
+    this.#write(`\n${bold('The workspace of the tour')}, with its post and a week of figures:`);
+    this.#write(`  curl -s -H 'Authorization: Bearer ${key}' '${baseUrl}/analytics/overview'`);
+    this.#write('  This link signs its Owner into the console, once, within a day:');
+    this.#write(`  ${link}`);
+  }
+
   serving({
     baseUrl,
     dataDir,

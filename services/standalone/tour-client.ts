@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 
 const parsed = (text: string): unknown => {
   try {
@@ -24,11 +25,25 @@ const problemIn = (text: string): string => {
   ].join('');
 };
 
+/** Milliseconds for which a call that the allowance refuses is sent again. */
+const patienceMs = 60_000;
+/** Requests of the allowance that the tour leaves for whoever looks beside it. */
+const leftOver = 20;
+
+/** Milliseconds that keep the calls within the allowance of the key, which the answer tells. */
+const restOf = ({ status, headers }: Response): number => {
+  if (status === 429) return 1_000 * Number(headers.get('retry-after') ?? 1);
+  const left = Number(/;r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
+  return left < leftOver ? 250 : 0;
+};
+
 /** The few calls of the tour, with plain fetch: as a caller would write them. */
 export class TourClient {
   readonly #baseUrl: string;
   readonly #key: string;
   readonly #signal: AbortSignal;
+  /** Milliseconds until the next call. */
+  #restMs = 0;
 
   constructor(baseUrl: string, key: string, signal: AbortSignal) {
     this.#baseUrl = baseUrl;
@@ -87,8 +102,15 @@ export class TourClient {
 
   async #call<Data>(path: string, init: RequestInit): Promise<Data> {
     const headers = { ...init.headers, authorization: `Bearer ${this.#key}` };
-    const response = await fetch(`${this.#baseUrl}${path}`, { ...init, headers, signal: this.#signal });
-    const text = await response.text();
+    const until = performance.now() + patienceMs;
+    let response: Response;
+    let text: string;
+    do {
+      await delay(this.#restMs, undefined, { signal: this.#signal });
+      response = await fetch(`${this.#baseUrl}${path}`, { ...init, headers, signal: this.#signal });
+      text = await response.text();
+      this.#restMs = restOf(response);
+    } while (response.status === 429 && response.headers.has('retry-after') && performance.now() < until);
     if (!response.ok) {
       throw new Error(`${init.method} ${path} was answered with ${response.status}${problemIn(text)}`);
     }

@@ -41,6 +41,9 @@ export interface NewWorkspace {
  * Creates a workspace with its Owner, then its sandbox twin. If we die in between, the twin is missing: `ensureTwin`
  * creates it with the next test key. @throws Rejection validation_failed for an unknown zone.
  */
+/** Name of the workspaces in which standalone takes its tours. An operator's command means none of them unless it names it. */
+export const tourName = 'Tour of the sandbox';
+
 export const createWorkspace = async (
   operator: Operator,
   { name, timezone, ownerName }: NewWorkspace,

@@ -6,7 +6,7 @@ import { platforms } from '#schemas/common.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
-import { run } from '#test/support/processes.ts';
+import { run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -35,8 +35,20 @@ const accountOf = async (pds: Pds) => {
   };
 };
 
-suite('the tour', { timeoutMs: 180_000 }, (t) => {
+interface Overview {
+  readonly asOf: string | null;
+  readonly to: string;
+  readonly totals: Readonly<Record<string, number | null>>;
+  readonly byPlatform: readonly unknown[];
+}
+
+/** In the zone of the first workspace. */
+const today = (): string =>
+  new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short' }).format(new Date());
+
+suite('the tour', { timeoutMs: 300_000 }, (t) => {
   const folder = dataFolder();
+  let firstKey = '';
   t.after(() => folder.drop());
 
   t('--tour-only ends with 0 and ten published targets', async () => {
@@ -44,6 +56,7 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     const real = 'missing' in opened ? null : await accountOf(opened.pds);
     const { code, output } = await run('services/standalone/main.ts', { args, env: real?.env ?? {}, within: 120_000 });
     assert.equal(code, 0, output);
+    firstKey = /test key \(sandbox[^)]*\) +(sk_test_\S+)/.exec(output)?.[1] ?? '';
     if (real !== null) {
       const [post, ...more] = await real.posts();
       assert.match(String(post?.value.text), /^Winter menu is here/, 'the network has it, read from there');
@@ -112,6 +125,41 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     );
     assert.match(output, /impressions a day, .*: {2}·?[▁▂▃▄▅▆▇█]{7}/);
     assert.ok(!/Serving/.test(output), 'it does not stay');
+  });
+
+  t('runs again where it ran before, each time in a workspace of its own that shows its figures', async () => {
+    const again = await run('services/standalone/main.ts', {
+      args: ['--data', folder.dataDir, '--port', '0', '--tour-only'],
+      within: 120_000,
+    });
+    assert.equal(again.code, 0, again.output);
+    const service = await start('services/standalone/main.ts', {
+      args: ['--data', folder.dataDir, '--port', '0', '--tour'],
+      readyAt: /^Serving/m,
+      within: 120_000,
+    });
+    try {
+      const output = service.output();
+      assert.match(output, /10 of 10 targets published/);
+      assert.match(output, /youtube canceled .*undo done/);
+      // As it is printed, without dates.
+      const [, key = '', overview = ''] = /Bearer (sk_test_\S+)' '(\S+\/analytics\/overview)'/.exec(output) ?? [];
+      const get = async (url: string, by: string) => {
+        const answer = await fetch(url, { headers: { authorization: `Bearer ${by}` } });
+        assert.equal(answer.status, 200, url);
+        return (await answer.json()) as { readonly data: Overview };
+      };
+      const { data } = await get(overview, key);
+      assert.ok(Number(data.totals.impressions) > 1_000, JSON.stringify(data.totals));
+      assert.equal(data.byPlatform.length, platforms.length);
+      const link = /(http\S+\/join\/\S+)/.exec(output)?.[1] ?? '';
+      assert.match(await (await fetch(link)).text(), /Tour of the sandbox/);
+      // The clock of the first workspace's sandbox stands where it stood.
+      const theirs = await get(overview, firstKey);
+      assert.deepEqual([theirs.data.asOf, theirs.data.to], [null, today()]);
+    } finally {
+      await service.stop();
+    }
   });
 
   t('every script and make target that the papers name exists', () => {

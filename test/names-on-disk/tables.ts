@@ -91,9 +91,10 @@ export const tables: Readonly<Record<string, string>> = {
   'sandbox.containers': 'id platform account_id target_id content_hash ready_at expires_at created_at',
   'sandbox.fired': 'target_id fault times first_at',
   'sandbox.ledger':
-    'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms cover_frame_ms scheduled_for known_at native_fails',
+    'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms cover_frame_ms scheduled_for known_at native_fails workspace_id',
   'sandbox.removed': 'platform post_id removed_at',
   'sandbox.undone': 'platform post_id undone_at',
+  'sandbox.workspace_clocks': 'workspace_id offset_ms',
 };
 
 export const sequences: readonly string[] = [

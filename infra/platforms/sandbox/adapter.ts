@@ -124,14 +124,18 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return this.#insights.fetchAccountInsights(...asked);
   }
 
-  /** By the network's clock, which dates the figures. */
-  now(): Promise<Date> {
-    return this.#network.now();
+  /** By the network's clock, which dates the figures. @param workspaceId null: of a workspace whose own clock nobody moved */
+  now(workspaceId: string | null = null): Promise<Date> {
+    return this.#network.now(workspaceId);
   }
 
-  /** Moves the network's clock ahead for all callers and for good. @param ms more than 0: the clock never goes back */
-  advance(ms: number): Promise<void> {
-    return this.#network.advance(ms);
+  /**
+   * Moves the network's clock ahead, for good.
+   * @param ms more than 0: the clock never goes back
+   * @param workspaceId for whom alone; null: for all
+   */
+  advance(ms: number, workspaceId: string | null = null): Promise<void> {
+    return this.#network.advance(ms, workspaceId);
   }
 
   /** Removes a post as its owner does: from now on the answer to a question about its figures is `removed`. */

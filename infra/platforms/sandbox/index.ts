@@ -7,4 +7,5 @@ export { type Fault, type FaultName, faultNames, faultsOf } from './faults.ts';
 export { type SandboxProfile, sandboxProfile } from './ids.ts';
 export type { CommentRow, LedgerFilter, LedgerRow } from './ledger.ts';
 export type { GivenMedia } from './media.ts';
+export { sandboxAhead } from './network.ts';
 export type { SandboxGap, SandboxOptions } from './options.ts';

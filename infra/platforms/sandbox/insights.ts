@@ -1,7 +1,8 @@
 /** The sandbox as a source of figures: it reports on its own posts, by a clock that tests can move ahead. */
-import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
+import type { Json } from '#contracts/ports/platform.ts';
 import type {
   AccountInsightsAnswer,
+  InsightsAccount,
   InsightsSource,
   InsightsSubject,
   PostInsightsAnswer,
@@ -14,8 +15,6 @@ import { shownProfile } from './ids.ts';
 import type { MeasuredPost, Network } from './network.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
 import { postAnswer } from './post-insights.ts';
-
-type Account = PublishRequest['account'];
 
 type Refusal = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 
@@ -49,7 +48,7 @@ export class SandboxInsights implements InsightsSource {
 
   async *fetchPostInsights(
     platform: Platform,
-    account: Account,
+    account: InsightsAccount,
     posts: readonly InsightsSubject[],
     signal: AbortSignal,
   ): AsyncIterable<PostInsightsAnswer> {
@@ -64,7 +63,7 @@ export class SandboxInsights implements InsightsSource {
         return;
       }
       const targetIds = posts.map(({ targetId }) => targetId);
-      const { now, found } = await this.#network.measured(platform, account.id, targetIds);
+      const { now, found } = await this.#network.measured(platform, account, targetIds);
       signal.throwIfAborted();
       for (const post of posts) {
         const known = found.find(
@@ -105,7 +104,7 @@ export class SandboxInsights implements InsightsSource {
 
   async fetchAccountInsights(
     platform: Platform,
-    account: Account,
+    account: InsightsAccount,
     signal: AbortSignal,
   ): Promise<AccountInsightsAnswer> {
     signal.throwIfAborted();
@@ -114,7 +113,7 @@ export class SandboxInsights implements InsightsSource {
       const met = `metrics/${account.id}/account`;
       const refused = await this.#refusal(met, own);
       if (refused !== null) return refused;
-      const now = await this.#network.now();
+      const now = await this.#network.now(account.workspaceId);
       signal.throwIfAborted();
       const { raw, earlier } = accountAnswer(platform, account.externalId, now.getTime());
       const nonsense = await this.#strikes(met, own, 'metrics_nonsense');

@@ -6,8 +6,10 @@ import type { Platform } from '#schemas/common.ts';
 import { contentHash, postIds } from './ids.ts';
 import type { GivenMedia } from './media.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
+import { networkNow, offsetOf } from './schema.ts';
 
 export interface CreateCall {
+  readonly workspaceId: string;
   readonly platform: Platform;
   readonly targetId: string;
   readonly attempt: number;
@@ -38,11 +40,10 @@ const create = `
 with number as (select nextval('sandbox.post_number')::text as n)
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
   overrides, call_started_at, media, segment, reply_to, cover_frame_ms, outcome, visible_at, post_id, permalink,
-  duplicate_of, clock_offset_ms)
+  duplicate_of, workspace_id, clock_offset_ms)
 select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'created',
-  clock_timestamp() + $15 * interval '1 millisecond', replace($16, '#', n), replace($17, '#', n),
-  ${firstPost},
-  (select offset_ms from sandbox.clock)
+  clock_timestamp() + $16 * interval '1 millisecond', replace($17, '#', n), replace($18, '#', n),
+  ${firstPost}, $15, ${offsetOf('$15')}
 from number
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
@@ -51,27 +52,27 @@ returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 const schedule = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
   overrides, call_started_at, media, segment, reply_to, cover_frame_ms, outcome, post_id, permalink, duplicate_of,
-  clock_offset_ms, known_at, scheduled_for, visible_at, native_fails)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'created', $15, $16, ${firstPost},
-  0, clock_timestamp() + $17 * interval '1 millisecond', $18::timestamptz, $19::timestamptz, $22
-from (select clock_timestamp() + offset_ms * interval '1 millisecond' as now from sandbox.clock) network
-where $18::timestamptz between now + $20 * interval '1 millisecond' and now + $21 * interval '1 millisecond'
+  workspace_id, clock_offset_ms, known_at, scheduled_for, visible_at, native_fails)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'created', $16, $17, ${firstPost},
+  $15, 0, clock_timestamp() + $18 * interval '1 millisecond', $19::timestamptz, $20::timestamptz, $23
+from (select ${networkNow('$15')} as now) network
+where $19::timestamptz between now + $21 * interval '1 millisecond' and now + $22 * interval '1 millisecond'
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const repeat = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
   overrides, call_started_at, media, segment, reply_to,
-  cover_frame_ms, outcome, visible_at, post_id, permalink)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'repeated', visible_at, post_id, permalink
+  cover_frame_ms, workspace_id, outcome, visible_at, post_id, permalink)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, $15, 'repeated', visible_at, post_id, permalink
 from sandbox.ledger where platform = $1 and client_key = $5 and keyed and outcome = 'created'
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const refuse = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
   overrides, call_started_at, media, segment, reply_to,
-  cover_frame_ms, outcome, refusal)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'refused', $15)`;
+  cover_frame_ms, workspace_id, outcome, refusal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, $15, 'refused', $16)`;
 
 /** When the network's own scheduler publishes a post, instants in ISO 8601. */
 export interface NativePlan {
@@ -116,6 +117,7 @@ const values = (call: CreateCall) => [
   call.thread?.index ?? 0,
   call.thread?.replyTo?.parent ?? null,
   call.coverFrameMs,
+  call.workspaceId,
 ];
 
 /** Opens a line. @throws NetworkUnavailable */

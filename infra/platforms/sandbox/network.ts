@@ -8,7 +8,7 @@ import { contentHash, handleId, segmentHash } from './ids.ts';
 import { type CommentRow, type LedgerFilter, type LedgerRow, selectComments, selectLedger } from './ledger.ts';
 import { type CreatedPost, type Line, openLine } from './line.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
-import { schema } from './schema.ts';
+import { networkNow, offsetOf, schema } from './schema.ts';
 
 export interface Container {
   readonly id: string;
@@ -33,14 +33,26 @@ export interface ScheduledPost extends CreatedPost {
   readonly state: 'scheduled' | 'published' | 'failed';
 }
 
-/** By the network's clock. */
-const networkNow = "(clock_timestamp() + (select offset_ms from sandbox.clock) * interval '1 millisecond')";
+/** By the network's clock, for the workspace of a row of the ledger. */
+const rowNow = networkNow('l.workspace_id');
 const isUndone = 'exists (select from sandbox.undone u where u.platform = l.platform and u.post_id = l.post_id)';
 /** Milliseconds before its time from which a scheduled post can no longer be deleted. */
 const undoClosesMs = 20_000;
 
 /** Any constant: one process at a time makes the network's schema. */
 const schemaLock = 7_236_001;
+
+/** Milliseconds by which the network's clock is ahead for this workspace; 0 where no process has made the network yet. */
+export const sandboxAhead = async (pool: Pick<pg.Pool, 'query'>, workspaceId: string): Promise<number> => {
+  try {
+    const { rows } = await pool.query<{ ahead: string }>(`select ${offsetOf('$1')} as ahead`, [workspaceId]);
+    return Number(rows[0]?.ahead ?? 0);
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && (error.code === '42P01' || error.code === '3F000');
+    if (isMissing) return 0;
+    throw error;
+  }
+};
 
 export class Network {
   readonly #pool: pg.Pool;
@@ -125,7 +137,7 @@ export class Network {
       `select post_id as "externalId", permalink, visible_at as "visibleAt" from sandbox.ledger l
        where platform = $1 and account_id = $2 and content_hash = $3 and outcome = 'created' and reply_to is null
          and visible_at between $4 and $5 and not ${isUndone}
-         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${networkNow} end
+         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end
        order by seq limit 20`,
       [platform, account.id, contentHash(request.content), from, until],
     );
@@ -143,8 +155,8 @@ export class Network {
   ): Promise<ScheduledPost | null> {
     const [row] = await this.#query<ScheduledPost & pg.QueryResultRow>(
       `select l.post_id as "externalId", l.permalink, l.visible_at as "visibleAt",
-         case when l.visible_at <= ${networkNow} then 'published'
-           when l.native_fails and l.scheduled_for <= ${networkNow} then 'failed' else 'scheduled' end as state
+         case when l.visible_at <= ${rowNow} then 'published'
+           when l.native_fails and l.scheduled_for <= ${rowNow} then 'failed' else 'scheduled' end as state
        from sandbox.ledger l where l.target_id = $2 and l.platform = $1 and l.outcome = 'created' and not ${isUndone}
          and l.known_at <= clock_timestamp() and case when $3::text is null then l.client_key = $4 else l.post_id = $3 end
        order by l.seq limit 1`,
@@ -159,7 +171,7 @@ export class Network {
       `insert into sandbox.undone (platform, post_id)
        select l.platform, l.post_id from sandbox.ledger l
        where l.target_id = $2 and l.platform = $1 and l.post_id = $3 and l.outcome = 'created'
-         and l.visible_at > ${networkNow} + ${undoClosesMs} * interval '1 millisecond'
+         and l.visible_at > ${rowNow} + ${undoClosesMs} * interval '1 millisecond'
        on conflict do nothing returning post_id`,
       [platform, targetId, nativeId],
     );
@@ -169,34 +181,40 @@ export class Network {
   /** Whether this post of the account is visible, so that a reply can name it. */
   async shows(platform: Platform, accountId: string, postId: string): Promise<boolean> {
     const rows = await this.#query(
-      `select 1 from sandbox.ledger where platform = $1 and account_id = $2 and post_id = $3 and outcome = 'created'
-         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${networkNow} end limit 1`,
+      `select 1 from sandbox.ledger l where platform = $1 and account_id = $2 and post_id = $3 and outcome = 'created'
+         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end limit 1`,
       [platform, accountId, postId],
     );
     return rows.length > 0;
   }
 
-  /** By the network's clock. */
-  async now(): Promise<Date> {
-    const [row] = await this.#query<{ now: Date }>(
-      `select clock_timestamp() + offset_ms * interval '1 millisecond' as now from sandbox.clock`,
-      [],
-    );
-    if (row === undefined) throw new NetworkUnavailable('the sandbox network has no clock');
+  /** By the network's clock. @param workspaceId null: of a workspace whose own clock nobody moved */
+  async now(workspaceId: string | null): Promise<Date> {
+    const [row] = await this.#query<{ now: Date | null }>(`select ${networkNow('$1')} as now`, [workspaceId]);
+    if (row?.now == null) throw new NetworkUnavailable('the sandbox network has no clock');
     return row.now;
   }
 
-  /** Moves the network's clock ahead for all callers and for good. @param ms more than 0: the clock never goes back */
-  async advance(ms: number): Promise<void> {
+  /** Moves the network's clock ahead, for good. @param ms more than 0: the clock never goes back @param workspaceId null: for all */
+  async advance(ms: number, workspaceId: string | null): Promise<void> {
     if (!Number.isSafeInteger(ms) || ms <= 0) throw new RangeError('a clock goes ahead by whole milliseconds');
-    await this.#query('update sandbox.clock set offset_ms = offset_ms + $1', [ms]);
+    if (workspaceId === null) await this.#query('update sandbox.clock set offset_ms = offset_ms + $1', [ms]);
+    else
+      await this.#query(
+        `insert into sandbox.workspace_clocks as w (workspace_id, offset_ms) values ($2, $1)
+         on conflict (workspace_id) do update set offset_ms = w.offset_ms + $1`,
+        [ms, workspaceId],
+      );
   }
 
   /** Removes the post for requests of figures, at the network's present time. A second call does nothing. */
   async remove(platform: Platform, postId: string): Promise<void> {
     await this.#query(
       `insert into sandbox.removed (platform, post_id, removed_at)
-       select $1, $2, clock_timestamp() + offset_ms * interval '1 millisecond' from sandbox.clock
+       select $1, $2, ${networkNow(
+         `(select l.workspace_id from sandbox.ledger l
+           where l.platform = $1 and l.post_id = $2 and l.outcome = 'created' limit 1)`,
+       )}
        on conflict do nothing`,
       [platform, postId],
     );
@@ -205,17 +223,17 @@ export class Network {
   /** The visible posts of one account, and the network's time at which their ages hold. */
   async measured(
     platform: Platform,
-    accountId: string,
+    { id: accountId, workspaceId }: { readonly id: string; readonly workspaceId: string },
     targetIds: readonly string[],
   ): Promise<{ readonly now: Date; readonly found: readonly MeasuredPost[] }> {
-    const now = await this.now();
+    const now = await this.now(workspaceId);
     const found = await this.#query<MeasuredPost & pg.QueryResultRow>(
       `select l.target_id as "targetId", l.post_id as "externalId", l.content, l.permalink, r.removed_at as "removedAt",
          -- \`now\` has whole milliseconds: a post that became visible within the present one has the age 0.
          greatest(0, extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms) as "ageMs"
        from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
        where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
-         and l.visible_at <= case when l.scheduled_for is null then clock_timestamp() else ${networkNow} end
+         and l.visible_at <= case when l.scheduled_for is null then clock_timestamp() else ${rowNow} end
          and not ${isUndone}`,
       [platform, accountId, targetIds, now],
     );

@@ -34,7 +34,10 @@ export const nativePlan = async (
   const early = await struck('native_early');
   const failed = await struck('native_failed');
   const never = failed ?? (await struck('native_never'));
-  const at = early === null ? Date.parse(dueAt) : (await network.now()).getTime() + (early.durationMs ?? 1_000);
+  const at =
+    early === null
+      ? Date.parse(dueAt)
+      : (await network.now(request.workspaceId)).getTime() + (early.durationMs ?? 1_000);
   return {
     dueAt,
     visibleAt: new Date(never === null ? at : at + neverMs).toISOString(),

@@ -4,8 +4,8 @@
  * answer. A keyed create is unique by its key; any other second create of a target, or of one segment of its thread,
  * makes a second post, and its row names the first one in `duplicate_of`. `media` holds the files with the values that
  * the network found in them; `reply_to` names the post that was replied to. `clock` has one row: how far the network's
- * clock is ahead of ours. `clock_offset_ms` is that offset at the call, so that a later move of the clock adds to the
- * age of the post. `scheduled_for` is the time of a post that was handed to the network's own scheduler: such a post
+ * clock is ahead of ours for all; `workspace_clocks`: how much further for one workspace. `clock_offset_ms` is the sum at
+ * the call, so that a later move of the clock adds to the age of the post. `scheduled_for` is the time of a post that was handed to the network's own scheduler: such a post
  * becomes visible at `visible_at` by the network's clock, its offset counts as 0, and the network knows of it from
  * `known_at` on. One that `native_fails` never becomes visible, and its time shows that it will not. `undone` names the scheduled posts that were deleted before their time. `comments` has one row for every
  * comment call, and never changes either.
@@ -61,12 +61,20 @@ do $$ begin
     alter table sandbox.ledger add column scheduled_for timestamptz, add column known_at timestamptz,
       add column native_fails boolean not null default false;
   end if;
+  -- Null: a build wrote the row that knew of one clock for all.
+  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'workspace_id') then
+    alter table sandbox.ledger add column workspace_id text;
+  end if;
 end $$;
 create table if not exists sandbox.clock (
   one       boolean primary key default true check (one),
   offset_ms bigint not null default 0
 );
 insert into sandbox.clock default values on conflict do nothing;
+create table if not exists sandbox.workspace_clocks (
+  workspace_id text primary key,
+  offset_ms    bigint not null
+);
 create table if not exists sandbox.removed (
   platform   text not null,
   post_id    text not null,
@@ -111,3 +119,12 @@ create or replace trigger ledger_append_only before update or delete or truncate
 create or replace trigger comments_append_only before update or delete or truncate on sandbox.comments
   for each statement execute function sandbox.append_only();
 `;
+
+/** Milliseconds by which the network's clock is ahead for this workspace. @param workspace an SQL expression */
+export const offsetOf = (workspace: string): string =>
+  `((select offset_ms from sandbox.clock)
+    + coalesce((select w.offset_ms from sandbox.workspace_clocks w where w.workspace_id = ${workspace}), 0))`;
+
+/** The network's time for this workspace. @param workspace an SQL expression */
+export const networkNow = (workspace: string): string =>
+  `(clock_timestamp() + ${offsetOf(workspace)} * interval '1 millisecond')`;

@@ -60,13 +60,28 @@ export interface Question {
   readonly timezone: string;
 }
 
+/**
+ * The instant whose day ends a window without an end. In the sandbox figures are dated by its clock: a workspace whose
+ * clock was moved ahead would see none of them. ISO 8601.
+ */
+const todayOf = async ({
+  deps,
+  workspaceId,
+  principal,
+  query,
+  now,
+}: Asking & Pick<Call, 'principal'> & { readonly query: Asked; readonly now: string }): Promise<string> => {
+  if (principal.mode !== 'test' || query.to !== undefined) return now;
+  return new Date(Date.parse(now) + ((await deps.sandboxAhead?.(workspaceId)) ?? 0)).toISOString();
+};
+
 /** @throws Refusal 400 `invalid_parameter` */
 export const questionOf = async (
   call: Asking & Pick<Call, 'principal'> & { readonly query: Asked; readonly now: string },
 ): Promise<Question> => {
   const { clientId, socialAccountId, platform, compare } = call.query;
   const timezone = await timezoneOf(call);
-  const window = windowOf(call.query, timezone, call.now);
+  const window = windowOf(call.query, timezone, await todayOf(call));
   return {
     timezone,
     window,

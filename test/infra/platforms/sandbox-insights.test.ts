@@ -41,8 +41,10 @@ const opened = async () => {
     platform: Platform,
     by: PublishRequest['account'],
     content = 'Good morning',
+    workspaceId: string = randomUUID(),
   ): Promise<InsightsSubject> => {
     const request = {
+      workspaceId,
       targetId: randomUUID(),
       attempt: 1,
       platform,
@@ -238,6 +240,31 @@ suite('sandbox network and its figures', (t) => {
     const [old] = await ask('x', by, post);
     ok(old?.kind === 'reported' && views(old) > 100);
     ok(Date.parse(old.observedAt) - Date.parse(young.observedAt) >= 7 * day);
+  });
+
+  t('the clock of one workspace advances alone', async () => {
+    const [mine, theirs] = [randomUUID(), randomUUID()];
+    const posts = async (workspaceId: string) => {
+      const by = { ...account('x'), workspaceId };
+      return { by, post: await sandbox.publish('x', by, 'Good morning', workspaceId) };
+    };
+    const [own, other] = [await posts(mine), await posts(theirs)];
+    const views = async ({ by, post }: Awaited<ReturnType<typeof posts>>) => {
+      const [answer] = await ask('x', by, post);
+      ok(answer?.kind === 'reported', answer?.kind);
+      const mapped = postFiguresOf('x', 'feed', answer.raw);
+      return mapped.kind === 'figures' ? (mapped.figures.impressions ?? -1) : -1;
+    };
+    const before = await sandbox.network.now(theirs);
+    await sandbox.network.advance(7 * day, mine);
+    ok((await views(own)) > 100);
+    ok((await views(other)) < 10);
+    ok((await sandbox.network.now(mine)).getTime() - before.getTime() >= 7 * day);
+    ok((await sandbox.network.now(theirs)).getTime() - before.getTime() < day);
+    // A post that is made under the moved clock is as young as any other.
+    ok((await views(await posts(mine))) < 10);
+    await sandbox.network.advance(day, mine);
+    ok((await sandbox.network.now(mine)).getTime() - before.getTime() >= 8 * day);
   });
 
   t('a post with a removal age is gone from that age on', async () => {

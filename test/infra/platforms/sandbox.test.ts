@@ -100,7 +100,9 @@ suite('sandbox network', (t) => {
     await db?.drop();
   });
 
+  const workspaceId = randomUUID();
   const request = (platform: Platform, over: Partial<PublishRequest> = {}): PublishRequest => ({
+    workspaceId,
     targetId: randomUUID(),
     attempt: 1,
     platform,

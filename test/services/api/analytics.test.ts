@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
+import { SandboxNetwork, sandboxAhead } from '#infra/platforms/sandbox/index.ts';
 import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type CounterName, counters } from '#schemas/insights.ts';
@@ -86,7 +87,8 @@ suite('analytics over HTTP', (t) => {
   t.before(async () => {
     house = await testClickHouse();
     for (const query of createStatements(1)) await house.client.command({ query });
-    world = await startWorld({ deps: { analytics: house.client } });
+    const sandboxAheadHere = (id: string): Promise<number> => sandboxAhead(world.pool, id);
+    world = await startWorld({ deps: { analytics: house.client, sandboxAhead: sandboxAheadHere } });
     caller = world.tester;
     workspaceId = testTwinIdOf(world.workspaceId);
     acme = await composer(world, ['instagram', 'x', 'facebook']);
@@ -624,5 +626,20 @@ suite('analytics over HTTP', (t) => {
       }
     }
     await nowhere.close();
+  });
+
+  t('a window without an end ends today, in the sandbox by its clock of this workspace', async () => {
+    const end = async (by: Caller) => (await by.get('/analytics/overview')).data.to;
+    const dayAhead = (days: number): string => {
+      const at = new Date(Date.now() + days * 86_400_000);
+      return new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short' }).format(at);
+    };
+    assert.equal(await end(caller), dayAhead(0), 'no process has made the sandbox yet');
+    const network = new SandboxNetwork({ database: world });
+    await network.migrate();
+    await network.advance(7 * 86_400_000, workspaceId);
+    assert.equal(await end(caller), dayAhead(7));
+    for (const one of [other, world.owner]) assert.equal(await end(one), dayAhead(0));
+    assert.equal((await caller.get('/analytics/overview?from=2026-05-01&to=2026-05-07')).data.to, '2026-05-07');
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
-import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
@@ -74,6 +74,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
       readiness: new Readiness(),
       report: { checks: async () => [], metrics: async () => [] },
       sandboxProfile,
+      sandboxAhead,
       connectorsOf: () => ({}),
       parts: [],
       patience,

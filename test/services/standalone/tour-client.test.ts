@@ -34,6 +34,22 @@ suite('tour client', (t) => {
     server.close();
   });
 
+  t('a call above the allowance is sent again, under its key', async () => {
+    const keys: unknown[] = [];
+    const server = createServer((request, response) => {
+      keys.push(request.headers['idempotency-key']);
+      const refused = keys.length < 3;
+      if (refused) response.setHeader('Retry-After', '0');
+      response.writeHead(refused ? 429 : 200).end(refused ? '{"code":"rate_limited"}' : '{"data":{"id":"1"}}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const http = new TourClient(`http://127.0.0.1:${port}`, 'key', new AbortController().signal);
+    equal((await http.post<{ id: string }>('/posts', {})).id, '1');
+    deepEqual(keys, Array(3).fill(keys[0]));
+    server.close();
+  });
+
   t('a form that the page refuses: its words, and the tour goes on', async () => {
     const server = createServer((request, response) => {
       if (request.url === '/invite') {

@@ -58,7 +58,15 @@ export const blueskyWorld = async (pds: Pds, more: Partial<BlueskyOptions> = {})
   };
   const adapter = new BlueskyAdapter(options);
   const request = (account: PublishRequest['account'], over: Partial<PublishRequest> = {}): PublishRequest => ({
-    ...{ targetId: randomUUID(), attempt: 1, platform: 'bluesky', account, content: 'Good morning', overrides: {} },
+    ...{
+      workspaceId: randomUUID(),
+      targetId: randomUUID(),
+      attempt: 1,
+      platform: 'bluesky',
+      account,
+      content: 'Good morning',
+      overrides: {},
+    },
     ...{ aiDisclosure: false, media: [], cover: null, coverFrameMs: null, thread: null, checkpoints: [], ...over },
   });
   const publish = async (asked: PublishRequest, prepare: (steps: RecordedSteps) => void = () => {}) => {

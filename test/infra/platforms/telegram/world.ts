@@ -44,7 +44,14 @@ export const telegramWorld = async () => {
   };
   const adapter = new TelegramAdapter(options);
   const request = (who: PublishRequest['account'], over: Partial<PublishRequest> = {}): PublishRequest => ({
-    ...{ targetId: randomUUID(), attempt: 1, platform: 'telegram', account: who, content: 'Good morning' },
+    ...{
+      workspaceId: randomUUID(),
+      targetId: randomUUID(),
+      attempt: 1,
+      platform: 'telegram',
+      account: who,
+      content: 'Good morning',
+    },
     ...{ overrides: {}, aiDisclosure: false, media: [], cover: null, coverFrameMs: null, thread: null },
     ...{ checkpoints: [], ...over },
   });

@@ -79,7 +79,15 @@ export const xWorld = async (networkOptions: XNetworkOptions = {}, over: Partial
       return account;
     },
     request: (account, more = {}) => ({
-      ...{ targetId: randomUUID(), attempt: 1, platform: 'x', account, content: 'Good morning', overrides: {} },
+      ...{
+        workspaceId: randomUUID(),
+        targetId: randomUUID(),
+        attempt: 1,
+        platform: 'x',
+        account,
+        content: 'Good morning',
+        overrides: {},
+      },
       ...{ aiDisclosure: false, media: [], cover: null, coverFrameMs: null, thread: null, checkpoints: [], ...more },
     }),
     publish: async (request, by = adapter) => {
