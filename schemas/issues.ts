@@ -6,6 +6,7 @@ import { OpenEnum } from './published.ts';
 /** The rules of a network that a target may break: also codes with which a target fails. */
 export const targetRules = {
   text_too_long: 'The text is longer than the network allows.',
+  alt_text_too_long: 'The text of the post for people who do not see a file is longer than the network allows.',
   too_many_media: 'The post has more media than the network takes in one post.',
   too_few_media: 'The post has fewer media than the network requires.',
   media_mixed: 'The network does not take these kinds of media in one post.',

@@ -144,6 +144,7 @@ export function* ruleIssues(body: PostBody, destination: Destination, assets: Po
 
 /** Turns a path of the gate, relative to the target, into the path where the caller wrote the member. */
 export const pointer = (body: PostBody, platform: Platform, part: number, path: string): string => {
+  if (path.startsWith('/mediaAltTexts/')) return path;
   if (goesOutAsThread(body, platform) && (path === '/content' || path === '/mediaIds')) {
     return `/thread/segments/${part}${path}`;
   }
@@ -165,7 +166,9 @@ export const inputsOf = (
   const { segments, overrides } = contentFor(body, platform);
   const known = (id: string): readonly GateMedia[] => {
     const asset = assets.get(id);
-    return asset === undefined ? [] : [{ id, kind: asset.kind, probe: asset.probe }];
+    if (asset === undefined) return [];
+    const alt = { own: body.mediaAltTexts?.[id] ?? null, asset: asset.altText };
+    return [{ id, kind: asset.kind, probe: asset.probe, alt }];
   };
   const [cover = null] = body.coverMediaId === null ? [] : known(body.coverMediaId);
   return segments.map(({ content, mediaIds }, index) => ({

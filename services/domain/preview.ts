@@ -7,6 +7,7 @@ import { concerns, inputsOf, type PostAsset, type PostAssets, placeOf, pointer }
 import { contentFor } from './content.ts';
 import { needKey } from './media.ts';
 import {
+  cutAltTexts,
   lateErrors,
   rulesOf,
   sentText,
@@ -131,7 +132,9 @@ export const previewContent = (
     if (isRefused || failure === null) return [];
     return [warning(failure.code, placeOf(body, destination, mediaId), failure.message, { willFail: true, mediaId })];
   });
-  const late = inputsOf(body, destination, assets).flatMap((input, part) =>
+  const inputs = inputsOf(body, destination, assets);
+  const cuts = new Map(inputs.flatMap((input) => [...cutAltTexts(input)]));
+  const late = inputs.flatMap((input, part) =>
     lateErrors(input).map(({ code, path, message }) =>
       warning(code, pointer(body, platform, part, path), message, { willFail: true }),
     ),
@@ -142,7 +145,14 @@ export const previewContent = (
     length: { used, limit },
     media: headOf(body, destination, files),
     errors,
-    warnings: [...unmade, ...late, ...unused(body, platform, assets)],
+    warnings: [
+      ...unmade,
+      ...late,
+      ...[...cuts].map(([mediaId, message]) =>
+        warning('alt_text_cut', placeOf(body, destination, mediaId), message, { mediaId }),
+      ),
+      ...unused(body, platform, assets),
+    ],
   };
 };
 

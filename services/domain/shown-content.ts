@@ -4,12 +4,13 @@ import type { MediaKind } from '#schemas/media.ts';
 import { contentFor, firstCommentOf, goesOutAsThread, type PlatformContent } from './content.ts';
 import type { CoveredBody, CoveredMember } from './content-hash.ts';
 import {
-  capabilities,
   checkOverride,
   effectiveOverrides,
   isSentAs,
   overrideRules,
   rulesOf,
+  showsNothing,
+  takesAltText,
   takesCover,
   takesCoverFrame,
   titleFor,
@@ -109,7 +110,7 @@ const settingOf = (seen: Seen, net: Net, key: string, value: unknown): ShownItem
   const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
   if (rule === undefined) return { ...shown, unsent: `${name} has no such setting.` };
   if (value === null || value === undefined) return { ...shown, unsent: 'It is not set.' };
-  const problem = checkOverride(platform, rule, value, overrides);
+  const problem = checkOverride(platform, rule, value);
   if (problem !== null) return { ...shown, unsent: `It ${problem.message}.` };
   const [head] = net.segments;
   const use = head.mediaIds.length === 0 ? null : useOf(platform, overrides, kindsOf(seen, head.mediaIds));
@@ -167,6 +168,13 @@ const isVideo = (seen: Seen, { segments }: Net): boolean =>
 const altTextOf = ({ body, fileOf }: Seen, id: string): string | null =>
   body.mediaAltTexts?.[id] ?? fileOf(id)?.altText ?? null;
 
+const takesTextOf = (seen: Seen, { platform, segments, overrides }: Net, id: string): boolean =>
+  segments.some(({ mediaIds }) => {
+    const kinds = kindsOf(seen, mediaIds);
+    const kind = kinds[mediaIds.indexOf(id)];
+    return kind !== undefined && takesAltText(platform, { use: useOf(platform, overrides, kinds), kind });
+  });
+
 const accountOf =
   (seen: Seen, unsent: string | null) =>
   ({ accountId, platform }: Decided['targets'][number]): ShownItem =>
@@ -207,8 +215,8 @@ const shown: { readonly [M in CoveredMember]: (seen: Seen) => readonly ShownItem
     const ids = new Set([...mediaIdsOf(seen.body), ...Object.keys(seen.body.mediaAltTexts ?? {})]);
     return [...ids].flatMap((id) => {
       const text = altTextOf(seen, id);
-      if (text === null || text === '') return [];
-      const takers = seen.nets.filter((one) => capabilities(one.platform).altText && one.files.has(id));
+      if (text === null || showsNothing(text)) return [];
+      const takers = seen.nets.filter((one) => takesTextOf(seen, one, id));
       return [sentTo(item('alt_text', text, { id }), takers, 'No network of this decision gets it.')];
     });
   },

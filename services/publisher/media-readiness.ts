@@ -1,7 +1,7 @@
 import { contentFor } from '#domain/content.ts';
 import { type Asset, type MadeFile, type MediaState, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import { capabilities, type GateMedia, posterFits, takesCover, useOf } from '#domain/platforms/index.ts';
+import { type AltTexts, type GateMedia, posterFits, sentAltText, takesCover, useOf } from '#domain/platforms/index.ts';
 import { needsOfTarget } from '#domain/post-media.ts';
 import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
 import { asFacts, type Loaded } from '#runtime/eventing/domain-store.ts';
@@ -95,11 +95,14 @@ export const readinessOf = (
     const segmentIndex = segments.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
     return segments.length === 1 || segmentIndex < 0 ? {} : { segmentIndex };
   };
-  const { altText: takesAltText } = capabilities(platform);
+  const altOf = (id: string): AltTexts => ({
+    own: body.mediaAltTexts?.[id] ?? null,
+    asset: usable(id)?.details.altText ?? null,
+  });
   const needs = needsOfTarget(body, platform, kindOf, from).map(({ mediaId, need }): FoundNeed => {
     const asset = usable(mediaId);
     if (asset === null) return { mediaId, need, found: { kind: 'failed', failure: mediaMissing(mediaId) } };
-    const altText = takesAltText ? (body.mediaAltTexts?.[mediaId] ?? asset.details.altText) : null;
+    const altText = (kind: MediaKind) => sentAltText(platform, { use: need.use, kind }, altOf(mediaId));
     return { mediaId, need, found: foundOf(mediaId, need, asset, altText) };
   });
   for (const { mediaId, found } of needs) if (found.kind === 'failed') return { ...found, ...segmentOf(mediaId) };
@@ -122,7 +125,7 @@ export const readinessOf = (
       const shown = mediaIds.flatMap((id) => files.find((one) => one.mediaId === id && one.use === use) ?? []);
       const ownCover = takesCover(platform, use, kinds) ? files.find((one) => one.use === 'cover') : undefined;
       return {
-        gate: mediaIds.map((id) => ({ id, kind: kindOf(id), probe: usable(id)?.probe ?? null })),
+        gate: mediaIds.map((id) => ({ id, kind: kindOf(id), probe: usable(id)?.probe ?? null, alt: altOf(id) })),
         media: shown,
         cover: ownCover ?? posterOf(platform, shown, usable),
       };
@@ -142,18 +145,25 @@ const missingOf = (needs: readonly FoundNeed[], assets: Assets): readonly Missin
   });
 };
 
-const foundOf = (mediaId: string, need: MediaNeed, asset: Asset, altText: string | null): Found => {
+const foundOf = (
+  mediaId: string,
+  need: MediaNeed,
+  asset: Asset,
+  altText: (kind: MediaKind) => string | null,
+): Found => {
   const state = asset.needs.get(needKey(need));
   if (state?.status === 'failed') return { kind: 'failed', failure: renditionMissing(mediaId, state.failure) };
   const { stored, probe } = asset;
-  const about = { mediaId, use: need.use, altText };
+  const about = { mediaId, use: need.use };
   if (state?.status === 'ready') {
     const { file } = state;
-    return { kind: 'ready', file: { ...about, ...file, kind: kindOfType(file.contentType) ?? 'image' } };
+    const kind = kindOfType(file.contentType) ?? 'image';
+    return { kind: 'ready', file: { ...about, ...file, kind, altText: altText(kind) } };
   }
   if (state?.status === 'fits' && stored !== null) {
     const { width = null, height = null, durationMs = null } = probe ?? {};
-    return { kind: 'ready', file: { ...about, ...stored, width, height, durationMs } };
+    const file = { ...about, ...stored, width, height, durationMs, altText: altText(stored.kind) };
+    return { kind: 'ready', file };
   }
   return { kind: 'waiting', requested: state !== undefined };
 };
@@ -176,9 +186,9 @@ const posterOf = (
 ): Outgoing | null => {
   const video = shown.find(({ kind }) => kind === 'video');
   if (video === undefined) return null;
-  const { mediaId, altText, use } = video;
+  const { mediaId, use } = video;
   const kinds = shown.map(({ kind }) => kind);
   const poster = takesCover(platform, use, kinds) ? (assetOf(mediaId)?.poster ?? null) : null;
   if (poster === null || !posterFits(platform, poster)) return null;
-  return { ...poster, mediaId, altText, kind: 'image', use: 'cover', durationMs: null };
+  return { ...poster, mediaId, altText: null, kind: 'image', use: 'cover', durationMs: null };
 };

@@ -74,7 +74,10 @@ export async function refusalOf(
       failure: { ...refused(platform, 'reject'), platformMessage: 'The post replied to is not there' },
     };
   }
-  const media = request.media.map(({ mediaId, kind }) => ({ id: mediaId, kind, probe: null }));
+  const media = request.media.map(({ mediaId, kind, altText }) => ({
+    ...{ id: mediaId, kind, probe: null },
+    alt: { own: altText, asset: null },
+  }));
   const scopes = account.username === null ? [] : sandboxProfile(platform, account.username).scopes;
   const failure = publishCheck({ platform, content, overrides, scopes, media }) ?? refusal;
   return failure === null ? null : { kind: 'failed', failure };

@@ -4,6 +4,7 @@ import { planRenditions } from '#domain/renditions/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { GateCode } from '#schemas/issues.ts';
 import type { MediaKind, MediaProbe, MediaUse } from '#schemas/media.ts';
+import { type AltTexts, altTextCut, altTextRefusal } from './alt-text.ts';
 import type { GateError } from './gate-error.ts';
 import type { PostShape } from './media-rules.ts';
 import { takesCover, useOf, useRules } from './media-use.ts';
@@ -16,6 +17,8 @@ export interface GateMedia {
   readonly id: string;
   readonly kind: MediaKind;
   readonly probe: MediaProbe | null;
+  /** Absent: nothing is known of its texts, and none is judged. */
+  readonly alt?: AltTexts;
 }
 
 interface MediaInput {
@@ -107,6 +110,15 @@ const sameAspects = (shown: readonly Shown[]): boolean => {
   return found.length === 0 || Math.max(...found) / Math.min(...found) <= 1.01;
 };
 
+/** The texts of the post for its files that are too long, each file once. */
+const altTextErrors = (platform: Platform, use: MediaUse, shown: readonly Shown[]): readonly GateError[] => {
+  const byId = new Map(shown.map((one) => [one.id, one]));
+  return [...byId.values()].flatMap(({ id, shownAs, alt }) => {
+    const refusal = alt === undefined ? null : altTextRefusal(platform, { use, kind: shownAs }, alt);
+    return refusal === null ? [] : [error('alt_text_too_long', refusal, id, `/mediaAltTexts/${id}`)];
+  });
+};
+
 export const mediaErrors = ({ platform, overrides, media, cover }: MediaInput): readonly GateError[] => {
   const kinds = media.map(({ kind }) => kind);
   const use = useOf(platform, overrides, kinds);
@@ -114,5 +126,19 @@ export const mediaErrors = ({ platform, overrides, media, cover }: MediaInput): 
   const covered = cover && takesCover(platform, use, kinds) ? show(platform, 'cover', cover).refusal : null;
   const errors = [shapeError(platform, use, shown), ...shown.map(({ refusal }) => refusal)];
   const found = new Set([...errors, covered && { ...covered, path: '/coverMediaId' }]);
-  return [...found].filter((one) => one !== null);
+  return [...[...found].filter((one) => one !== null), ...altTextErrors(platform, use, shown)];
+};
+
+/** The files whose own text is cut for the network, and what to say of it. */
+export const cutAltTexts = ({ platform, overrides, media }: MediaInput): ReadonlyMap<string, string> => {
+  const use = useOf(
+    platform,
+    overrides,
+    media.map(({ kind }) => kind),
+  );
+  const cuts = media.map((file) => {
+    const { id, shownAs, alt } = show(platform, use, file);
+    return [id, alt === undefined ? null : altTextCut(platform, { use, kind: shownAs }, alt)] as const;
+  });
+  return new Map(cuts.filter((one): one is readonly [string, string] => one[1] !== null));
 };

@@ -7,8 +7,8 @@ import type { GateError } from './gate-error.ts';
 import { type GateMedia, mediaErrors } from './gate-media.ts';
 import { checkGranted, checkOverride, isSet, overrideRules } from './overrides.ts';
 import { rulesOf } from './registry.ts';
-import type { Overrides, TextUnit } from './rules.ts';
-import { sentText, textLength, usedWords } from './text-length.ts';
+import type { Overrides } from './rules.ts';
+import { sentText, textLength, unitWords, usedWords } from './text-length.ts';
 
 export interface GateInput {
   readonly platform: Platform;
@@ -22,19 +22,6 @@ export interface GateInput {
   /** The post's own cover, where it has one. */
   readonly cover?: GateMedia | null;
 }
-
-const unitWords: Readonly<Record<TextUnit, string>> = {
-  weighted: 'weighted characters',
-  code_points: 'characters',
-  utf16_units: 'characters',
-  parsed_utf16_units: 'characters after its markup is read',
-  graphemes: 'characters',
-  utf8_bytes: 'bytes',
-  emoji_bytes: 'characters, an emoji counting as its bytes',
-  links: 'different links',
-  hashtags: 'hashtags',
-  mentions: 'mentions',
-};
 
 function textErrors({ platform, content, overrides }: GateInput): GateError[] {
   const { name, text: rules } = rulesOf(platform);
@@ -62,7 +49,7 @@ function overrideErrors({ platform, overrides, scopes = [] }: GateInput): GateEr
   const errors: GateError[] = [];
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
     if (!isSet(overrides, key)) continue;
-    const problem = checkOverride(platform, rule, overrides[key], overrides);
+    const problem = checkOverride(platform, rule, overrides[key]);
     if (problem !== null) {
       errors.push(about(key, problem.code, `${key} ${problem.message}`));
       continue;

@@ -1,10 +1,11 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
+export { type AltTexts, sentAltText, takesAltText } from './alt-text.ts';
 export { connectable } from './connectable.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
 export { presentFigures } from './former-figures.ts';
 export { type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
 export type { GateError } from './gate-error.ts';
-export type { GateMedia } from './gate-media.ts';
+export { cutAltTexts, type GateMedia } from './gate-media.ts';
 export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
 export { coverOf, platformsWithUses, posterFits, takesCover, takesCoverFrame, useOf, useRules } from './media-use.ts';
@@ -23,4 +24,5 @@ export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
 export type * from './rules.ts';
 export { sentText, type TextLength, textLength } from './text-length.ts';
+export { showsNothing, showsSomethingSql } from './visible-text.ts';
 export { links } from './weighted-length.ts';

@@ -4,7 +4,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import { rulesOf } from './registry.ts';
 import type { OverrideRule, Overrides } from './rules.ts';
-import { textLength, usedWords } from './text-length.ts';
+import { measured, textLength, usedWords } from './text-length.ts';
 
 export type OverrideValue = string | boolean | readonly (string | Readonly<Record<string, unknown>>)[];
 
@@ -53,6 +53,9 @@ const tagChars = (tags: readonly string[]) =>
 
 const bareName = (name: string) => name.trim().replace(/^@/, '');
 
+const nameOfTag = (tag: unknown): string =>
+  bareName(typeof tag === 'string' ? tag : String((tag as { readonly username?: unknown }).username));
+
 function isUserTag(value: unknown): boolean {
   if (typeof value === 'string') return bareName(value) !== '';
   const { username, x, y } = (value ?? {}) as Record<string, unknown>;
@@ -61,12 +64,7 @@ function isUserTag(value: unknown): boolean {
 }
 
 /** What is wrong with the value of one known key; null: nothing. */
-export function checkOverride(
-  platform: Platform,
-  rule: OverrideRule,
-  value: unknown,
-  overrides: Overrides,
-): OverrideProblem | null {
+export function checkOverride(platform: Platform, rule: OverrideRule, value: unknown): OverrideProblem | null {
   switch (rule.type) {
     case 'boolean':
       return typeof value === 'boolean' ? null : wrongType('must be true or false');
@@ -97,6 +95,9 @@ export function checkOverride(
       }
       if (rule.maxItems !== undefined && list.length > rule.maxItems)
         return tooLong(`must have at most ${rule.maxItems} items`);
+      if (rule.maxItem !== undefined && list.some((one) => count(bareName(one)) > (rule.maxItem ?? 0))) {
+        return tooLong(`must be items of at most ${rule.maxItem} characters each`);
+      }
       return rule.maxChars !== undefined && tagChars(list) > rule.maxChars
         ? tooLong(`must be at most ${rule.maxChars} characters together; it has ${tagChars(list)}`)
         : null;
@@ -109,15 +110,22 @@ export function checkOverride(
           'must be usernames that are not empty, objects {username, x, y} with x and y from 0 to 1, or a comma-separated string',
         );
       }
-      return list.length > rule.maxItems ? tooLong(`must have at most ${rule.maxItems} items`) : null;
+      if (list.length > rule.maxItems) return tooLong(`must have at most ${rule.maxItems} items`);
+      return list.some((one) => count(nameOfTag(one)) > rule.maxName)
+        ? tooLong(`must be usernames of at most ${rule.maxName} characters`)
+        : null;
     }
     case 'comment': {
       if (typeof value !== 'string') return wrongType('must be a string');
       if (rule.max !== undefined && count(value) > rule.max) {
         return tooLong(`must be at most ${rule.max} characters; it has ${count(value)}`);
       }
+      const [tags] = measured(value, [{ unit: 'hashtags', limit: rule.maxHashtags ?? value.length }]);
+      if (tags !== undefined && tags.used > tags.limit) {
+        return tooLong(`must have at most ${tags.limit} hashtags; it has ${usedWords(tags)}`);
+      }
       if (!rule.asPost) return null;
-      const { used, limit } = textLength(platform, value, overrides);
+      const { used, limit } = textLength(platform, value);
       return used > limit
         ? tooLong(`is over the network's own limit of ${limit}: ${usedWords({ used, limit })}`)
         : null;
@@ -211,7 +219,7 @@ export function effectiveOverrides(
   const effective: Record<string, OverrideValue> = {};
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
     if (rule.type === 'comment' || !isSentAs(rule, use)) continue;
-    if (isSet(overrides, key) && checkOverride(platform, rule, overrides[key], overrides) === null) {
+    if (isSet(overrides, key) && checkOverride(platform, rule, overrides[key]) === null) {
       effective[key] = normalize(rule, overrides[key]);
     } else if (rule.default !== undefined) effective[key] = rule.default;
   }

@@ -4,7 +4,7 @@
  */
 import type { Platform } from '#schemas/common.ts';
 import type { GateCode } from '#schemas/issues.ts';
-import type { MediaUse } from '#schemas/media.ts';
+import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { FailureCode } from './failure-codes.ts';
 import type { InsightsTable } from './insights-table.ts';
 import type { NetworkMedia } from './media-rules.ts';
@@ -38,6 +38,15 @@ export interface TextRules {
   /** A text that matches fails at publish. */
   readonly refused?: { readonly pattern: RegExp; readonly code: FailureCode; readonly message: string };
   readonly note: string;
+}
+
+/** Texts for people who do not see a file, with files that the network shows so. */
+export interface AltTextRule {
+  readonly kinds: readonly MediaKind[];
+  /** Absent: every use but a cover. */
+  readonly uses?: readonly MediaUse[];
+  /** Empty: no page names a limit, and what an asset or a post may have (2,000 characters) is the limit. */
+  readonly limits: readonly TextLimit[];
 }
 
 export interface Capabilities {
@@ -126,11 +135,21 @@ export type OverrideRule = OverrideBase &
     /** An absolute http(s) address. */
     | { readonly type: 'url'; readonly max?: number }
     /** Array of strings; `commas` accepts one comma-separated string too. `maxChars` counts as YouTube counts tags. */
-    | { readonly type: 'list'; readonly commas: boolean; readonly maxItems?: number; readonly maxChars?: number }
-    /** Usernames, or `{username, x?, y?}`, or one string of @usernames with commas. */
-    | { readonly type: 'user_tags'; readonly maxItems: number }
-    /** A comment: under the network's own text limits when `asPost`, else under `max` code points. */
-    | { readonly type: 'comment'; readonly asPost: boolean; readonly max?: number }
+    | {
+        readonly type: 'list';
+        readonly commas: boolean;
+        readonly maxItems?: number;
+        readonly maxChars?: number;
+        /** Of one item without a leading @, in code points. */
+        readonly maxItem?: number;
+      }
+    /** Usernames, or `{username, x?, y?}`, or one string of @usernames with commas. `maxName`: of one without its @. */
+    | { readonly type: 'user_tags'; readonly maxItems: number; readonly maxName: number }
+    /**
+     * A comment, which has no markup: under the network's own text limits when `asPost`, and under `max` code points and
+     * `maxHashtags`.
+     */
+    | { readonly type: 'comment'; readonly asPost: boolean; readonly max?: number; readonly maxHashtags?: number }
   );
 
 /** Two known keys that the network refuses together. */
@@ -148,6 +167,8 @@ export interface NetworkRules {
   readonly name: string;
   readonly text: TextRules;
   readonly media: NetworkMedia;
+  /** The first that fits a file counts; where none does, no text for people who do not see it goes out with it. */
+  readonly altTexts: readonly AltTextRule[];
   readonly capabilities: Capabilities;
   readonly nativeWindow: NativeWindow | null;
   readonly publish: PublishRules;

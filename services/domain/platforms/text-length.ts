@@ -88,17 +88,35 @@ export interface TextLength extends TextMeasure {
 export const usedWords = ({ used, limit }: Pick<TextMeasure, 'used' | 'limit'>): string =>
   used > limit * countedTimes ? `more than ${limit * countedTimes}` : String(used);
 
+export const unitWords: Readonly<Record<TextUnit, string>> = {
+  weighted: 'weighted characters',
+  code_points: 'characters',
+  utf16_units: 'characters',
+  parsed_utf16_units: 'characters after its markup is read',
+  graphemes: 'characters',
+  utf8_bytes: 'bytes',
+  emoji_bytes: 'characters, an emoji counting as its bytes',
+  links: 'different links',
+  hashtags: 'hashtags',
+  mentions: 'mentions',
+};
+
+const measure = (text: string, { unit, limit }: TextLimit): TextMeasure => ({
+  used: counters[unit](text, limit * countedTimes),
+  limit,
+  unit,
+});
+
+/** A text without markup under each of some limits. */
+export const measured = (text: string, limits: readonly TextLimit[]): readonly TextMeasure[] =>
+  limits.map((one) => measure(text, one));
+
 /** `used` of `limit` in the network's own units; over when any part is. */
 export function textLength(platform: Platform, text: string, overrides: Overrides = {}): TextLength {
   const { limits, shown } = rulesOf(platform).text;
   const counted = (unit: TextUnit) => (unit === 'parsed_utf16_units' ? (shown?.(text, overrides) ?? text) : text);
-  const measure = ({ unit, limit }: TextLimit) => ({
-    used: counters[unit](counted(unit), limit * countedTimes),
-    limit,
-    unit,
-  });
   const [first, ...rest] = limits;
-  const parts = [measure(first), ...rest.map(measure)] as const;
+  const parts = [measure(counted(first.unit), first), ...rest.map((one) => measure(counted(one.unit), one))] as const;
   const tightest = parts.reduce((a, b) => (b.used > b.limit && b.used / b.limit > a.used / a.limit ? b : a));
   return { ...tightest, parts };
 }

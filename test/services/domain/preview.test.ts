@@ -168,6 +168,36 @@ suite('the content of a preview', (t) => {
     deepEqual(late('youtube', { content: 'Fine\n<b>' }), fails('youtube_description_invalid', '/content'));
   });
 
+  t(
+    'an alt text of the asset that is too long for the network is cut with a warning, one of the post is an error',
+    () => {
+      const long = `${'a'.repeat(999)} b`;
+      const files = known({ i: asset({ altText: long }), v: clip({ altText: long }) });
+      const told = (platform: Platform, body: Partial<PostBody>) => {
+        const { errors, warnings } = shown(platform, body, files);
+        return [...errors, ...warnings].map(({ code, path, mediaId }) => `${code} ${path} ${mediaId}`);
+      };
+      deepEqual(told('x', { mediaIds: ['i'] }), ['alt_text_cut /mediaIds/0 i']);
+      equal(
+        shown('x', { mediaIds: ['i'] }, files).warnings[0]?.message,
+        'X takes at most 1000 characters as the alt text of a file: the end of that of the asset, which has 1001, is not sent',
+      );
+      deepEqual(told('x', { mediaIds: ['v'] }), [], 'X takes none with a video');
+      deepEqual(told('bluesky', { mediaIds: ['i'] }), []);
+      deepEqual(told('x', { mediaIds: ['i'], mediaAltTexts: { i: 'short' } }), []);
+      deepEqual(told('x', { mediaIds: ['i'], mediaAltTexts: { i: '' } }), [], 'the post wants none');
+      deepEqual(told('x', { mediaIds: ['i'], mediaAltTexts: { i: long } }), ['alt_text_too_long /mediaAltTexts/i i']);
+      const segments = [
+        { content: 'Head.', mediaIds: [] },
+        { content: 'Tail.', mediaIds: ['i'] },
+      ];
+      deepEqual(told('x', { thread: { segments } }), ['alt_text_cut /thread/segments/1/mediaIds/0 i']);
+      deepEqual(told('x', { variants: [variant('x', { mediaIdsOverride: ['i'] })], mediaAltTexts: { i: long } }), [
+        'alt_text_too_long /mediaAltTexts/i i',
+      ]);
+    },
+  );
+
   t('judges the number of files only where all are known', () => {
     deepEqual(shown('instagram', { mediaIds: ['unknown'] }).errors, []);
     equal(shown('instagram', {}).errors[0]?.code, 'too_few_media');

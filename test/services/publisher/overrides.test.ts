@@ -392,12 +392,34 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
     const said = { [wall.id]: 'a green wall', [photo.id]: 'a brown wall' };
     const told = async (mediaIds: string[], mediaAltTexts: PostBody['mediaAltTexts'] = null) =>
       Promise.all(showing.map((platform) => schedule(platform, {}, { mediaIds, mediaAltTexts })));
-    const [described, left] = [await told([photo.id, wall.id], said), await told([photo.id])];
-    const every = [['a brown wall', 'a green wall'], ['own']];
+    const tale = await image('#82a', 'so '.repeat(500));
+    const [described, left, long] = [
+      await told([photo.id, wall.id], said),
+      await told([photo.id]),
+      await told([tale.id]),
+    ];
+    const cuts: Readonly<Partial<Record<Platform, number>>> = {
+      x: 1_000,
+      instagram: 1_000,
+      threads: 1_000,
+      pinterest: 500,
+    };
     for (const [index, platform] of showing.entries()) {
       const takes = capabilities(platform).altText;
+      const cut = cuts[platform];
+      // What the network takes, with an ellipsis that says that there was more.
+      const tail =
+        cut === undefined
+          ? 'so '.repeat(500)
+          : `${'so '
+              .repeat(500)
+              .slice(0, cut - 1)
+              .trimEnd()}…`;
+      const every = [['a brown wall', 'a green wall'], ['own'], [tail]];
       const texts = await Promise.all(
-        [described, left].map(async (ids) => (await sentFor(ids[index] ?? '')).media.map(({ altText }) => altText)),
+        [described, left, long].map(async (ids) =>
+          (await sentFor(ids[index] ?? '')).media.map(({ altText }) => altText),
+        ),
       );
       assert.deepEqual(texts, takes ? every : every.map((some) => some.map(() => null)), platform);
     }

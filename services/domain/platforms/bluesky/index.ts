@@ -15,6 +15,8 @@ export const bluesky: NetworkRules = {
     note: '300 graphemes and 3,000 UTF-8 bytes; links count in full.',
   },
   media,
+  // The lexicons name no limit; the official app stops at 2,000.
+  altTexts: [{ kinds: ['image', 'video', 'gif'], limits: [{ unit: 'graphemes', limit: 2000 }] }],
   capabilities: {
     thread: false,
     firstComment: true,
@@ -35,7 +37,8 @@ export const bluesky: NetworkRules = {
     permalinks: ['https://bsky.app/profile/{account}/post/{code}'],
   },
   overrides: {
-    link: { about: 'Address of the page that a preview card shows.', type: 'url' },
+    // The format `uri` of the lexicons: 8 KiB.
+    link: { about: 'Address of the page that a preview card shows.', type: 'url', max: 8192 },
     labelSexual: { about: 'Labels the media as sexually suggestive.', type: 'boolean', default: false },
     labelNudity: { about: 'Labels the media as nudity.', type: 'boolean', default: false },
     labelPorn: { about: 'Labels the media as pornography.', type: 'boolean', default: false },

@@ -12,6 +12,8 @@ export const facebook: NetworkRules = {
     note: 'Message of 63,206 characters.',
   },
   media,
+  // "Page Photos": `alt_text_custom`, of no named length; a video has none.
+  altTexts: [{ kinds: ['image', 'gif'], uses: ['feed', 'carousel'], limits: [] }],
   capabilities: {
     thread: false,
     firstComment: true,
@@ -37,9 +39,11 @@ export const facebook: NetworkRules = {
     contentType: { about: 'The form of the post.', type: 'enum', values: ['feed', 'reel', 'story'], default: 'feed' },
     firstComment: {
       about:
-        'A comment on the published post. If it fails, the post stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
+        'A comment on the published post, at most 8,000 characters. If it fails, the post stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
       type: 'comment',
       asPost: false,
+      // Practice: no page of the API names it.
+      max: 8000,
     },
   },
   banned: [],

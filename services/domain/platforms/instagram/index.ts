@@ -20,6 +20,8 @@ export const instagram: NetworkRules = {
     note: 'Caption of 2,200 characters with at most 30 hashtags and 20 mentions.',
   },
   media,
+  // "IG User Media": `alt_text` of 1,000 characters, with pictures of a feed post or carousel.
+  altTexts: [{ kinds: ['image'], uses: ['feed', 'carousel'], limits: [{ unit: 'code_points', limit: 1000 }] }],
   capabilities: {
     thread: false,
     firstComment: true,
@@ -47,19 +49,22 @@ export const instagram: NetworkRules = {
     },
     firstComment: {
       about:
-        'A comment on the published post. If it fails, the post stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
+        'A comment on the published post, at most 2,200 characters with 30 hashtags. If it fails, the post stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
       type: 'comment',
       asPost: false,
+      // Practice: no page of the API says how long a comment may be; the app takes what it takes of a caption.
+      ...{ max: 2200, maxHashtags: 30 },
     },
     userTags: {
       about:
-        'People tagged in the picture, at most 20. Usernames, or one string of @usernames with commas, are read too.',
+        'People tagged in the picture, at most 20, whose usernames have at most 30 characters. Usernames, or one string of @usernames with commas, are read too.',
       type: 'user_tags',
-      maxItems: 20,
+      // The longest username of the network.
+      ...{ maxItems: 20, maxName: 30 },
     },
     collaborators: {
-      about: 'Usernames of at most 3 collaborators. Ignored on a story.',
-      ...{ type: 'list', commas: false, maxItems: 3, uses: notStory },
+      about: 'Usernames of at most 3 collaborators, of at most 30 characters each. Ignored on a story.',
+      ...{ type: 'list', commas: false, maxItems: 3, maxItem: 30, uses: notStory },
     },
     shareToFeed: {
       about: 'Whether a reel is shown in the feed too. Absent: as Instagram decides. Ignored on all but reels.',

@@ -12,6 +12,8 @@ export const linkedin: NetworkRules = {
     note: 'Commentary of 3,000 characters, counted before the escapes of little text format.',
   },
   media,
+  // "Images API", "MultiImage API": `altText` of 4,086 characters; a video has none.
+  altTexts: [{ kinds: ['image', 'gif'], limits: [{ unit: 'code_points', limit: 4086 }] }],
   capabilities: {
     thread: false,
     firstComment: true,

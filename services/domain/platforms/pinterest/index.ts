@@ -12,6 +12,8 @@ export const pinterest: NetworkRules = {
     note: 'The text is the description: 800 characters.',
   },
   media,
+  // "Create Pin": `alt_text` of 500 characters, one for the pin.
+  altTexts: [{ kinds: ['image', 'video'], limits: [{ unit: 'code_points', limit: 500 }] }],
   capabilities: {
     thread: false,
     firstComment: false,

@@ -18,6 +18,7 @@ export const telegram: NetworkRules = {
     note: '4,096 UTF-16 units after the markup of parseMode is taken out; the raw text at most 32 KiB.',
   },
   media,
+  altTexts: [],
   capabilities: {
     thread: false,
     firstComment: true,

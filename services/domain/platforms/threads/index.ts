@@ -15,6 +15,8 @@ export const threads: NetworkRules = {
     note: '500 characters, an emoji counting as its UTF-8 bytes; at most 5 different links.',
   },
   media,
+  // "Accessibility": `alt_text` of 1,000 characters, with pictures and videos.
+  altTexts: [{ kinds: ['image', 'video'], limits: [{ unit: 'code_points', limit: 1000 }] }],
   capabilities: {
     thread: true,
     firstComment: true,

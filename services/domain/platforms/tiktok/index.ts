@@ -12,6 +12,7 @@ export const tiktok: NetworkRules = {
     note: 'Caption of 2,200 UTF-16 units.',
   },
   media,
+  altTexts: [],
   capabilities: {
     thread: false,
     firstComment: false,

@@ -12,6 +12,8 @@ export const x: NetworkRules = {
     note: 'Weighted as twitter-text v3 does: Latin 1, most other scripts 2, an emoji 2, any link 23.',
   },
   media,
+  // docs.x.com, "Create Media metadata": 1,000 characters, with a picture or a GIF.
+  altTexts: [{ kinds: ['image', 'gif'], limits: [{ unit: 'code_points', limit: 1000 }] }],
   capabilities: {
     thread: true,
     firstComment: true,

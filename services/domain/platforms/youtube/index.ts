@@ -19,6 +19,7 @@ export const youtube: NetworkRules = {
     note: 'The text is the description: 5,000 UTF-8 bytes, without < and >.',
   },
   media,
+  altTexts: [],
   capabilities: {
     thread: false,
     firstComment: true,
@@ -85,9 +86,11 @@ export const youtube: NetworkRules = {
     },
     firstComment: {
       about:
-        'A top-level comment on the published video. If it fails, the video stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
+        'A top-level comment on the published video, at most 10,000 characters. If it fails, the video stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.',
       type: 'comment',
       asPost: false,
+      // Practice: no page of the API names it.
+      max: 10_000,
     },
   },
   title: youtubeTitle,

@@ -280,6 +280,42 @@ suite('media at the gate of a network', (t) => {
     );
   });
 
+  t('a text for people who do not see a file is held to the limit of its network, at the gate and at publish', () => {
+    const said = (platform: Platform, kind: MediaKind, own: string, contentType?: string) => {
+      const media = files([kind]).map((one) => ({ ...one, alt: { own, asset: null } }));
+      return gate(input(platform, media, contentType)).map(({ path, code }) => `${path} ${code}`);
+    };
+    const refused = ['/mediaAltTexts/m0 alt_text_too_long'];
+    const limits = { x: 1_000, instagram: 1_000, threads: 1_000, pinterest: 500 } as const;
+    for (const [platform, limit] of Object.entries(limits) as [Platform, number][]) {
+      deepEqual(said(platform, 'image', '😀'.repeat(limit)), [], platform);
+      deepEqual(said(platform, 'image', `${'a'.repeat(limit)}.`), refused, platform);
+    }
+    const long = 'a'.repeat(2_000);
+    deepEqual(said('x', 'gif', long), refused);
+    deepEqual(said('threads', 'gif', long), refused, 'it is shown as a video, for which Threads takes one too');
+    deepEqual(said('threads', 'video', long), refused);
+    // No such text goes out with these.
+    deepEqual([said('x', 'video', long), said('instagram', 'video', long)], [[], []]);
+    deepEqual(said('instagram', 'image', long, 'story'), []);
+    for (const platform of ['bluesky', 'linkedin', 'facebook', 'telegram', 'tiktok', 'youtube'] as const) {
+      deepEqual(said(platform, 'image', long).includes(refused[0] ?? ''), false, platform);
+    }
+    for (const platform of platforms) {
+      const takes = rules[platform].altTexts.length > 0;
+      equal(rules[platform].capabilities.altText, takes, platform);
+    }
+    const failure = publishCheck(
+      input('pinterest', [{ id: 'm0', kind: 'image', probe: imageProbe(), alt: { own: long, asset: null } }]),
+    );
+    const { code, message, mediaId } = publishCheck({
+      ...input('x', [{ id: 'm0', kind: 'image', probe: imageProbe(), alt: { own: long, asset: null } }]),
+    }) ?? { code: '', message: '', mediaId: null };
+    deepEqual([code, mediaId], ['alt_text_too_long', 'm0']);
+    equal(message, 'X takes at most 1000 characters as the alt text of a file; that of this one has 2000');
+    equal(failure?.code, 'pinterest_board_required', 'what comes before it');
+  });
+
   t('each code of the shapes is in the catalogue of failures', () => {
     for (const code of ['too_few_media', 'too_many_media', 'media_mixed', 'media_aspects_differ'])
       ok(Object.hasOwn(failureCodes, code), code);
