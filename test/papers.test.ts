@@ -23,6 +23,8 @@ const holding: readonly (readonly [words: string, reason: string])[] = [
   ['Until then a post whose revise such a build held shows', 'what an operator sees before the rebuild'],
   ['is not done twice', 'a promise: the step is done once'],
   ['Until then `409 restore_unconfirmed` refuses', 'until the operator confirms'],
+  ['Until then, where mails go out, a person gets no', 'until the address is proven'],
+  ['Until then you make no', 'until the address is proven'],
   ['cannot be shown yet', 'the read model of a parked stream, `stands_still`'],
   ['cannot be published, or not yet', 'a file is read before it can be published'],
   ['Its figures come later', 'the event `analytics.refreshed` tells when they are there'],
