@@ -82,6 +82,8 @@ export interface FoundKey {
   readonly workspaceId: string;
   /** The clients to which it is limited; null: all clients of the workspace. */
   readonly clientIds: readonly string[] | null;
+  /** Whether power may have been taken that this row does not show: the streams decide. */
+  readonly isWithdrawn: boolean;
 }
 
 /**
@@ -95,7 +97,8 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
     text: `
       select k.asked, k.id, k.member_id, k.scopes, k.mode, k.expires_at, k.revoked_at,
         case when k.hash <> k.asked then k.previous_until end as previous_until,
-        k.workspace_id, to_jsonb(k) -> 'client_ids' as client_ids, w.members -> k.member_id::text ->> 'role' as role
+        k.workspace_id, to_jsonb(k) -> 'client_ids' as client_ids, w.members -> k.member_id::text ->> 'role' as role,
+        exists (select 1 from auth.withdrawals t where t.subject in (k.id, k.workspace_id)) as is_withdrawn
       from (
         select hash as asked, * from read.api_keys where hash = any($1::text[])
         union all
@@ -118,6 +121,7 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
         previousUntil: toIso(row.previous_until),
         workspaceId: row.workspace_id,
         clientIds: row.client_ids,
+        isWithdrawn: row.is_withdrawn,
       },
     ]),
   );
@@ -199,13 +203,4 @@ export const recentApiKeys = async (
     [workspaceId, endedAfter, maxShownKeys],
   );
   return rows.map(listedOf);
-};
-
-/** Null where the workspace has no such key. */
-export const apiKeyById = async (pool: Pool, workspaceId: string, id: string): Promise<ListedKey | null> => {
-  const { rows } = await pool.query<KeyRow>(`select ${listed} from read.api_keys where workspace_id = $1 and id = $2`, [
-    workspaceId,
-    id,
-  ]);
-  return rows[0] === undefined ? null : listedOf(rows[0]);
 };

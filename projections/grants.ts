@@ -79,6 +79,8 @@ export interface FoundGrant {
   readonly resource: string;
   readonly expiresAt: string;
   readonly revokedAt: string | null;
+  /** Whether power may have been taken that this row does not show: the streams decide. */
+  readonly isWithdrawn: boolean;
 }
 
 const columns = `g.id::text, g.person_id::text, g.member_id::text, g.scopes, g.mode, g.workspace_id::text, g.client_id,
@@ -99,7 +101,7 @@ interface Raw {
   readonly created_at: Date;
 }
 
-const grantOf = (row: Raw): Omit<FoundGrant, 'role'> => ({
+const grantOf = (row: Raw): Omit<FoundGrant, 'role' | 'isWithdrawn'> => ({
   grantId: row.id,
   personId: row.person_id,
   memberId: row.member_id,
@@ -115,17 +117,18 @@ const grantOf = (row: Raw): Omit<FoundGrant, 'role'> => ({
 
 /** The grants with these ids, by id. The caller judges expiry and revocation by its own clock. */
 export const findGrants = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, FoundGrant>> => {
-  const { rows } = await pool.query<Raw & { readonly role: Role | null }>({
+  const { rows } = await pool.query<Raw & { readonly role: Role | null; readonly is_withdrawn: boolean }>({
     name: 'find-grants',
-    text: `select ${columns}, w.members -> g.member_id::text ->> 'role' as role
+    text: `select ${columns}, w.members -> g.member_id::text ->> 'role' as role,
+        exists (select 1 from auth.withdrawals t where t.subject in (g.id, g.workspace_id)) as is_withdrawn
       from read.grants g join read.workspaces w on w.id = g.workspace_id where g.id = any($1::uuid[])`,
     values: [ids],
   });
-  return new Map(rows.map((row) => [row.id, { ...grantOf(row), role: row.role }]));
+  return new Map(rows.map((row) => [row.id, { ...grantOf(row), role: row.role, isWithdrawn: row.is_withdrawn }]));
 };
 
 /** A grant as the page of connected apps shows it. */
-export interface ListedGrant extends Omit<FoundGrant, 'role'> {
+export interface ListedGrant extends Omit<FoundGrant, 'role' | 'isWithdrawn'> {
   readonly givenAt: string;
   readonly revokedBy: GrantEnder | null;
 }
@@ -133,7 +136,7 @@ export interface ListedGrant extends Omit<FoundGrant, 'role'> {
 /** The most grants that a list shows: the newest of those that have not ended, then the newest of the others. */
 const maxListed = 500;
 
-const list = async (pool: Pool, by: 'workspace_id' | 'person_id' | 'member_id' | 'id', id: string) => {
+const list = async (pool: Pool, by: 'workspace_id' | 'person_id' | 'member_id', id: string) => {
   const { rows } = await pool.query<Raw & { readonly revoked_by: GrantEnder | null }>(
     // Those with power first: no number of grants that have ended hides one.
     `select ${columns}, g.revoked_by from (
@@ -156,10 +159,6 @@ export const listGrants = (
 
 export const grantsOfMember = (pool: Pool, memberId: string): Promise<readonly ListedGrant[]> =>
   list(pool, 'member_id', memberId);
-
-/** Null where there is none of this id, in any workspace. */
-export const grantById = async (pool: Pool, id: string): Promise<ListedGrant | null> =>
-  (await list(pool, 'id', id))[0] ?? null;
 
 /** A grant that nothing has revoked yet, and what could be a reason to do so. */
 export interface OpenGrant {

@@ -20,7 +20,7 @@ export const dispatcher: Group = { group: 'webhooks', topics: allTopics };
 
 const keyOf = (reader: Reader): string => (typeof reader === 'string' ? reader : `group ${reader.group}`);
 
-const topicsOf = (reader: Reader): readonly string[] =>
+export const topicsOf = (reader: Reader): readonly string[] =>
   typeof reader === 'string' ? (projections.find((one) => one.name === reader)?.topics ?? []) : reader.topics;
 
 /** The lanes of projections' live generations. */
@@ -161,10 +161,19 @@ export class PositionWatch {
   }
 }
 
+/** Where the live generation of a projection reads on, by lane. */
+export const nextOffsetsOf = async (pool: Pool, name: string): Promise<ReadonlyMap<string, bigint>> => {
+  const { rows } = await pool.query({
+    name: 'projection-offsets',
+    text: `select c.lane, c.next_offset ${liveLanes} where p.name = $1`,
+    values: [name],
+  });
+  return new Map(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
+};
+
 /** The largest number of unread records over the lanes; 0 when all lanes have reached these ends. */
 const behindEnds = async (pool: Pool, name: string, ends: readonly LanePosition[]): Promise<bigint> => {
-  const { rows } = await pool.query(`select c.lane, c.next_offset ${liveLanes} where p.name = $1`, [name]);
-  const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
+  const read = await nextOffsetsOf(pool, name);
   return ends.reduce((max, { lane, nextOffset }) => {
     const behind = (nextOffset ?? 0n) - (read.get(lane) ?? 0n);
     return behind > max ? behind : max;

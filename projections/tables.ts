@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { forgetParked } from '#runtime/consuming/parking.ts';
+import { migrateWithdrawals } from '#runtime/identity/withdrawals.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { groupOf, type Projection, projections } from './index.ts';
 import { type Index, type Model, retired } from './model.ts';
@@ -177,6 +178,8 @@ export const addColumns = async (pool: Pool, of: readonly Projection[] = project
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   await migrateTables(pool);
+  // Queries for credentials read its rows beside those of the read models.
+  await migrateWithdrawals(pool);
   await addColumns(pool);
   await addMissing(pool, projections, missingIndexes);
 };

@@ -115,13 +115,21 @@ export const getWorkspace = async (knex: Knex, id: string): Promise<WorkspaceRow
   return row === undefined ? null : asRow(workspaces, row);
 };
 
-/** The member's present role; null when the member left or never was one. */
-export const roleOfMember = async (pool: Pool, workspaceId: string, memberId: string): Promise<Role | null> => {
-  const { rows } = await pool.query<{ role: Role | null }>(
-    `select members -> $2::text ->> 'role' as role from read.workspaces where id = $1`,
-    [workspaceId, memberId],
-  );
-  return rows[0]?.role ?? null;
+/** The member's role as the read model has it; null when the member left or never was one. */
+export const roleOfMember = async (
+  pool: Pool,
+  workspaceId: string,
+  memberId: string,
+): Promise<{ readonly role: Role | null; readonly isWithdrawn: boolean }> => {
+  const { rows } = await pool.query<{ role: Role | null; is_withdrawn: boolean }>({
+    name: 'role-of-member',
+    text: `select members -> $2::text ->> 'role' as role,
+        exists (select 1 from auth.withdrawals t where t.subject = w.id) as is_withdrawn
+      from read.workspaces w where id = $1`,
+    values: [workspaceId, memberId],
+  });
+  const [row] = rows;
+  return { role: row?.role ?? null, isWithdrawn: row?.is_withdrawn ?? false };
 };
 
 export interface LiveWorkspace {
@@ -159,11 +167,15 @@ export interface Membership {
   readonly role: Role;
 }
 
-/** The live workspaces of which a person is a member now, oldest first. */
-export const workspacesOfPerson = async (pool: Pool, personId: string): Promise<readonly Membership[]> => {
+/** The live workspaces of which a person is a member by the read model, oldest first. */
+export const workspacesOfPerson = async (
+  pool: Pool,
+  personId: string,
+): Promise<readonly (Membership & { readonly isWithdrawn: boolean })[]> => {
   const { rows } = await pool.query({
     name: 'workspaces-of-person',
-    text: `select w.id::text, w.name, w.timezone, m.key as member_id, m.value ->> 'role' as role
+    text: `select w.id::text, w.name, w.timezone, m.key as member_id, m.value ->> 'role' as role,
+             exists (select 1 from auth.withdrawals t where t.subject = w.id) as is_withdrawn
            from read.workspaces w cross join lateral jsonb_each(w.members) m
            where w.people @> array[$1::text] and m.value ->> 'personId' = $1 order by w.created_at, w.id limit 100`,
     values: [personId],
@@ -174,5 +186,6 @@ export const workspacesOfPerson = async (pool: Pool, personId: string): Promise<
     timezone: row.timezone,
     memberId: row.member_id,
     role: row.role,
+    isWithdrawn: row.is_withdrawn,
   }));
 };

@@ -80,7 +80,7 @@ const carryOut = async (
   const actor = { type: 'admin', id: userInfo().username } as const;
   return command.run(
     {
-      operator: { store, actor, clock: Date.now, positions: new Map() },
+      operator: { store, pool, actor, clock: Date.now, positions: new Map() },
       ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, eventStore: adapters.store },
       adapterOf: (platform) => live.adapters[platform] ?? null,
       publishing: new PublishingHold(pool, config.publishing),

@@ -4,6 +4,7 @@ import { isTimezone } from '#domain/zones.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession, sealedSessionMs } from '#runtime/identity/sessions.ts';
+import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import { endSealedSessions } from '#services/auth/sealed-sessions.ts';
 import { contextOf, createWorkspace as create } from '#services/workflows/provision.ts';
@@ -13,8 +14,9 @@ import { idOf, liveWorkspaces, modeOf, workspaceOf, workspaceOfMember } from './
 /** Agencies and their people. */
 
 const command = async (admin: Admin, workspaceId: string, what: WorkspaceCommand): Promise<void> => {
-  const { operator, store } = admin;
+  const { operator, pool, store } = admin;
   const { positions } = operator;
+  if (what.type === 'ChangeRole' || what.type === 'RemoveMember') await noteWithdrawal(pool, workspaceId);
   await execute(store, workspace, workspaceId, what, contextOf(operator, workspaceId), { positions });
 };
 

@@ -1,7 +1,9 @@
 import type { Pool } from 'pg';
 import { tenantIdOf } from '#domain/ids.ts';
 import { type FoundGrant, findGrants } from '#projections/grants.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { AccessTokenError, type AccessTokens } from '#services/auth/access-tokens.ts';
+import { judgeGrants } from '#services/auth/judged.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 import { type Stamp, Stamped } from './stamped.ts';
@@ -27,6 +29,15 @@ interface Known {
   readonly found: FoundGrant;
   /** By the scopes of a token. */
   readonly principals: Map<string, Principal>;
+  readonly isJudged: boolean;
+}
+
+export interface AppGrantsParts {
+  readonly pool: Pool;
+  readonly store: DomainStore;
+  readonly tokens: AccessTokens;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
 }
 
 const principalOf = (
@@ -53,12 +64,17 @@ export class AppGrants {
   /** By the id of the grant. */
   readonly #grants: Stamped<Known>;
 
-  constructor(pool: Pool, stamp: Stamp, tokens: AccessTokens, clock: () => number) {
+  constructor({ pool, store, tokens, clock }: AppGrantsParts, stamp: Stamp) {
     this.#tokens = tokens;
     this.#clock = clock;
     this.#grants = new Stamped(stamp, async (ids) => {
-      const found = await findGrants(pool, ids);
-      return new Map([...found].map(([id, one]) => [id, { found: one, principals: new Map() }]));
+      const found = await judgeGrants(store, await findGrants(pool, ids), stamp.isBehind);
+      return new Map(
+        [...found].map(([id, one]): [string, Known] => [
+          id,
+          { found: one, principals: new Map(), isJudged: one.isJudged },
+        ]),
+      );
     });
   }
 

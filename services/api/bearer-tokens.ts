@@ -21,14 +21,16 @@ export class BearerTokens {
   readonly #grants: AppGrants;
   readonly #uses: LastUses;
 
-  constructor(deps: Pick<Deps, 'pool' | 'secrets' | 'clock' | 'authUrl' | 'baseUrl' | 'mcpUrl'>) {
-    const { pool, clock, authUrl } = deps;
+  constructor(
+    deps: Pick<Deps, 'pool' | 'store' | 'freshness' | 'secrets' | 'clock' | 'authUrl' | 'baseUrl' | 'mcpUrl'>,
+  ) {
+    const { pool, store, clock, authUrl } = deps;
     this.#deps = deps;
     this.#uses = new LastUses(pool, clock);
-    const stamp = new Stamp(pool);
-    this.#keyring = new Keyring(pool, stamp, clock);
+    const stamp = new Stamp(pool, deps.freshness);
+    this.#keyring = new Keyring({ pool, store, clock }, stamp);
     this.#sessions = new Sessions(deps);
-    this.#grants = new AppGrants(pool, stamp, new AccessTokens(pool, authUrl, clock), clock);
+    this.#grants = new AppGrants({ pool, store, tokens: new AccessTokens(pool, authUrl, clock), clock }, stamp);
   }
 
   /** @throws Refusal 401 */

@@ -7,6 +7,7 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { Freshness } from '#projections/freshness.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
@@ -75,6 +76,8 @@ export interface Deps {
   readonly rate: { readonly perMinute: number; readonly burst: number };
   /** True when the readers have applied these positions, false when the time ran out first. Default: read models. */
   readonly caughtUp: (positions: Positions, timeoutMs: number, readers?: Readers) => Promise<boolean>;
+  /** Of the projection of workspaces, keys and grants; absent: it counts as never behind. */
+  readonly freshness?: Pick<Freshness, 'isBehind'>;
   /** Addresses that webhook endpoints and imports may name. */
   readonly egress: Pick<EgressGuard, 'checkUrl' | 'vet'>;
   readonly blobs: BlobStore;

@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { tenantIdOf } from '#domain/ids.ts';
 import { type FoundKey, findKeys } from '#projections/apikeys.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { type JudgedPower, judgeKeys } from '#services/auth/judged.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 import { type Stamp, Stamped } from './stamped.ts';
@@ -22,11 +24,13 @@ const refuse = (code: 'invalid_token' | 'token_expired' | 'token_revoked', detai
 interface Known {
   readonly found: FoundKey;
   readonly principal: Principal | null;
+  readonly isJudged: boolean;
 }
 
 /** The principal is null when the member was removed. */
-const knownOf = (found: FoundKey): Known => ({
+const knownOf = (found: JudgedPower<FoundKey>): Known => ({
   found,
+  isJudged: found.isJudged,
   principal:
     found.role === null
       ? null
@@ -53,6 +57,13 @@ const principalOf = ({ found, principal }: Known, now: string): Principal => {
   return principal;
 };
 
+export interface KeyringParts {
+  readonly pool: Pool;
+  readonly store: DomainStore;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
 export class Keyring {
   readonly #clock: () => number;
   /** By the SHA-256 of the key. */
@@ -63,10 +74,10 @@ export class Keyring {
   /** The token that was hashed last. */
   #hashed: { readonly token: string; readonly hash: string | null } = { token: '', hash: null };
 
-  constructor(pool: Pool, stamp: Stamp, clock: () => number) {
+  constructor({ pool, store, clock }: KeyringParts, stamp: Stamp) {
     this.#clock = clock;
     this.#keys = new Stamped(stamp, async (hashes) => {
-      const found = await findKeys(pool, hashes);
+      const found = await judgeKeys(store, await findKeys(pool, hashes), stamp.isBehind);
       return new Map([...found].map(([hash, key]) => [hash, knownOf(key)]));
     });
   }

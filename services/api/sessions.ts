@@ -1,7 +1,7 @@
 import { tenantIdOf } from '#domain/ids.ts';
-import { roleOfMember } from '#projections/workspaces.ts';
 import { openSession } from '#runtime/identity/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
+import { roleNow } from '#services/auth/judged.ts';
 import { isSealedSessionEnded } from '#services/auth/sealed-sessions.ts';
 import type { Deps } from './deps.ts';
 import type { Principal } from './operation.ts';
@@ -24,9 +24,9 @@ export const sessionPrincipal = (
  * are few, so each call looks the role up.
  */
 export class Sessions {
-  readonly #deps: Pick<Deps, 'pool' | 'secrets' | 'clock'>;
+  readonly #deps: Pick<Deps, 'pool' | 'store' | 'freshness' | 'secrets' | 'clock'>;
 
-  constructor(deps: Pick<Deps, 'pool' | 'secrets' | 'clock'>) {
+  constructor(deps: Pick<Deps, 'pool' | 'store' | 'freshness' | 'secrets' | 'clock'>) {
     this.#deps = deps;
   }
 
@@ -40,7 +40,7 @@ export class Sessions {
       throw new Refusal('token_expired', `This session ended at ${expiresAt}.`);
     }
     const [role, isEnded] = await Promise.all([
-      roleOfMember(pool, workspaceId, memberId),
+      roleNow(this.#deps, workspaceId, memberId),
       isSealedSessionEnded(pool, memberId, expiresAt),
     ]);
     if (isEnded) throw new Refusal('token_revoked', 'This session was ended.');

@@ -1,35 +1,51 @@
 import type { Pool } from 'pg';
 import { Batches } from '#contracts/ports/batches.ts';
+import type { Freshness } from '#projections/freshness.ts';
 import { stampOf } from '#projections/positions.ts';
+import { countWithdrawals } from '#runtime/identity/withdrawals.ts';
 
 /**
  * BearerTokens as the database has them, remembered for as long as nothing can have changed: the projection of
- * workspaces, keys and grants has applied nothing new.
+ * workspaces, keys and grants has applied nothing new, and nobody took power since.
  */
 
 /**
- * A revoked credential stops working within a second: what was found is trusted only while the projection has applied
- * nothing new, which is checked at least once in this many milliseconds.
+ * A revoked credential stops working within a second: what was found is trusted only while the stamp stays the same,
+ * which is asked for at least once in this many milliseconds.
  */
 const believedMs = 750;
+/**
+ * What the streams decided is trusted for so long: the row of a withdrawal is there before its event, so they may have
+ * been read in between.
+ */
+const judgedMs = 500;
 /** How long a credential is remembered as unknown. A new one is refused for at most this long. */
 const absentMs = 100;
 const maxRemembered = 10_000;
 
-/** The position of the projection, and when it was asked for. */
+/** The position of the projection with the number of withdrawals, and when they were asked for. */
 interface Asked {
   readonly value: string;
+  readonly isBehind: boolean;
   readonly asked: number;
 }
 
 /** One for all kinds of credentials of a process. */
 export class Stamp {
   readonly #pool: Pool;
-  #last: Asked = { value: '', asked: Number.NEGATIVE_INFINITY };
+  readonly #freshness: Pick<Freshness, 'isBehind'> | undefined;
+  #last: Asked = { value: '', isBehind: false, asked: Number.NEGATIVE_INFINITY };
   #asking: Promise<Asked> | null = null;
 
-  constructor(pool: Pool) {
+  /** @param freshness of the projection; absent: it is never behind */
+  constructor(pool: Pool, freshness?: Pick<Freshness, 'isBehind'>) {
     this.#pool = pool;
+    this.#freshness = freshness;
+  }
+
+  /** Whether the projection was further behind than it may be, when the stamp was asked for. */
+  get isBehind(): boolean {
+    return this.#last.isBehind;
   }
 
   /** It is renewed after half of its time, so that calls rarely wait for a query. */
@@ -49,9 +65,13 @@ export class Stamp {
 
   #ask(): Promise<Asked> {
     const asked = performance.now();
-    this.#asking ??= stampOf(this.#pool, 'workspaces')
-      .then((value) => {
-        this.#last = { value, asked };
+    this.#asking ??= Promise.all([
+      stampOf(this.#pool, 'workspaces'),
+      countWithdrawals(this.#pool),
+      this.#freshness?.isBehind() ?? false,
+    ])
+      .then(([position, withdrawals, isBehind]) => {
+        this.#last = { value: `${position} ${withdrawals} ${isBehind}`, isBehind, asked };
         return this.#last;
       })
       .finally(() => {
@@ -89,7 +109,7 @@ class Remembered<V> {
   }
 }
 
-export class Stamped<V> {
+export class Stamped<V extends { readonly isJudged: boolean }> {
   readonly #stamp: Stamp;
   readonly #batches: Batches<V>;
   readonly #find: (names: readonly string[]) => Promise<ReadonlyMap<string, V>>;
@@ -118,11 +138,12 @@ export class Stamped<V> {
     const entry = this.#found.get(name, stamp) ?? this.#absent.get(name, stamp);
     if (entry !== undefined) return entry.value;
     if (asked?.stamp === stamp) return asked.value;
+    const began = performance.now();
     const made: Entry<V> = { stamp, value: this.#batches.get(name), until: Number.POSITIVE_INFINITY };
     this.#asked.set(name, made);
     try {
       const known = await made.value;
-      if (known !== null) this.#found.set(name, made);
+      if (known !== null) this.#found.set(name, { ...made, until: untilOf(known, began) });
       else this.#absent.set(name, { ...made, until: performance.now() + absentMs });
       return known;
     } finally {
@@ -134,8 +155,12 @@ export class Stamped<V> {
   /** Looks names up that nobody waits for, in one query. */
   async prepare(names: readonly string[]): Promise<void> {
     const stamp = await this.#stamp.believed();
+    const began = performance.now();
     for (const [name, value] of await this.#find(names)) {
-      this.#found.set(name, { stamp, value: Promise.resolve(value), until: Number.POSITIVE_INFINITY });
+      this.#found.set(name, { stamp, value: Promise.resolve(value), until: untilOf(value, began) });
     }
   }
 }
+
+const untilOf = ({ isJudged }: { readonly isJudged: boolean }, began: number): number =>
+  isJudged ? began + judgedMs : Number.POSITIVE_INFINITY;

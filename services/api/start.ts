@@ -6,6 +6,7 @@ import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import { Freshness } from '#projections/freshness.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
 import { dispatcher, PositionWatch } from '#projections/positions.ts';
@@ -17,6 +18,7 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import { dropWithdrawals } from '#runtime/identity/withdrawals.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import {
@@ -113,6 +115,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const knex = openReadPool(reading);
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
+  const freshness = new Freshness({ pool, store: adapters.store, log }, 'workspaces');
   const hold = new PublishingHold(pool, config.publishing);
   const restores = new Restores(pool);
   const names = projections.map((one) => one.name);
@@ -139,6 +142,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
+    freshness,
     egress,
     blobs: adapters.blobs,
     mediaQuota: config.mediaQuota,
@@ -156,7 +160,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const sweep = new OAuthSweep(deps);
-  const upkeep = startUpkeep(deps, { also: [() => sweep.run(), () => attempts.sweep()] });
+  const dropOld = async (): Promise<unknown> => !(await freshness.isBehind()) && dropWithdrawals(pool);
+  const upkeep = startUpkeep(deps, { also: [() => sweep.run(), () => attempts.sweep(), dropOld] });
   const server = door.open(deps, parts);
   return {
     port: server.port,

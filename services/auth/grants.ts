@@ -3,6 +3,7 @@ import { grant } from '#domain/grant.ts';
 import { openGrantsOfPerson } from '#projections/grants.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Actor } from '#schemas/common.ts';
 import type { GrantEnder } from '#schemas/grant.ts';
@@ -39,6 +40,7 @@ export const revokeGrant = async (
   const now = new Date(clock()).toISOString();
   const cause = { workspaceId: owner, correlationId: id, causationId: id, commandId: id };
   const context = { ...cause, actor, now, giveUpAt: performance.now() + appendMs };
+  await noteWithdrawal(pool, grantId);
   const { appended } = await execute(store, grant, grantId, { type: 'Revoke', by }, context, { loaded });
   // If we die here, the rows of its tokens stay: each refresh reads the stream and refuses, and the sweep deletes them.
   faultPoint('oauth:after-revoked');

@@ -1,8 +1,9 @@
 import type { Context } from 'koa';
-import { type Membership, workspacesOfPerson } from '#projections/workspaces.ts';
+import type { Membership } from '#projections/workspaces.ts';
 import type { Mode } from '#schemas/common.ts';
 import type { Principal } from '#services/api/operation.ts';
 import { sessionPrincipal } from '#services/api/sessions.ts';
+import { membershipsNow } from '#services/auth/judged.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import { findSession, type PersonSession } from '#services/auth/people/sessions.ts';
 import { readCookie } from './cookies.ts';
@@ -22,10 +23,7 @@ export const visitorOf = async (it: Console, ctx: Context): Promise<Visitor | nu
   const session = secret === null ? null : await findSession(deps, secret);
   if (session === null) return null;
   const { personId } = session;
-  const [person, memberships] = await Promise.all([
-    loadPerson(deps, personId),
-    workspacesOfPerson(deps.pool, personId),
-  ]);
+  const [person, memberships] = await Promise.all([loadPerson(deps, personId), membershipsNow(deps, personId)]);
   if (person === null) return null;
   const chosen = memberships.find(({ workspaceId }) => workspaceId === session.workspaceId);
   const membership = chosen ?? memberships[0] ?? null;

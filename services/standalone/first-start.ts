@@ -88,6 +88,7 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
   const positions: Positions = new Map();
   const operator: Operator = {
     store: deps.store,
+    pool: deps.pool,
     actor: { type: 'admin', id: 'standalone' },
     clock: Date.now,
     positions,

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
 import { apikey } from '#domain/apikey.ts';
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
@@ -7,12 +8,15 @@ import { type WorkspaceState, workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { type CommandContext, type DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';
 import type { Actor, Mode } from '#schemas/common.ts';
 
 /** Workspaces, members and keys as an operator makes them, until the console exists. */
 
 export interface Operator {
   readonly store: DomainStore;
+  /** Of the database with the rows of withdrawals. */
+  readonly pool: Pick<Pool, 'query'>;
   readonly actor: Actor;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -154,6 +158,8 @@ export const rotateApiKey = async (
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such key.');
   const { secret, hash, prefix } = mintKey(state.mode);
   const context = contextOf(operator, workspaceId);
+  // The secret before the last two rotations loses its power.
+  await noteWithdrawal(operator.pool, id);
   const rotate = { type: 'Rotate', now: context.now, hash, prefix } as const;
   const { appended } = await execute(operator.store, apikey, id, rotate, context, {
     positions: operator.positions,
@@ -163,6 +169,7 @@ export const rotateApiKey = async (
 };
 
 export const revokeApiKey = async (operator: Operator, workspaceId: string, id: string): Promise<void> => {
+  await noteWithdrawal(operator.pool, id);
   await execute(operator.store, apikey, id, { type: 'Revoke' }, contextOf(operator, workspaceId), {
     positions: operator.positions,
     guard: ofWorkspace(workspaceId),

@@ -122,7 +122,7 @@ const provision = async (
     await preload(adapters.pool, eventsBefore);
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
     const actor = { type: 'admin', id: 'bench' } as const;
-    const operator: Operator = { store, actor, clock: Date.now, positions: new Map() };
+    const operator: Operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
     const keysOf = async (name: string, count: number): Promise<readonly string[]> => {
       const owner = await createWorkspace(operator, { name, timezone: 'Europe/Berlin', ownerName: 'Owner' });
       const expiresAt = new Date(Date.now() + 86_400_000).toISOString();

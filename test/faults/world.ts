@@ -353,6 +353,7 @@ export class FaultWorld {
     const codec = new EventCodec(adapters.dataKeys);
     const operator: Operator = {
       store: new DomainStore(adapters.store, codec, adapters.log.partitions),
+      pool: adapters.pool,
       actor: { type: 'admin', id: 'faults' },
       clock: Date.now,
       positions: new Map(),

@@ -13,6 +13,7 @@ export const tables: Readonly<Record<string, string>> = {
     'id secret_hash person_id workspace_id mode device address created_at last_used_at expires_at ended_at end_reason end_recorded',
   'auth.spent': 'hash expires_at',
   'auth.signing_keys': 'kid public_key key_version sealed created_at signs_at',
+  'auth.withdrawals': 'subject times noted_at',
   'es.event_rows':
     'position stream revision id type data metadata created topic partition partition_key workspace unpacked_bytes packing',
   'es.layout': 'one partitions',

@@ -625,6 +625,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       revokedAt: null,
       workspaceId: live,
       clientIds: [client],
+      isWithdrawn: false,
     };
     assert.deepEqual(found.get(b), { ...shared, previousUntil: null });
     assert.deepEqual(found.get(a), { ...shared, previousUntil: instant(99) });

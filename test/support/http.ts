@@ -219,7 +219,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   origin = `http://127.0.0.1:${server.port}`;
 
   const written: Positions = new Map();
-  const operator: Operator = { store, actor: { type: 'admin', id: 'test' }, clock: now, positions: written };
+  const operator: Operator = { store, pool, actor: { type: 'admin', id: 'test' }, clock: now, positions: written };
 
   /** Waits until the read models, or other readers, have applied everything stored so far. */
   const settled = async (readers: Readers = 'read models'): Promise<void> => {

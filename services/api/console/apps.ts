@@ -1,4 +1,9 @@
+import { birthOf } from '#domain/decider.ts';
+import { grant } from '#domain/grant.ts';
 import type { ListedGrant } from '#projections/grants.ts';
+import { asFacts } from '#runtime/eventing/domain-store.ts';
+import type { GrantEvent } from '#schemas/grant.ts';
+import type { Call } from '../operation.ts';
 
 /** Connected apps as the console shows them. */
 
@@ -10,6 +15,30 @@ export const showApp = (
   object: 'connected_app' as const,
   ...{ clientId, clientName, memberId, mode, scopes, resource, givenAt, expiresAt, lastUsedAt, revokedAt },
 });
+
+/**
+ * The grant of the live workspace as its stream has it, so that it can be ended before the read models show it. Null
+ * where the workspace has none of this id.
+ */
+export const ownGrant = async (
+  { deps, principal }: Pick<Call, 'deps' | 'principal'>,
+  grantId: string,
+): Promise<ListedGrant | null> => {
+  const { liveWorkspaceId: workspaceId } = principal;
+  const { events } = await deps.store.load(grant, grantId);
+  if (birthOf(grant, events)?.metadata.workspaceId !== workspaceId) return null;
+  const facts = asFacts<GrantEvent>(events);
+  const given = facts.find(({ event }) => event.type === 'GrantGiven');
+  const ended = facts.find(({ event }) => event.type === 'GrantRevoked');
+  if (given?.event.type !== 'GrantGiven') return null;
+  const { clientId, clientName, personId, memberId, mode, scopes, resource, expiresAt } = given.event.data;
+  return {
+    ...{ grantId, workspaceId, clientId, clientName, personId, memberId, mode, scopes, resource, expiresAt },
+    givenAt: given.fact.occurredAt,
+    revokedAt: ended?.fact.occurredAt ?? null,
+    revokedBy: ended?.event.type === 'GrantRevoked' ? ended.event.data.by : null,
+  };
+};
 
 export const exampleApp = {
   id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0105',

@@ -1,4 +1,8 @@
-import { apiKeyById, type ListedKey } from '#projections/apikeys.ts';
+import { apikey } from '#domain/apikey.ts';
+import { birthOf } from '#domain/decider.ts';
+import type { ListedKey } from '#projections/apikeys.ts';
+import { asFacts } from '#runtime/eventing/domain-store.ts';
+import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import { requireProven } from '#services/auth/people/proof.ts';
 import type { Operator } from '#services/workflows/provision.ts';
 import { lastUsesOf } from '../last-uses.ts';
@@ -15,6 +19,7 @@ export const operatorOf = ({
   positions,
 }: Pick<Call, 'deps' | 'principal' | 'positions'>): Operator => ({
   store: deps.store,
+  pool: deps.pool,
   actor: principal.actor,
   clock: deps.clock,
   positions,
@@ -35,16 +40,36 @@ export const untilAccepted = async ({ deps, positions }: Pick<Call, 'deps' | 'po
   await deps.caughtUp(positions, acceptedMs).catch(() => false);
 };
 
-/** @throws Refusal 404 for an unknown key and for one of another workspace */
+/**
+ * The key as its stream has it: a key that leaked can be ended before the read models show it.
+ * @throws Refusal 404 for an unknown key and for one of another workspace
+ */
 export const ownKey = async (
-  call: Pick<Call, 'deps' | 'principal' | 'behind'>,
+  { deps, principal }: Pick<Call, 'deps' | 'principal'>,
   id: string,
 ): Promise<{ readonly key: ListedKey; readonly lastUsedAt: string | null }> => {
-  await call.behind(['workspace']);
-  const { pool } = call.deps;
-  const key = await apiKeyById(pool, call.principal.liveWorkspaceId, id);
-  if (key === null) throw notFound('API key');
-  return { key, lastUsedAt: (await lastUsesOf(pool, [id])).get(id) ?? null };
+  const { events } = await deps.store.load(apikey, id);
+  const isOwn = birthOf(apikey, events)?.metadata.workspaceId === principal.liveWorkspaceId;
+  let key: ListedKey | null = null;
+  for (const { event, fact } of asFacts<ApiKeyEvent>(events)) key = listedAfter(key, id, event, fact.occurredAt);
+  if (key === null || !isOwn) throw notFound('API key');
+  return { key, lastUsedAt: (await lastUsesOf(deps.pool, [id])).get(id) ?? null };
+};
+
+const listedAfter = (
+  key: ListedKey | null,
+  keyId: string,
+  { type, data }: ApiKeyEvent,
+  occurredAt: string,
+): ListedKey | null => {
+  if (type === 'ApiKeyCreated') {
+    const { name, mode, prefix, memberId, scopes: scopeNames, clientIds, expiresAt } = data;
+    const made = { keyId, name, mode, prefix, memberId, scopeNames, clientIds };
+    return { ...made, createdAt: occurredAt, expiresAt, previousUntil: null, revokedAt: null };
+  }
+  if (key === null) return null;
+  if (type === 'ApiKeyRevoked') return { ...key, revokedAt: occurredAt };
+  return { ...key, prefix: data.prefix, previousUntil: data.previousUntil };
 };
 
 export const showKey = (

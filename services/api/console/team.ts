@@ -2,6 +2,7 @@ import { mayManage } from '#domain/roles.ts';
 import { type Member, type WorkspaceState, workspace } from '#domain/workspace.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';
 import type { Role } from '#schemas/common.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import type { Call } from '../operation.ts';
@@ -59,6 +60,7 @@ export const manageMember = async (
     const by = loaded.state.status === 'none' ? null : (loaded.state.members[principal.memberId]?.role ?? null);
     requireMayManage(by, before.role, ...(command.type === 'ChangeRole' ? [command.role] : []));
   };
+  await noteWithdrawal(deps.pool, principal.liveWorkspaceId);
   const live = { ...context, workspaceId: principal.liveWorkspaceId };
   const ofMember = { ...command, memberId };
   const done = await execute(deps.store, workspace, principal.liveWorkspaceId, ofMember, live, { guard, positions });

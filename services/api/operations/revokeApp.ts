@@ -1,9 +1,8 @@
 import { isAtLeast } from '#domain/roles.ts';
-import { grantById } from '#projections/grants.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { AppShown } from '#schemas/http/console.ts';
 import { revokeGrant } from '#services/auth/grants.ts';
-import { exampleApp, showApp } from '../console/apps.ts';
+import { exampleApp, ownGrant, showApp } from '../console/apps.ts';
 import { lastUsesOf } from '../last-uses.ts';
 import { operation } from '../operation.ts';
 import { notFound } from '../refusal.ts';
@@ -28,10 +27,9 @@ export const revokeApp = operation({
   handle: async (call) => {
     const { deps, principal, params, now } = call;
     const { liveWorkspaceId: workspaceId, actor } = principal;
-    await call.behind(['workspace']);
-    const found = await grantById(deps.pool, params.id);
+    const found = await ownGrant(call, params.id);
     const mayEnd = isAtLeast(principal.role, 'manager') || found?.memberId === principal.memberId;
-    if (found === null || found.workspaceId !== workspaceId || !mayEnd) throw notFound('connected app');
+    if (found === null || !mayEnd) throw notFound('connected app');
     await revokeGrant(deps, params.id, 'person', { actor, workspaceId });
     const uses = await lastUsesOf(deps.pool, [params.id]);
     return { data: showApp({ ...found, revokedAt: found.revokedAt ?? now }, uses.get(params.id) ?? null) };

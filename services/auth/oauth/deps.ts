@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Freshness } from '#projections/freshness.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
@@ -14,6 +15,8 @@ export interface OAuthDeps {
   readonly clock: () => number;
   /** True when the read models have applied these positions, false when the time ran out first. */
   readonly caughtUp: (positions: Positions, timeoutMs: number) => Promise<boolean>;
+  /** Of the projection of workspaces, keys and grants; absent: it counts as never behind. */
+  readonly freshness?: Pick<Freshness, 'isBehind'>;
   /** The issuer, without a slash at the end. */
   readonly authUrl: () => string;
   readonly baseUrl: () => string;

@@ -2,12 +2,12 @@ import type { Context } from 'koa';
 import { errors, type default as Provider } from 'oidc-provider';
 import { grant } from '#domain/grant.ts';
 import { uuidv5 } from '#domain/ids.ts';
-import { roleOfMember } from '#projections/workspaces.ts';
 import { type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import { type ConsentResult, openConsent } from '../consent.ts';
+import { roleNow } from '../judged.ts';
 import type { OAuthDeps } from './deps.ts';
 import { showError } from './error-page.ts';
 import { grantSeconds } from './times.ts';
@@ -42,7 +42,7 @@ const allowedBy = async (deps: OAuthDeps, asked: Asked, result: ConsentResult): 
   const requested = new Set(scope.split(' '));
   const scopes = grantableScopes.filter((one) => requested.has(one) && result.scopes.includes(one));
   if (scopes.length === 0 || resource === undefined || clientId === undefined) return null;
-  const role = await roleOfMember(deps.pool, result.workspaceId, result.memberId);
+  const role = await roleNow(deps, result.workspaceId, result.memberId);
   return role === null ? null : { scopes, resource, clientId };
 };
 

@@ -2,8 +2,8 @@ import type Koa from 'koa';
 import type { Context } from 'koa';
 import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { grant } from '#domain/grant.ts';
-import { roleOfMember } from '#projections/workspaces.ts';
 import { callerAddress, noProxies } from '#runtime/identity/proxies.ts';
+import { roleNow } from '../judged.ts';
 import { adapterFor } from './adapter.ts';
 import { cached, editMetadata, editRegistration } from './answers.ts';
 import type { Clients } from './clients.ts';
@@ -28,16 +28,16 @@ export interface ProviderParts {
 
 /**
  * Whether a token may still be given out for a grant. The grant is read from its stream, which shows a revocation by any
- * process at once; the member from the read model, which shows it within a second.
+ * process at once; the member's role is that of `roleNow`.
  */
 const grantCheck =
-  ({ store, pool, clock }: OAuthDeps) =>
+  (deps: OAuthDeps) =>
   async (grantId: string): Promise<void> => {
-    const { state, events } = await store.load(grant, grantId);
+    const { state, events } = await deps.store.load(grant, grantId);
     const workspaceId = events[0]?.metadata.workspaceId;
     if (state.status !== 'active' || workspaceId === undefined) throw new errors.InvalidGrant('the grant was revoked');
-    if (state.expiresAt <= new Date(clock()).toISOString()) throw new errors.InvalidGrant('the grant has expired');
-    if ((await roleOfMember(pool, workspaceId, state.memberId)) === null) {
+    if (state.expiresAt <= new Date(deps.clock()).toISOString()) throw new errors.InvalidGrant('the grant has expired');
+    if ((await roleNow(deps, workspaceId, state.memberId)) === null) {
       throw new errors.InvalidGrant('the member has left the workspace');
     }
   };

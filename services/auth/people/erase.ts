@@ -1,9 +1,9 @@
 import { Rejection } from '#domain/decider.ts';
 import { person } from '#domain/person.ts';
 import { personemail } from '#domain/personemail.ts';
-import { workspacesOfPerson } from '#projections/workspaces.ts';
 import type { CommandContext } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { membershipsNow } from '../judged.ts';
 import { People } from './credentials.ts';
 import type { PeopleDeps } from './deps.ts';
 import { emailClaimIdOf, emailMac, installationId } from './emails.ts';
@@ -21,7 +21,7 @@ export const erasePerson = async (
   personId: string,
   by: Pick<CommandContext, 'actor' | 'correlationId' | 'causationId' | 'commandId' | 'now'>,
 ): Promise<void> => {
-  const homes = await workspacesOfPerson(deps.pool, personId);
+  const homes = await membershipsNow(deps, personId);
   if (homes.length > 0) {
     const names = homes.map(({ name }) => name).join(', ');
     throw new Rejection('validation_failed', `Remove the person from ${names} first.`);

@@ -191,7 +191,7 @@ const provision = async (databaseUrl: string, clickhouseUrl: string) => {
   await migrateAnalytics(adapters.pool);
   const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), adapters.log.partitions);
   const actor = { type: 'admin', id: 'bench' } as const;
-  const operator: Operator = { store, actor, clock: Date.now, positions: new Map() };
+  const operator: Operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
   const owner = await createWorkspace(operator, { name: 'Bench', timezone: 'Europe/Berlin', ownerName: 'Owner' });
   const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
   const { secret: key } = await createApiKey(operator, {

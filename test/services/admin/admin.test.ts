@@ -20,7 +20,7 @@ import { UsageError } from '#services/admin/context.ts';
 import { printed } from '#services/admin/print.ts';
 import { readCommand } from '#services/admin/usage.ts';
 import { Warnings } from '#services/api/warnings.ts';
-import { contextOf } from '#services/workflows/provision.ts';
+import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
@@ -47,6 +47,10 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     run('services/admin/main.ts', { env: { ...env, ...more }, args: args === '' ? [] : args.split(' ') });
 
   /** The same without a process for each: what it answers and notes, or the error it ends with. */
+  const operatorOf = (store: DomainStore): Operator => ({
+    ...{ store, pool: adapters.pool, clock: Date.now, positions: new Map() },
+    actor: { type: 'admin', id: 'test' },
+  });
   const admin = async (args: string): Promise<{ code: number; output: string; answer: unknown }> => {
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
     const notes: string[] = [];
@@ -56,7 +60,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       if (asked === null || command === undefined || !('run' in command)) throw new Error('it needs no database');
       const answer = await command.run(
         {
-          operator: { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() },
+          operator: operatorOf(store),
           store,
           pool: adapters.pool,
           log: adapters.log,
@@ -542,7 +546,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
 
   t('settles a target whose outcome is unknown, and no other', async () => {
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    const operator = { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() } as const;
+    const operator = operatorOf(store);
     const context = contextOf(operator, testTwinIdOf(workspaceId));
     const [postId, clientId, accountId] = [randomUUID(), randomUUID(), randomUUID()];
     const claim = { attempt: 1, takeover: 0 };

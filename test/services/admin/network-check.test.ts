@@ -42,7 +42,8 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(key) });
     await migrateHolds(adapters.pool);
     store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    operator = { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() };
+    const actor = { type: 'admin', id: 'test' } as const;
+    operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
   });
   t.after(async () => {
     await adapters?.close();

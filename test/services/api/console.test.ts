@@ -10,7 +10,8 @@ import { openMailer } from '#services/auth/people/mail.ts';
 import { findSession, startSession } from '#services/auth/people/sessions.ts';
 import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import type { Caller, World } from '#test/support/http.ts';
+import type { Answered, Caller, World } from '#test/support/http.ts';
+import { livingFor } from '#test/support/meddling.ts';
 import { claimsOf, oauthOf, oauthWorld } from '#test/support/oauth.ts';
 import { goodPassword, peopleDepsOf, personOf } from '#test/support/people.ts';
 import { suite } from '#test/support/suite.ts';
@@ -430,5 +431,75 @@ suite('first-party operations', (t) => {
         assert.equal((await by.get(path)).body.code, 'first_party_only', path);
       }
     }
+  });
+
+  t(
+    'an api that dies between the row of a withdrawal and the event has taken nothing; the repeat takes it',
+    async () => {
+      const made = await owner.post('/api-keys', keyBody());
+      await world.settled();
+      const key = world.callerWith(String(made.data.secret));
+      const { survived } = await livingFor(world, 0, () => owner.delete(`/api-keys/${made.data.id}`));
+      assert.equal(survived, false);
+      const { rowCount } = await world.pool.query('select 1 from auth.withdrawals where subject = $1', [made.data.id]);
+      assert.equal(rowCount, 1);
+      assert.equal((await key.get('/agency')).status, 200);
+      assert.equal((await owner.delete(`/api-keys/${made.data.id}`)).status, 200);
+      await until('the key has no power', async () => (await key.get('/agency')).body.code === 'token_revoked');
+    },
+  );
+
+  // The last one: the read models of this world stand still from here on.
+  t('what was taken away has no power within a second, though the read models stand still', async () => {
+    const caller = ({ data }: Answered) => world.callerWith(String(data.secret));
+    const [revoked, rotated, kept] = [
+      await owner.post('/api-keys', keyBody()),
+      await owner.post('/api-keys', keyBody()),
+      await owner.post('/api-keys', keyBody()),
+    ];
+    const next = await owner.post(`/api-keys/${rotated.data.id}/rotate`);
+    const [leaver, demoted] = [await memberOf('manager'), await memberOf('manager')];
+    const keyOfLeaver = await leaver.session.post('/api-keys', keyBody());
+    const app = await oauthOf(world).register();
+    const tokenOf = async (memberId: string) => {
+      const query = { resource: world.deps.baseUrl(), scope: 'agency.read' };
+      return oauthOf(world).tokensOf(app, { query, result: { memberId, scopes: ['agency.read'] } });
+    };
+    const [given, left] = [await tokenOf(world.memberId), await tokenOf(leaver.memberId)];
+    await world.settled();
+    const living = [revoked, rotated, next, kept, keyOfLeaver].map(caller);
+    living.push(leaver.session, demoted.session);
+    living.push(...[given, left].map(({ access_token }) => world.callerWith(access_token)));
+    for (const one of living) assert.equal((await one.get('/agency')).status, 200);
+    await world.stopProjections();
+
+    assert.equal((await owner.delete(`/api-keys/${revoked.data.id}`)).status, 200);
+    assert.equal((await owner.post(`/api-keys/${rotated.data.id}/rotate`)).status, 200);
+    assert.equal((await owner.delete(`/apps/${claimsOf(given.access_token).gid}`)).status, 200);
+    assert.equal((await owner.delete(`/members/${leaver.memberId}`)).status, 200);
+    const role = { body: { role: 'viewer' } };
+    assert.equal((await owner.request('PUT', `/members/${demoted.memberId}/role`, role)).status, 200);
+    const answered = performance.now();
+    const codeOf = async (by: Caller) => (await by.get('/agency')).body.code ?? 'ok';
+    const dead: readonly (readonly [string, () => Promise<unknown>, string])[] = [
+      ['a revoked key', () => codeOf(caller(revoked)), 'token_revoked'],
+      ['the key before the last two rotations', () => codeOf(caller(rotated)), 'invalid_token'],
+      ['a key of who left', () => codeOf(caller(keyOfLeaver)), 'token_revoked'],
+      ['a session of who left', () => codeOf(leaver.session), 'token_revoked'],
+      ['the app of who left', () => codeOf(world.callerWith(left.access_token)), 'token_revoked'],
+      ['a revoked app', () => codeOf(world.callerWith(given.access_token)), 'token_revoked'],
+      ['a demoted manager', async () => (await demoted.session.get('/api-keys')).body.code, 'role_required'],
+    ];
+    for (const [what, ask, code] of dead) {
+      await until(what, async () => (await ask()) === code, { withinMs: 15_000 });
+    }
+    assert.ok(performance.now() - answered < 1_500, `${performance.now() - answered} ms`);
+    const refreshed = await oauthOf(world).refresh(app, left.refresh_token);
+    assert.equal(refreshed.json.error, 'invalid_grant');
+    for (const one of [caller(kept), caller(next), owner]) assert.equal(await codeOf(one), 'ok');
+
+    // No write waits for the read models: what they have never seen is taken away too.
+    const unseen = await owner.post('/api-keys', keyBody());
+    assert.equal((await owner.delete(`/api-keys/${unseen.data.id}`)).status, 200);
   });
 });

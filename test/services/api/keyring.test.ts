@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import { Freshness, type FreshnessSources } from '#projections/freshness.ts';
 import { type RunningProjections, runProjections } from '#projections/run.ts';
+import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
 import { Keyring } from '#services/api/keyring.ts';
 import { Stamp } from '#services/api/stamped.ts';
 import { watched } from '#test/support/pool.ts';
@@ -56,12 +61,16 @@ suite('keyring', (t) => {
   });
   const someToken = () => `sk_live_${randomUUID().replaceAll('-', '')}`;
 
+  const keyringOver = (pool: Pool, freshness?: Pick<Freshness, 'isBehind'>) => {
+    const store = new DomainStore(world.store, world.codec, defaultPartitions);
+    return new Keyring({ pool, store, clock: Date.now }, new Stamp(pool, freshness));
+  };
   /** A keyring whose statements are counted by their names. */
   const counted = () => {
     const asked: string[] = [];
     const pool = watched(world.pool, ({ name }) => asked.push(name));
     const count = (name: string) => asked.filter((one) => one === name).length;
-    return { keyring: new Keyring(pool, new Stamp(pool), Date.now), count };
+    return { keyring: keyringOver(pool), count };
   };
   const codeOf = (work: Promise<unknown>): Promise<string> =>
     work.then(
@@ -155,9 +164,51 @@ suite('keyring', (t) => {
     const pool = watched(world.pool, () => {
       if (away) throw new Error('Connection terminated');
     });
-    const keyring = new Keyring(pool, new Stamp(pool), Date.now);
+    const keyring = keyringOver(pool);
     await assert.rejects(keyring.identify(token), /Connection terminated/);
     away = false;
     await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
+  });
+
+  // The last ones: the read models of this world stand still from here on.
+  t('while the read model is more than five seconds behind, the streams decide', async () => {
+    const [token, keyId] = [someToken(), randomUUID()];
+    await world.append([created(token, keyId)], workspaceId);
+    const freshness = new Freshness(world, 'workspaces');
+    const keyring = keyringOver(world.pool, freshness);
+    await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
+    await until('the read model is not behind', async () => !(await freshness.isBehind()));
+    stop.abort();
+    await running.done;
+    // Of a process that commits no row before it: a former build, an operator with a database of yesterday.
+    await world.append([{ stream: `apikey-${keyId}`, type: 'ApiKeyRevoked', data: {} }], workspaceId);
+    const began = performance.now();
+    await until('it is refused', async () => (await codeOf(keyring.identify(token))) === 'token_revoked');
+    const took = performance.now() - began;
+    assert.ok(took > 3_000 && took < 9_000, `${took} ms`);
+    assert.ok(await freshness.isBehind());
+  });
+
+  t('a relay or a log that is away makes the read model behind; a store that is away takes no event', async () => {
+    const head = await world.store.head();
+    const relayed = (position: bigint | null) =>
+      world.pool.query(
+        `insert into ops.relay_checkpoints (name, position) values ('relay', $1)
+         on conflict (name) do update set position = $1`,
+        [position],
+      );
+    await new PostgresRelayCheckpoint({ pool: world.pool, schema: 'ops' }).prepare();
+    const away = async (): Promise<never> => Promise.reject(new Error('away'));
+    const reset = async () => [];
+    const log = { reset, ends: async () => [] };
+    const { pool, store } = world;
+    const isBehind = (sources: Partial<FreshnessSources>) =>
+      new Freshness({ pool, store, log, ...sources }, 'workspaces').isBehind();
+    await relayed(head);
+    assert.equal(await isBehind({}), false);
+    assert.equal(await isBehind({ log: { reset, ends: away } }), true);
+    assert.equal(await isBehind({ store: { head: away } }), false);
+    await relayed((head ?? 0n) - 1n);
+    assert.equal(await isBehind({}), true);
   });
 });

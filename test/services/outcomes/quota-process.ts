@@ -21,7 +21,8 @@ if (task === 'sweep') {
   const now = () => Date.now() + abandonMs + 1_000;
   await sweepQuotas({ store, pool, now }, async (_id, work) => work(), signal);
 } else {
-  const operator = { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() } as const;
+  const actor = { type: 'admin', id: 'test' } as const;
+  const operator = { store, pool, actor, clock: Date.now, positions: new Map() };
   const admin: Pick<Admin, 'operator' | 'store' | 'pool' | 'log' | 'signal' | 'note' | 'logger'> = {
     ...{ operator, store, pool, log, signal },
     note: () => undefined,

@@ -32,6 +32,8 @@ const world = () => {
   const time = { now: start };
   const operator: Operator = {
     store: domain.store,
+    // A store in memory has no database beside it.
+    pool: { query: async () => ({ rows: [] }) } as unknown as Operator['pool'],
     actor: { type: 'admin', id: 'ann' },
     clock: () => time.now,
     positions: new Map(),
