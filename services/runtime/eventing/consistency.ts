@@ -3,17 +3,22 @@ import type { Positions } from './domain-store.ts';
 
 /**
  * The positions that a reader must have applied for the caller to read its own writes: `topic-partition` → commit
- * position.
+ * position. Positions count the writes of all tenants: the token is encrypted, and each takes the same room in it.
  */
 
+const positionDigits = 19;
+
 export const encodeToken = (secrets: Secrets, positions: Positions): string =>
-  secrets.seal('consistency', [...positions].map(([lane, position]) => `${lane}=${position}`).join(','));
+  secrets.encrypt(
+    'consistency',
+    [...positions].map(([lane, position]) => `${lane}=${String(position).padStart(positionDigits, '0')}`).join(','),
+  );
 
 /**
  * Null when the token is not ours or was altered. The caller ignores it then: no token promises less than an old one.
  */
 export const decodeToken = (secrets: Secrets, token: string): Positions | null => {
-  const payload = secrets.open('consistency', token);
+  const payload = secrets.decrypt('consistency', token);
   if (payload === null) return null;
   const entries = payload.split(',').flatMap((pair): [string, bigint][] => {
     const [lane, position] = pair.split('=');

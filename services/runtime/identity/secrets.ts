@@ -1,4 +1,13 @@
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
@@ -100,7 +109,30 @@ export class Secrets {
     return createHmac('sha256', key).update(text, 'utf8').digest();
   }
 
-  /** `<version>.<payload>.<mac>`, all base64url: callers may carry it and cannot alter it. */
+  /** `<version>.<AES-256-GCM>`, base64url: callers may carry it, and can neither read nor alter it. */
+  encrypt(purpose: Purpose, payload: string): string {
+    const nonce = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', this.subKey(purpose), nonce);
+    const text = Buffer.concat([cipher.update(payload, 'utf8'), cipher.final()]);
+    return `${this.current}.${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')}`;
+  }
+
+  /** The payload, or null when it was altered, is malformed, or its key was removed. */
+  decrypt(purpose: Purpose, encrypted: string): string | null {
+    const [version = '', body = '', ...rest] = encrypted.split('.');
+    const bytes = Buffer.from(body, 'base64url');
+    // Node skips what is no base64url: one spelling is the text.
+    if (rest.length > 0 || !this.has(version) || bytes.length < 28 || bytes.toString('base64url') !== body) return null;
+    const decipher = createDecipheriv('aes-256-gcm', this.subKey(purpose, version), bytes.subarray(0, 12));
+    decipher.setAuthTag(bytes.subarray(12, 28));
+    try {
+      return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
+    } catch {
+      return null;
+    }
+  }
+
+  /** `<version>.<payload>.<mac>`, all base64url: callers may read and carry it, and cannot alter it. */
   seal(purpose: Purpose, payload: string): string {
     const body = Buffer.from(payload, 'utf8').toString('base64url');
     return `${this.current}.${body}.${this.mac(purpose, body).toString('base64url')}`;
