@@ -1,7 +1,7 @@
 import { apikey } from '#domain/apikey.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
 import { listApiKeys } from '#projections/apikeys.ts';
-import { scopes } from '#schemas/apikey.ts';
+import { offeredScopes } from '#schemas/apikey.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
@@ -18,10 +18,11 @@ const daysOf = (text: string): number => {
 };
 
 const scopesOf = (text: string | undefined): readonly string[] => {
-  if (text === undefined) return scopes;
+  if (text === undefined) return offeredScopes;
   const wanted = text.split(',').map((one) => one.trim());
-  const strange = wanted.filter((one) => !scopes.some((scope) => scope === one));
-  if (strange.length > 0) throw new UsageError(`No scope: ${strange.join(', ')}. There are: ${scopes.join(', ')}.`);
+  const strange = wanted.filter((one) => !offeredScopes.some((scope) => scope === one));
+  if (strange.length > 0)
+    throw new UsageError(`No scope: ${strange.join(', ')}. There are: ${offeredScopes.join(', ')}.`);
   return wanted;
 };
 

@@ -1,5 +1,5 @@
 import { scopesOf } from '#domain/roles.ts';
-import { type Scope, scopes } from '#schemas/apikey.ts';
+import { offeredScopes, type Scope, scopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 
 /** How the pages name things to people. */
@@ -38,7 +38,10 @@ export interface ShownScope {
 export const scopeShown = (name: string): ShownScope => ({ name, words: isScope(name) ? scopeWords[name] : name });
 
 /** What a key of this role can do at most. */
-export const scopesForRole = (role: Role): readonly ShownScope[] => scopesOf(role).map(scopeShown);
+export const scopesForRole = (role: Role): readonly ShownScope[] =>
+  scopesOf(role)
+    .filter((scope) => offeredScopes.includes(scope))
+    .map(scopeShown);
 
 /** Beside reading, what the guides do with a key: a newcomer follows them with a key as the form offers it. */
 const guided: readonly Scope[] = [

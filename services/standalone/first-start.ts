@@ -8,7 +8,7 @@ import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
-import { scopes } from '#schemas/apikey.ts';
+import { offeredScopes } from '#schemas/apikey.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator, tourName } from '#services/workflows/provision.ts';
 import { ownersLink } from './sign-in-link.ts';
@@ -103,7 +103,7 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
       ...owner,
       name,
       mode,
-      scopes: [...scopes],
+      scopes: [...offeredScopes],
       expiresAt: new Date(Date.now() + lifeMs).toISOString(),
     });
   const watch = new PositionWatch(deps.pool, deps.log);

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { glob, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { scopes } from '#schemas/apikey.ts';
+import { scopesOf } from '#domain/roles.ts';
+import { offeredScopes, scopes } from '#schemas/apikey.ts';
+import { roles } from '#schemas/common.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { codesOf } from '#services/api/contract/codes.ts';
 import { contractFiles, contractsFolder } from '#services/api/contract/emit.ts';
 import { errorPages } from '#services/api/error-page.ts';
 import { errors, isErrorCode } from '#services/api/errors.ts';
 import { operations } from '#services/api/operations.ts';
+import { scopesForRole } from '#services/console/words.ts';
 import { suite } from '#test/support/suite.ts';
 
 const root = new URL('../../../', import.meta.url);
@@ -119,6 +122,25 @@ suite('contracts', (t) => {
       assert.equal(one['x-required-scope'], scope ?? undefined);
       assert.equal(one.security.length, scope === null ? 0 : 1);
       if (scope !== null) assert.ok(scopes.includes(scope ?? 'agency.read'));
+    }
+  });
+
+  t('a new key is offered the scopes of operations, and no other', () => {
+    const used = new Set(operations.flatMap(({ scope }) => scope ?? []));
+    assert.deepEqual(
+      offeredScopes,
+      scopes.filter((scope) => used.has(scope)),
+    );
+    const { components } = document as unknown as {
+      readonly components: { readonly schemas: Readonly<Record<string, { readonly enum?: unknown }>> };
+    };
+    assert.deepEqual(components.schemas.ScopeInput?.enum, offeredScopes);
+    for (const role of roles) {
+      const shown = scopesForRole(role).map(({ name }) => name);
+      assert.deepEqual(
+        shown,
+        scopesOf(role).filter((scope) => used.has(scope)),
+      );
     }
   });
 
