@@ -110,6 +110,10 @@ export const isDocumentId = (clientId: unknown): boolean =>
  * @throws ClientFault
  */
 export const normaliseClient = (metadata: ClientMetadata): void => {
+  // Serialisers write a member without a value as null or as an empty list: it was not given.
+  for (const [name, value] of Object.entries(metadata)) {
+    if (value === null || (Array.isArray(value) && value.length === 0)) delete metadata[name];
+  }
   const kinds = redirectsOf(metadata);
   for (const name of dropped) delete metadata[name];
   for (const name of webUris) if (!isHttps(metadata[name])) delete metadata[name];

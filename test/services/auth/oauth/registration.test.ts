@@ -120,6 +120,21 @@ suite('authorization server: registration', (t) => {
     );
   });
 
+  t('null and an empty list are a member that was not given', async () => {
+    const plain = await it.register();
+    const names = ['grant_types', 'response_types', 'contacts', 'scope', 'client_uri', 'logo_uri', 'jwks', 'jwks_uri'];
+    const { client_id: _id, client_id_issued_at: _at, ...known } = plain;
+    for (const empty of [null, []]) {
+      const made = await it.register(Object.fromEntries(names.map((name) => [name, empty])));
+      for (const name of Object.keys(known).filter((one) => !one.startsWith('registration_'))) {
+        assert.deepEqual(made[name], plain[name], `${name} of ${JSON.stringify(empty)}`);
+      }
+    }
+    const method = await it.register({ token_endpoint_auth_method: null, software_id: null, client_name: null });
+    assert.equal(method.token_endpoint_auth_method, 'client_secret_basic');
+    await refused({ redirect_uris: null }, 'invalid_redirect_uri');
+  });
+
   t('what no client of ours can do is refused, and what is unknown is left out', async () => {
     const uris = { redirect_uris: [callback] };
     await refused({ ...uris, grant_types: ['client_credentials'] }, 'invalid_client_metadata');
