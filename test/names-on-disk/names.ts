@@ -272,6 +272,7 @@ export const prometheusNames: readonly string[] = [
   'network_calls_lost_total',
   'network_hearing',
   'network_hearing_failures_total',
+  'oauth_repeats_total',
   'oauth_reuses_total',
   'parked_oldest_seconds',
   'parked_streams',

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Clients } from './clients.ts';
 import type { Families } from './families.ts';
+import type { Repeats } from './repeats.ts';
 import { type AppOfInteraction, hashOf } from './rows.ts';
 
 /**
@@ -14,6 +15,7 @@ export interface AdapterParts {
   readonly pool: Pool;
   readonly clients: Clients;
   readonly families: Families;
+  readonly repeats: Repeats;
   /** Address at which an authorization goes on after the person has decided. */
   readonly resumeUrl: (uid: string) => string;
   /** Address of the present caller, for the record of a registration. */
@@ -63,8 +65,9 @@ class Artifacts implements Adapter {
   }
 
   /**
-   * One caller spends a code or token. Another that found it unspent too comes here second: it ends the family, so that
-   * a stolen token never gives two living families. What the first one gets is dead as well: its grant is revoked.
+   * One caller spends a code or token. Another that found it unspent too comes here second: it gets the answer of the
+   * first where `Repeats` allows that. Else it ends the family, so that a stolen token never gives two living families.
+   * What the first one gets is dead as well: its grant is revoked.
    */
   async consume(id: string): Promise<void> {
     const { rows } = await this.#parts.pool.query<{ grant_id: string; first: boolean }>({
@@ -82,11 +85,13 @@ class Artifacts implements Adapter {
     const [row] = rows;
     if (row === undefined) throw spent();
     if (!row.first) {
+      const ctx = Provider.ctx;
+      if (this.#model === 'RefreshToken' && ctx !== undefined && (await this.#parts.repeats.allows(ctx))) throw spent();
       await this.#parts.families.end(row.grant_id, 'reuse');
       throw spent();
     }
-    // If we die here, or the answer is lost, the app holds a token that is spent: its next try counts as reuse and ends
-    // the family, and the person consents again.
+    // If we die here, the app holds a token that is spent and has no answer: its next try counts as reuse and ends the
+    // family, and the person consents again.
     faultPoint('oauth:after-consume');
   }
 

@@ -33,6 +33,8 @@ export interface ConfigParts {
   /** Null: no client may be named by a metadata document. */
   readonly documents: Documents | null;
   readonly addressOf: (ctx: KoaContextWithOIDC) => string;
+  /** Whether a refresh token that was spent already gets its answer again. */
+  readonly allowsRepeat: (ctx: KoaContextWithOIDC, grantId: string) => Promise<boolean>;
   /** @throws errors.InvalidGrant where our own grant, or its member, has no power any more */
   readonly checkGrant: (grantId: string) => Promise<void>;
 }
@@ -82,7 +84,7 @@ const explain = (ctx: KoaContextWithOIDC, error: string, status: number): void =
 };
 
 export const configurationOf = (parts: ConfigParts): Configuration => {
-  const { keys, secrets, resources, adapter, isSecure, documents, addressOf, checkGrant } = parts;
+  const { keys, secrets, resources, adapter, isSecure, documents, addressOf, checkGrant, allowsRepeat } = parts;
   const cookie = { signed: true, httpOnly: true, sameSite: 'lax' } as const;
   const [first] = keys;
   if (first === undefined) throw new Error('there is no signing key');
@@ -194,9 +196,14 @@ export const configurationOf = (parts: ConfigParts): Configuration => {
     extraParams: { _policy: requestPolicy(resources) },
     findAccount: async (ctx, accountId, token) => {
       // With a code or a refresh token in hand, before a refresh token is spent. One that was spent already goes on to
-      // end its family.
-      if (token !== undefined && 'grantId' in token && !('consumed' in token && Boolean(token.consumed))) {
+      // end its family, unless it gets its answer again.
+      if (token !== undefined && 'grantId' in token) {
         const { resourceIndicators, grantId } = token as { resourceIndicators: ReadonlySet<string>; grantId: string };
+        if ('consumed' in token && token.consumed) {
+          // oidc-provider stops at an unknown account, before it ends the family.
+          if (token.kind === 'RefreshToken' && (await allowsRepeat(ctx, grantId))) return undefined;
+          return { accountId, claims: async () => ({ sub: accountId }) };
+        }
         checkTokenResource(resources, ctx.oidc.params ?? {}, resourceIndicators);
         await checkGrant(grantId);
       }

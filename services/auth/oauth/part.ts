@@ -11,6 +11,7 @@ import { Families } from './families.ts';
 import { type KeySet, SigningKeys } from './keys.ts';
 import { Quota, type Rate } from './limits.ts';
 import { type RouteName, routeOf } from './paths.ts';
+import { Repeats } from './repeats.ts';
 
 /**
  * The authorization server as a part of the api's server: it answers its own paths on its own host, and leaves all other
@@ -91,6 +92,7 @@ class Server {
   readonly #parts: {
     readonly clients: Clients;
     readonly families: Families;
+    readonly repeats: Repeats;
     readonly documents: Documents | null;
   };
   #built: Built | null = null;
@@ -108,9 +110,19 @@ class Server {
       reuses.inc();
       logger.warn({ grantId }, 'a code or refresh token was spent twice: its grant has ended');
     });
+    const repeated = new Counter({
+      name: 'oauth_repeats_total',
+      help: 'Refresh tokens that got the answer of their first use again, within ten seconds of it',
+      registers: options.registry === undefined ? [] : [options.registry],
+    });
     const guard = options.egress?.(deps) ?? null;
     const documents = guard === null ? null : new Documents(guard, options.documents);
-    this.#parts = { clients: new Clients(pool, secrets), families, documents };
+    this.#parts = {
+      clients: new Clients(pool, secrets),
+      families,
+      repeats: new Repeats(pool, logger, () => repeated.inc()),
+      documents,
+    };
   }
 
   async provider(): Promise<Built> {

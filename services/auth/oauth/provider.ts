@@ -14,6 +14,7 @@ import { showError } from './error-page.ts';
 import type { Families } from './families.ts';
 import type { KeySet } from './keys.ts';
 import { authorizePath } from './paths.ts';
+import type { Repeats } from './repeats.ts';
 import { ignoreParameters } from './request-policy.ts';
 import { Resources } from './resources.ts';
 
@@ -23,6 +24,7 @@ export interface ProviderParts {
   readonly deps: OAuthDeps;
   readonly clients: Clients;
   readonly families: Families;
+  readonly repeats: Repeats;
   readonly documents: Documents | null;
 }
 
@@ -69,6 +71,25 @@ const revoked = async (ctx: KoaContextWithOIDC, families: Families): Promise<voi
   ctx.body = '';
 };
 
+/** A repeat gets the answer of the first use; that of a first use is kept for repeats. */
+const tokenAnswered = async (
+  ctx: KoaContextWithOIDC,
+  repeats: Repeats,
+  logger: Pick<OAuthDeps['logger'], 'warn'>,
+): Promise<void> => {
+  const again = repeats.answerOf(ctx);
+  if (again !== null) {
+    ctx.status = 200;
+    ctx.type = 'application/json';
+    ctx.body = again;
+  } else if (ctx.status === 200 && ctx.oidc.entities.RotatedRefreshToken !== undefined) {
+    await repeats.keep(ctx, JSON.stringify(ctx.body)).catch((err: unknown) => {
+      // The answer itself is good: the app holds it, and a second use ends the family.
+      logger.warn({ err }, 'the answer to a refresh could not be kept');
+    });
+  }
+};
+
 const withoutSession = (ctx: Context, name: string): void => {
   const sent = ctx.res.getHeader('Set-Cookie');
   const all = Array.isArray(sent) ? sent : sent === undefined ? [] : [String(sent)];
@@ -79,16 +100,26 @@ const withoutSession = (ctx: Context, name: string): void => {
 };
 
 export const makeProvider = (keys: KeySet, parts: ProviderParts): Provider => {
-  const { deps, clients, families, documents } = parts;
+  const { deps, clients, families, repeats, documents } = parts;
   const { pool, secrets, logger, trustedProxies = noProxies } = deps;
   const issuer = new URL(deps.authUrl());
   const resources = new Resources(deps.baseUrl, deps.mcpUrl);
   const addressOf = (ctx: Context): string =>
     callerAddress(ctx.req.socket.remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies);
+  const checkGrant = grantCheck(deps);
+  const hasPower = (grantId: string): Promise<boolean> =>
+    checkGrant(grantId).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof errors.InvalidGrant) return false;
+        throw error;
+      },
+    );
   const adapter = adapterFor({
     pool,
     clients,
     families,
+    repeats,
     resumeUrl: (uid) => `${issuer.origin}${authorizePath}/${uid}`,
     address: () => (Provider.ctx === undefined ? null : addressOf(Provider.ctx)),
   });
@@ -103,7 +134,8 @@ export const makeProvider = (keys: KeySet, parts: ProviderParts): Provider => {
       isSecure,
       documents,
       addressOf,
-      checkGrant: grantCheck(deps),
+      checkGrant,
+      allowsRepeat: async (ctx, grantId) => (await hasPower(grantId)) && repeats.allows(ctx),
     }),
   );
   pinAddress(provider, issuer);
@@ -138,6 +170,8 @@ export const makeProvider = (keys: KeySet, parts: ProviderParts): Provider => {
       case 'client':
       case 'client_update':
         return editRegistration(ctx as KoaContextWithOIDC);
+      case 'token':
+        return tokenAnswered(ctx as KoaContextWithOIDC, repeats, logger);
       case 'revocation':
         return revoked(ctx as KoaContextWithOIDC, families);
     }
@@ -145,9 +179,10 @@ export const makeProvider = (keys: KeySet, parts: ProviderParts): Provider => {
 
   (provider as Koa).on('error', (error: unknown) => logger.warn({ err: error }, 'an oauth answer broke'));
   provider.on('server_error', (ctx, error) => logger.error({ err: error, route: ctx.oidc.route }, 'oauth failed'));
-  provider.on('grant.error', (ctx, error) =>
-    logger.info({ error: error.message, detail: error.error_detail, app: ctx.oidc.client?.clientId }, 'no token given'),
-  );
+  provider.on('grant.error', (ctx, error) => {
+    if (repeats.answerOf(ctx) !== null) return;
+    logger.info({ error: error.message, detail: error.error_detail, app: ctx.oidc.client?.clientId }, 'no token given');
+  });
   provider.on('registration_create.success', (_ctx, client) =>
     logger.info({ app: client.clientId, name: client.clientName }, 'app registered'),
   );
