@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { batchesOf } from '#contracts/ports/batches.ts';
 import type { Slot } from '#domain/cadence.ts';
 import type { TakenSlot } from '#domain/cadence-turn.ts';
-import { capabilities } from '#domain/platforms/index.ts';
+import { capabilities, showsSomethingSql } from '#domain/platforms/index.ts';
 import { cadenceReached } from '#domain/publish-failures.ts';
 import { platforms } from '#schemas/common.ts';
 import type { CadenceSource } from '#services/workflows/cadence/check.ts';
@@ -25,7 +25,7 @@ const callsMade = `case when t.published_at is null and t.segments is not null a
 const callsOfPost = `case when t.platform in (${names(withThreads)}) then (
   select coalesce(jsonb_array_length(nullif(b.body -> 'thread', 'null') -> 'segments'), 1)
     + (t.platform = 'x' and exists (select 1 from jsonb_array_elements(b.body -> 'variants') v
-      where v ->> 'platform' = 'x' and btrim(v -> 'overrides' ->> 'firstComment') <> ''))::int
+      where v ->> 'platform' = 'x' and ${showsSomethingSql("v -> 'overrides' ->> 'firstComment'")}))::int
   from read.posts p cross join lateral (select ${bodyAtSql} as body) b where p.id = t.post_id) end`;
 const callsSql = `coalesce(${callsMade}, ${callsOfPost}, 1)`;
 

@@ -81,7 +81,7 @@ const composed = {
   mediaAltTexts: Maybe(
     said(
       byUuid(MediaAltTexts),
-      'Text for people who do not see a picture, by id of its asset, of the length that its networks take (x, instagram and threads 1,000 characters, pinterest 500); an empty one: none. Absent: the text of the asset, cut to that length. Ids not in the post are ignored.',
+      'Text for people who do not see a picture, by id of its asset, of the length that its networks take (x, instagram and threads 1,000 characters, pinterest 500); one that shows nothing: none. Absent: the text of the asset, cut to that length. Ids not in the post are ignored.',
     ),
   ),
   coverMediaId: Maybe(

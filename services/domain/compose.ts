@@ -3,7 +3,7 @@ import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { maxIssues } from '#schemas/validator.ts';
-import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
+import { contentFor, goesOutAsThread } from './content.ts';
 import {
   coverOf,
   type GateInput,
@@ -11,7 +11,9 @@ import {
   gate,
   grantsOf,
   replyOverrides,
+  showsNothing,
   takesCoverFrame,
+  withoutMarkup,
 } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
@@ -74,7 +76,12 @@ const selectionIssues = ({ targetSelection }: PostBody, clientId: string): reado
   return [];
 };
 
-const isEmpty = ({ content, mediaIds }: ContentSegment): boolean => content.trim() === '' && mediaIds.length === 0;
+/** A reader on this network would see nothing of the post, or of the head of its thread. */
+const isEmptyOn = (body: PostBody, platform: Platform): boolean => {
+  const { segments, overrides } = contentFor(body, platform);
+  const [{ content, mediaIds }] = segments;
+  return mediaIds.length === 0 && showsNothing(withoutMarkup(platform, content, overrides));
+};
 
 export interface EmptyIssues {
   readonly empty: readonly Issue[];
@@ -85,12 +92,12 @@ export interface EmptyIssues {
 /** A draft may be empty. A published post may not be empty on any of its targets or in any segment of its thread. */
 export const emptyIssues = (body: PostBody, destinations: readonly Destination[]): EmptyIssues => {
   const segments = (body.thread?.segments ?? []).flatMap((segment, index) =>
-    isEmpty(segment)
+    segment.mediaIds.length === 0 && showsNothing(segment.content)
       ? [{ path: `/thread/segments/${index}`, code: 'empty', message: 'a segment needs text or media' } as const]
       : [],
   );
   const whole = destinations
-    .filter(({ platform }) => !goesOutAsThread(body, platform) && isEmpty(contentFor(body, platform).segments[0]))
+    .filter(({ platform }) => !goesOutAsThread(body, platform) && isEmptyOn(body, platform))
     .map(
       ({ accountId, platform }): Issue => ({
         path: pointer(body, platform, 0, '/content'),

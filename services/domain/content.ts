@@ -1,6 +1,6 @@
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
-import { capabilities } from './platforms/index.ts';
+import { capabilities, showsNothing } from './platforms/index.ts';
 
 /** The content of a post for one network: the segments of a thread, else the network's variant, else the base. */
 
@@ -35,6 +35,6 @@ export const contentFor = (body: ContentBody, platform: Platform): PlatformConte
 
 /** The comment that follows the post; null: none is wanted, or the network takes none and the key is ignored. */
 export const firstCommentOf = (platform: Platform, { firstComment }: PlatformContent['overrides']): string | null =>
-  capabilities(platform).firstComment && typeof firstComment === 'string' && firstComment.trim() !== ''
+  capabilities(platform).firstComment && typeof firstComment === 'string' && !showsNothing(firstComment)
     ? firstComment
     : null;

@@ -154,7 +154,7 @@ const variantOf = (seen: Seen, variant: CoveredBody['variants'][number]): readon
 
 /** The title that a network makes of the text, where none was set. */
 const ownTitle = ({ title, overrides }: Net): boolean =>
-  title !== null && !(typeof overrides.title === 'string' && overrides.title.trim() !== '');
+  title !== null && !(typeof overrides.title === 'string' && !showsNothing(overrides.title));
 
 const takesThisCover = (seen: Seen, { platform, segments, overrides }: Net): boolean =>
   segments.some(({ mediaIds }) => {
@@ -215,7 +215,8 @@ const shown: { readonly [M in CoveredMember]: (seen: Seen) => readonly ShownItem
     const ids = new Set([...mediaIdsOf(seen.body), ...Object.keys(seen.body.mediaAltTexts ?? {})]);
     return [...ids].flatMap((id) => {
       const text = altTextOf(seen, id);
-      if (text === null || showsNothing(text)) return [];
+      if (text === null || text === '') return [];
+      if (showsNothing(text)) return [item('alt_text', text, { id, unsent: 'It shows nothing.' })];
       const takers = seen.nets.filter((one) => takesTextOf(seen, one, id));
       return [sentTo(item('alt_text', text, { id }), takers, 'No network of this decision gets it.')];
     });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { showsNothing, showsSomethingSql } from '#domain/platforms/index.ts';
 import { slotsOf, takenSlotsOf } from '#projections/cadence-slots.ts';
 import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
@@ -26,6 +27,30 @@ interface Given {
 }
 
 suite('slots of accounts in the read model', (t) => {
+  // Of the comment that is a call of its own.
+  t('Postgres and the deciders judge alike whether a text shows something', async () => {
+    const spans = '1-3200 fe00-ffff 1bc90-1bcb0 1d160-1d180 dfff0-e0010 e0ff0-e1010'.split(' ');
+    const codes = spans.flatMap((span) => {
+      const [from = 0, to = 0] = span.split('-').map((one) => Number.parseInt(one, 16));
+      return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+    });
+    const { rows } = await pool.query<{ code: number }>(
+      `select code from unnest($1::int[]) code where ${showsSomethingSql('chr(code)')} order by code`,
+      [codes],
+    );
+    const seen = codes.filter((code) => !showsNothing(String.fromCodePoint(code))).sort((a, b) => a - b);
+    assert.deepEqual(
+      rows.map(({ code }) => code),
+      seen,
+    );
+    for (const text of ['', ' \u200b\u{e0067}', 'a\u200b']) {
+      const { rows: one } = await pool.query<{ shows: boolean }>(`select ${showsSomethingSql('$1::text')} as shows`, [
+        text,
+      ]);
+      assert.equal(one[0]?.shows, !showsNothing(text));
+    }
+  });
+
   let pool: Pool;
   const workspaceId = randomUUID();
 

@@ -3,6 +3,7 @@ import { targetRules } from '#schemas/issues.ts';
 /** Codes a target may fail with, and what each means: the api serves the sentences under /errors/{code}. */
 export const failureCodes = {
   ...targetRules,
+  text_empty: 'A reader would see nothing of the text, and the post has no file.',
   tiktok_privacy_level_required: 'TikTok requires the override privacyLevel.',
   youtube_title_required: 'YouTube requires a title of 1 to 100 characters without < and >.',
   youtube_description_invalid: 'YouTube refuses descriptions that contain < or >.',

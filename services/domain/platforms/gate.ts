@@ -8,7 +8,8 @@ import { type GateMedia, mediaErrors } from './gate-media.ts';
 import { checkGranted, checkOverride, isSet, overrideRules } from './overrides.ts';
 import { rulesOf } from './registry.ts';
 import type { Overrides } from './rules.ts';
-import { sentText, textLength, unitWords, usedWords } from './text-length.ts';
+import { sentText, textLength, unitWords, usedWords, withoutMarkup } from './text-length.ts';
+import { showsNothing } from './visible-text.ts';
 
 export interface GateInput {
   readonly platform: Platform;
@@ -103,7 +104,7 @@ export function lateErrors({ platform, content, overrides }: GateInput): readonl
     if (required === undefined) continue;
     const { code, message, fallback, usable = () => isFilled(overrides, key) } = required;
     if (usable(content, overrides)) continue;
-    const isFromContent = fallback === true && !isFilled(overrides, key) && content.trim() !== '';
+    const isFromContent = fallback === true && !isFilled(overrides, key) && !showsNothing(content);
     errors.push({ path: isFromContent ? '/content' : `/overrides/${key}`, code, message });
   }
   const { text, path } = sentText(rules, content, overrides);
@@ -117,5 +118,9 @@ export function publishCheck(input: GateInput): Failure | null {
   const [late] = lateErrors(input);
   if (late !== undefined) return invalid(late.code, late.message);
   const [error] = gate(input);
-  return error === undefined ? null : invalid(error.code, error.message, error.mediaId);
+  if (error !== undefined) return invalid(error.code, error.message, error.mediaId);
+  const { platform, content, overrides, media } = input;
+  return media.length === 0 && showsNothing(withoutMarkup(platform, content, overrides))
+    ? invalid('text_empty', 'a reader would see nothing of the text, and there is no file')
+    : null;
 }

@@ -23,6 +23,6 @@ export {
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
 export type * from './rules.ts';
-export { sentText, type TextLength, textLength } from './text-length.ts';
+export { sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
 export { showsNothing, showsSomethingSql } from './visible-text.ts';
 export { links } from './weighted-length.ts';

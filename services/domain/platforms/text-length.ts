@@ -88,6 +88,10 @@ export interface TextLength extends TextMeasure {
 export const usedWords = ({ used, limit }: Pick<TextMeasure, 'used' | 'limit'>): string =>
   used > limit * countedTimes ? `more than ${limit * countedTimes}` : String(used);
 
+/** The text without the markup that the network reads in it. */
+export const withoutMarkup = (platform: Platform, text: string, overrides: Overrides): string =>
+  rulesOf(platform).text.shown?.(text, overrides) ?? text;
+
 export const unitWords: Readonly<Record<TextUnit, string>> = {
   weighted: 'weighted characters',
   code_points: 'characters',
@@ -113,8 +117,8 @@ export const measured = (text: string, limits: readonly TextLimit[]): readonly T
 
 /** `used` of `limit` in the network's own units; over when any part is. */
 export function textLength(platform: Platform, text: string, overrides: Overrides = {}): TextLength {
-  const { limits, shown } = rulesOf(platform).text;
-  const counted = (unit: TextUnit) => (unit === 'parsed_utf16_units' ? (shown?.(text, overrides) ?? text) : text);
+  const { limits } = rulesOf(platform).text;
+  const counted = (unit: TextUnit) => (unit === 'parsed_utf16_units' ? withoutMarkup(platform, text, overrides) : text);
   const [first, ...rest] = limits;
   const parts = [measure(counted(first.unit), first), ...rest.map((one) => measure(counted(one.unit), one))] as const;
   const tightest = parts.reduce((a, b) => (b.used > b.limit && b.used / b.limit > a.used / a.limit ? b : a));

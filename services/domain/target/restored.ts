@@ -1,7 +1,7 @@
 import type { Platform } from '#schemas/common.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import type { PlatformContent } from '../content.ts';
-import { rulesOf } from '../platforms/index.ts';
+import { rulesOf, showsNothing } from '../platforms/index.ts';
 import { restored } from '../publish-failures.ts';
 import { commentOfFound } from './first-comment.ts';
 import { attemptAt, claimOf, type ScheduledTarget, type TargetState } from './state.ts';
@@ -28,7 +28,7 @@ export const isKnownSince = ({ common }: ScheduledTarget, { restoredAt }: Restor
  * much of it is out, and a text that says nothing names no post.
  */
 export const isListed = (platform: Platform, { segments }: Pick<PlatformContent, 'segments'>): boolean =>
-  rulesOf(platform).publish.listsOwnPosts && segments.length === 1 && (segments[0]?.content ?? '').trim() !== '';
+  rulesOf(platform).publish.listsOwnPosts && segments.length === 1 && !showsNothing(segments[0]?.content ?? '');
 
 /** Whether the target, as the copy has it, was to go out before the restore. */
 export const wasDueBefore = (target: ScheduledTarget, { restoredAt }: Restore): boolean => {

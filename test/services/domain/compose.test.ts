@@ -1,4 +1,4 @@
-import { deepEqual } from 'node:assert/strict';
+import { deepEqual, equal } from 'node:assert/strict';
 import {
   bodyIssues,
   draftMediaIssues,
@@ -9,7 +9,7 @@ import {
   type PostAssets,
 } from '#domain/compose.ts';
 import type { Destination } from '#domain/scheduling.ts';
-import type { Platform } from '#schemas/common.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, TargetSelection, Variant } from '#schemas/post.ts';
 import { documentProbe, imageProbe, videoProbe } from '#test/services/domain/renditions/probes.ts';
 import { postBody } from '#test/support/samples.ts';
@@ -277,6 +277,34 @@ suite('the content of each target', (t) => {
       platform: 'x',
     });
     deepEqual(emptyIssues(postBody({ mediaIds: ['m'], content: '' }), [to('a', 'x')]), { empty: [], threadless: [] });
+  });
+
+  t('a text of which a reader sees nothing is empty, on every network', () => {
+    const nothing = [
+      ' \u00a0\u3000',
+      '\u200b\u200d\ufeff',
+      '\u2800\u3164',
+      '\u202e\u2066\u2069',
+      '\ufe0f',
+      '\u00ad\u034f',
+    ];
+    const all = platforms.map((platform) => to(platform, platform));
+    for (const content of nothing) {
+      equal(emptyIssues(postBody({ content }), all).empty.length, all.length, JSON.stringify(content));
+      const segments = [{ content, mediaIds: [] }];
+      equal(emptyIssues(postBody({ thread: { segments } }), [to('a', 'x')]).empty.length, 1);
+      deepEqual(emptyIssues(postBody({ content, mediaIds: ['m'] }), all).empty, []);
+    }
+    // Markup is read before it is judged.
+    const marked = (content: string, parseMode?: string) =>
+      emptyIssues(postBody({ content, variants: [variant('telegram', { overrides: { parseMode } })] }), [
+        to('a', 'telegram'),
+      ]).empty.length;
+    deepEqual([marked('<b> </b>&#8203;', 'HTML'), marked('<b>a</b>', 'HTML'), marked('<b> </b>')], [1, 0, 0]);
+    deepEqual([marked('*\u200b* __ __', 'MarkdownV2'), marked('[\u200b](https://a.com)', 'Markdown')], [1, 1]);
+    for (const content of ['.', '👍🏽', '\u0301', '\u0600', '한', '🏴\u{e0067}\u{e007f}']) {
+      deepEqual(emptyIssues(postBody({ content }), all).empty, [], content);
+    }
   });
 
   t('needs text or media in each segment of a thread, and content of the post on networks without threads', () => {

@@ -66,7 +66,7 @@ suite('content of a post for one network', (t) => {
       const wanted = platform === 'tiktok' || platform === 'pinterest' ? null : ' hi';
       equal(firstCommentOf(platform, { firstComment: ' hi' }), wanted, platform);
     }
-    for (const firstComment of [undefined, null, '', ' \n', 7, ['hi']])
+    for (const firstComment of [undefined, null, '', ' \n', '\u200b\u3164', 7, ['hi']])
       equal(firstCommentOf('x', { firstComment }), null);
     equal(firstCommentOf('x', {}), null);
   });

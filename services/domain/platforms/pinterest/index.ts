@@ -1,5 +1,6 @@
 import { evening } from '#domain/platforms/prior-times.ts';
 import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { showsNothing } from '#domain/platforms/visible-text.ts';
 import { insights } from './insights.ts';
 import { media } from './media.ts';
 
@@ -41,7 +42,7 @@ export const pinterest: NetworkRules = {
     title: { about: 'Headline of at most 100 characters; the content is the description.', type: 'string', max: 100 },
     link: { about: 'Address that the pin leads to.', type: 'url', max: 2048 },
   },
-  title: (_content, { title }) => (typeof title === 'string' && title.trim() !== '' ? title : null),
+  title: (_content, { title }) => (typeof title === 'string' && !showsNothing(title) ? title : null),
   banned: [],
   aiKey: null,
   insights,

@@ -187,6 +187,20 @@ suite('gate and publish check', (t) => {
     ]);
   });
 
+  t('a text of which a reader sees nothing fails at publish, as a title does', () => {
+    const bare = (platform: Platform, content: string, overrides: Overrides = {}) =>
+      publishCheck({ platform, content, overrides, media: [] })?.code ?? null;
+    for (const platform of ['x', 'threads', 'bluesky', 'telegram', 'facebook', 'linkedin'] as const) {
+      equal(bare(platform, ' \u200b'), 'text_empty', platform);
+      equal(bare(platform, '\u200b.'), null, platform);
+      equal(failure(platform, {}, '\u200b'), null, 'a file is enough');
+    }
+    equal(bare('telegram', '<b>\u2060</b>', { parseMode: 'HTML' }), 'text_empty');
+    equal(failure('youtube', { title: '\u200b' }, '\u3164\n\u2800'), 'youtube_title_required');
+    equal(youtubeTitle('\u200b\nSecond', {}), 'Second');
+    equal(titleFor('pinterest', '', { title: '\u200b' }), null);
+  });
+
   t('a missing required override fails at publish, never at the gate', () => {
     for (const platform of platforms) deepEqual(errors(platform, {}, ''), [], platform);
     equal(failure('tiktok', {}), 'tiktok_privacy_level_required');
