@@ -293,3 +293,13 @@ export const deletedWithoutJob = async (
   );
   return rows;
 };
+
+/** The revisions of the rows of these files, by id; without those that have no row yet. */
+export const revisionsOfMedia = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+  const { rows } = await pool.query<{ id: string; revision: number }>({
+    name: 'media-revisions',
+    text: 'select id::text as id, revision::int as revision from read.media where id = any($1::uuid[])',
+    values: [[...ids]],
+  });
+  return new Map(rows.map(({ id, revision }) => [id, revision]));
+};

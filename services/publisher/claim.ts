@@ -14,15 +14,16 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure } from '#schemas/target.ts';
 import { cadenceTurn } from './cadence.ts';
 import { mediaReadiness, type WorkContext } from './context.ts';
+import type { Tools } from './deps.ts';
 import { accountFault, type Fault } from './faults.ts';
-import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
+import type { AwaitedFile, MediaReadiness, TargetFiles } from './media-readiness.ts';
 
 export type ClaimResult =
   | { readonly kind: 'claimed'; readonly files: TargetFiles }
   /** The target is canceled, failed or deferred; its stream says why. */
   | { readonly kind: 'refused' }
-  /** The target stays unclaimed until its files are ready. */
-  | { readonly kind: 'waiting_for_files' }
+  /** The target stays unclaimed until its files are ready; it is looked at again after so many milliseconds. */
+  | { readonly kind: 'waiting_for_files'; readonly ms: number }
   /** The target stays unclaimed for so many milliseconds: others of its account come first. */
   | { readonly kind: 'waiting_for_slot'; readonly ms: number };
 
@@ -45,7 +46,8 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
     await leased.record({ type: 'RefuseAtClaim', ...fault });
     return { kind: 'refused' };
   }
-  if (readiness.kind !== 'ready') return { kind: 'waiting_for_files' };
+  if (readiness.kind === 'waiting') return { kind: 'waiting_for_files', ms: restOf(context, target, readiness) };
+  if (readiness.kind !== 'ready') return { kind: 'refused' };
   let turn = await cadenceTurn(context, target);
   if (turn.kind === 'never') {
     // Somebody may have had the limit raised and retried just now: nothing fails on a reading from before.
@@ -57,6 +59,7 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
     await leased.record({ type: 'RefuseAtClaim', failure: cadenceNeverFits });
     return { kind: 'refused' };
   }
+  context.tools.waitingFiles.delete(target.common.targetId);
   faultPoint('publisher:before-claim');
   if (turn.kind === 'wait') {
     const retryAt = new Date(turn.until).toISOString();
@@ -98,8 +101,27 @@ const mediaFault = async (
     await execute(tools.store, media, mediaId, request, leased.context(), { loaded });
   }
   if (readiness.missing.length > 0) return null;
-  const { now, mediaLimitMs, startedAt } = tools;
-  const since = Math.max(Date.parse(attemptAt(target)), Date.parse(target.common.dueAt), startedAt);
-  const late = readiness.waiting.find(({ askedAt }) => now() > Math.max(since, askedAt ?? since) + mediaLimitMs);
+  const late = readiness.waiting.find((file) => tools.now() > givenUpAt(tools, target, file));
   return late === undefined ? null : { failure: mediaNotReady(late.mediaId), segmentIndex: late.segmentIndex };
+};
+
+/** Milliseconds since the epoch from which nobody waits for the file. */
+const givenUpAt = (
+  { mediaLimitMs, startedAt }: Tools,
+  target: TargetIn<'pending'>,
+  { askedAt }: AwaitedFile,
+): number => {
+  const since = Math.max(Date.parse(attemptAt(target)), Date.parse(target.common.dueAt), startedAt);
+  return Math.max(since, askedAt ?? since) + mediaLimitMs;
+};
+
+/** No longer than until a file is given up. */
+const restOf = (
+  { tools }: WorkContext,
+  target: TargetIn<'pending'>,
+  { waiting }: Extract<MediaReadiness, { kind: 'waiting' }>,
+): number => {
+  const restMs = tools.waitingFiles.add(target.common.targetId, waiting);
+  const leftMs = Math.min(...waiting.map((file) => givenUpAt(tools, target, file) - tools.now()));
+  return Math.max(1, Math.min(restMs, leftMs + 1));
 };

@@ -14,6 +14,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { PublishingCadence } from './account-slots.ts';
 import type { Files } from './files.ts';
 import type { NetworkCalls } from './network-calls.ts';
+import type { WaitingFiles } from './waiting-files.ts';
 
 export type PublisherConfig = Pick<
   Config,
@@ -68,6 +69,8 @@ export interface PublisherDeps {
    * the request. Default 30 min.
    */
   readonly mediaLimitMs?: number;
+  /** Milliseconds between two looks at a target whose renditions are not ready. Default: from 500 ms to 30 s. */
+  readonly mediaRest?: BackOff;
   /** Keeps what networks answer for targets. Default: nothing is kept. */
   readonly calls?: NetworkCalls;
   /** Looks at a network after which the rules of a client let a target be tried again. Default 3, a minute apart. */
@@ -96,6 +99,7 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
   readonly lateness: Histogram | null;
   readonly files: Files;
   readonly hold: PublishingHold;
+  readonly waitingFiles: WaitingFiles;
   readonly restores: Restores;
   readonly lookedBack: LookedBack;
   /** Which of these posts of an account other targets are known by. */

@@ -50,6 +50,8 @@ export interface AwaitedFile {
   readonly segmentIndex?: number;
   /** Milliseconds since the epoch of the last request; null: requested with the file itself, or not at all. */
   readonly askedAt: number | null;
+  /** Of the file's stream when it was read. */
+  readonly revision: number;
 }
 
 export interface MissingRenditions {
@@ -112,6 +114,7 @@ export const readinessOf = (
       mediaId,
       ...segmentOf(mediaId),
       askedAt: requestedAt(assets.get(mediaId), need),
+      revision: assets.get(mediaId)?.revision ?? -1,
     }));
   if (first !== undefined) return { kind: 'waiting', waiting: [first, ...others], missing: missingOf(needs, assets) };
   const files = needs.flatMap(({ found }) => (found.kind === 'ready' ? [found.file] : []));

@@ -7,7 +7,7 @@ import { takenPosts } from '#projections/restored-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { publishingCheck, restoreCheck } from '#runtime/process/telemetry.ts';
-import { backOff } from '#runtime/work/back-off.ts';
+import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
@@ -24,6 +24,7 @@ import { Shares, takeFairly } from './shares.ts';
 import { StaleRows } from './stale-rows.ts';
 import { TargetWorker } from './target-worker.ts';
 import { UnknownSearch } from './unknown-search.ts';
+import { WaitingFiles } from './waiting-files.ts';
 import type { RestMs } from './work.ts';
 
 /**
@@ -46,6 +47,9 @@ const idlePollMs = 1_000;
 const awakeMs = 5_000;
 /** Milliseconds without a search after which the process is not ready. */
 const staleAfterMs = 10_000;
+
+/** Between two looks at a target whose renditions are not ready; a file that moves ends the rest. */
+const mediaRest: BackOff = { firstMs: 500, maxMs: 30_000 };
 
 /** Works on one leased target until no step is due. */
 type WorkOn = (row: DueRow, lease: Lease) => Promise<RestMs>;
@@ -89,12 +93,14 @@ class Publisher {
       mediaLimitMs: 30 * 60_000,
       absencePolicy,
       rateLimitBackOff: { firstMs: 1_000, maxMs: 15 * 60_000 },
+      mediaRest,
       ...deps,
       calls: deps.calls ?? null,
       now: clock.now,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
       hold: new PublishingHold(pool, config.publishing ?? 'on'),
+      waitingFiles: new WaitingFiles(pool, leaseKindOfTargets, deps.mediaRest ?? mediaRest),
       restores: new Restores(pool),
       lookedBack: { asked: 0, open: 0, found: 0, oldestDue: Number.POSITIVE_INFINITY, declared: null },
       takenPosts: (accountId, except, ids) => takenPosts(pool, accountId, except, ids),
@@ -170,6 +176,7 @@ class Publisher {
     await this.#lease(this.#supply, findDue, (row, lease) => worker.publishDue(row, lease));
     const findUnknown = (scope: SearchScope) => this.#unknown.find(scope);
     await this.#lease(this.#questions, findUnknown, (row, lease) => worker.settleUnknown(row, lease));
+    await this.#tools.waitingFiles.wake();
     this.#liveness.searched();
   }
 

@@ -11,8 +11,6 @@ import { settleUnknown } from './reconcile.ts';
 import { lapseRestoredComment, settleRestored } from './restored.ts';
 import { takeOver } from './take-over.ts';
 
-/** Milliseconds until a worker checks a target again whose files are not ready. */
-const mediaRestMs = 500;
 /** Milliseconds that a target rests which was found before publishing was held; searches leave it out from then on. */
 const heldRestMs = 1_000;
 
@@ -72,8 +70,7 @@ export class Work {
         if (missed !== null) return missed;
         if (await this.#fellBack()) return 'go on';
         const claimed = await claim(this.#context, state);
-        if (claimed.kind === 'waiting_for_files') return mediaRestMs;
-        if (claimed.kind === 'waiting_for_slot') return claimed.ms;
+        if (claimed.kind === 'waiting_for_files' || claimed.kind === 'waiting_for_slot') return claimed.ms;
         if (claimed.kind === 'claimed') this.#keep({ kind: 'prepared', files: claimed.files });
         return 'go on';
       }

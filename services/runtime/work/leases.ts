@@ -69,7 +69,7 @@ delete from ops.work_leases l using gone where gone.wait is null and l.kind = $1
  */
 export const endRest = async (pool: Pick<Pool, 'query'>, kind: string, ids: readonly string[]): Promise<void> => {
   const sql =
-    'update ops.work_leases set not_before = null where kind = $1 and id = any($2::text[]) and until <= now()';
+    'update ops.work_leases set not_before = null where kind = $1 and id = any($2::text[]) and until <= now() and not_before is not null';
   await pool.query(sql, [kind, ids]);
 };
 

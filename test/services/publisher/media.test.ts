@@ -114,6 +114,38 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     );
   });
 
+  t('targets that wait for a rendition rest ever longer, and begin as soon as their file has moved', async () => {
+    await publisher.stop();
+    let looks = 0;
+    const waiting = new Set<string>();
+    const store: typeof world.store = Object.assign(Object.create(world.store), {
+      load: (...args: Parameters<typeof world.store.load>) => {
+        if (waiting.has(args[1])) looks += 1;
+        return world.store.load(...args);
+      },
+      append: world.store.append.bind(world.store),
+      readStream: world.store.readStream.bind(world.store),
+    });
+    // A rest of ten minutes shows that nothing but the file ends it.
+    publisher = world.publisher({}, { store, mediaRest: { firstMs: 100, maxMs: 600_000 } });
+    const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
+    const targets = await Promise.all([1, 2, 3].map(() => post('tiktok', { mediaIds: [id] })));
+    for (const target of targets) waiting.add(target);
+    await until('each has rested for longer than a second', async () => {
+      const sql = "select from ops.work_leases where id = any($1) and not_before > now() + interval '1 second'";
+      return (await world.pool.query(sql, [targets])).rowCount === targets.length;
+    });
+    assert.ok(looks < 3 * 12, `${looks} looks`);
+    const need = { platform: 'tiktok', use: 'feed', outcome: 'fits' } as const;
+    await world.pool.query("update ops.work_leases set not_before = now() + interval '1 hour' where id = any($1)", [
+      targets,
+    ]);
+    await say(id, { type: 'Plan', initial: false, needs: [need] });
+    await world.all(targets, 'published');
+    await publisher.stop();
+    publisher = world.publisher();
+  });
+
   const minuteMs = 60_000;
   const isAskedFor = (id: string) =>
     until('it is asked for', async () => (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'));
