@@ -331,6 +331,7 @@ class Change {
     );
     await this.#tx.query('delete from ops.webhook_queue where endpoint_id = $1', [id]);
     await this.#tx.query('delete from ops.webhook_health where endpoint_id = $1', [id]);
+    await this.#tx.query('delete from ops.webhook_rotations where endpoint_id = $1', [id]);
     await this.#tx.query(
       `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id) values ($1, 'purge', $1, $2)
        on conflict do nothing`,

@@ -42,8 +42,9 @@ const beginInclusively = async (tx: PoolClient): Promise<void> => {
 
 /** Additions of later releases, each where it is missing: see NOTE above. */
 const migrateLater = async (tx: PoolClient): Promise<void> => {
-  const { rows } = await tx.query<Record<'epochs' | 'limits' | 'places' | 'shares', boolean>>(
+  const { rows } = await tx.query<Record<'epochs' | 'limits' | 'places' | 'rotations' | 'shares', boolean>>(
     `select to_regclass('ops.webhook_places') is not null as places,
+       to_regclass('ops.webhook_rotations') is not null as rotations,
        to_regclass('ops.webhook_jobs_replays') is not null as shares,
        exists (select from pg_attribute where attrelid = 'ops.webhook_intervals'::regclass and attname = 'client_ids') as limits,
        exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs`,
@@ -62,6 +63,16 @@ const migrateLater = async (tx: PoolClient): Promise<void> => {
     await tx.query(`
       alter table ops.webhook_intervals add column client_ids uuid[];
       alter table ops.webhook_deliveries add column client_id uuid`);
+  }
+  // Secrets of endpoints as of their newest rotations, which senders read before the dispatcher has folded them.
+  if (rows[0]?.rotations !== true) {
+    await tx.query(`
+      create table ops.webhook_rotations (
+        endpoint_id uuid primary key,
+        -- Of the endpoint's stream, at the rotation.
+        revision int4 not null,
+        secrets jsonb not null
+      )`);
   }
   // Endpoints about to be registered: they count before the read model shows them.
   if (rows[0]?.places !== true) {

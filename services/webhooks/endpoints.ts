@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { WebhookSecret } from '#domain/webhook.ts';
+import { rotationsOf } from '#projections/webhooks/rotations.ts';
 import { hostKey } from '#runtime/egress/host-key.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
@@ -9,7 +10,7 @@ import type { DeliveryDecision } from './delivery-decision.ts';
 /**
  * The endpoints as the dispatcher has folded them, and which of them wait behind a breaker; in memory, because each
  * send needs them. They are at most a second old, or as old as the last wake: so long an endpoint that was turned off
- * may still get deliveries.
+ * may still get deliveries. Rotated secrets are read with each claim.
  */
 
 export interface Endpoint {
@@ -21,7 +22,9 @@ export interface Endpoint {
   readonly active: boolean;
   /** Its answers count under this revision; see `Health`. */
   readonly changedRevision: number;
-  readonly secrets: readonly WebhookSecret[];
+  secrets: readonly WebhookSecret[];
+  /** Revision of the stream as of which the secrets are known. */
+  secretsRevision: number;
   keys: readonly { readonly key: SigningKey; readonly expiresAt: number }[] | null;
 }
 
@@ -40,6 +43,7 @@ interface EndpointRow {
   live: boolean;
   url: string;
   active: boolean;
+  revision: number;
   changed: number;
   secrets: readonly WebhookSecret[];
   version: string;
@@ -130,7 +134,7 @@ export class Endpoints {
     const [changed, barriers] = await Promise.all([
       this.#pool.query<EndpointRow>({
         name: 'webhook-endpoints',
-        text: `select id, workspace_id, state ->> 'status' = 'live' as live, state ->> 'url' as url, active,
+        text: `select id, workspace_id, revision, state ->> 'status' = 'live' as live, state ->> 'url' as url, active,
                  (state ->> 'changedRevision')::int as changed, state -> 'secrets' as secrets, version::text
                from ops.webhook_endpoints where version > $1::int8 order by version`,
         values: [this.#version],
@@ -141,6 +145,9 @@ export class Endpoints {
       this.#version = row.version;
       if (!row.live) this.#known.delete(row.id);
       else {
+        const known = this.#known.get(row.id);
+        // The dispatcher may have folded an older event of an endpoint whose rotation is known.
+        const isNewer = known === undefined || row.revision >= known.secretsRevision;
         this.#known.set(row.id, {
           id: row.id,
           workspaceId: row.workspace_id,
@@ -148,7 +155,8 @@ export class Endpoints {
           host: hostKey(row.url),
           active: row.active,
           changedRevision: row.changed,
-          secrets: row.secrets,
+          secrets: isNewer ? row.secrets : known.secrets,
+          secretsRevision: isNewer ? row.revision : known.secretsRevision,
           keys: null,
         });
       }
@@ -156,6 +164,15 @@ export class Endpoints {
     this.#unrecorded.clear();
     this.#barriers = new Map();
     for (const row of barriers.rows) this.bar(row);
+  }
+
+  /** Reads rotations of these endpoints: what is claimed before a call of this is signed with every secret noted by then. */
+  async readRotations(ids: Iterable<string>): Promise<void> {
+    for (const { endpointId, revision, secrets } of await rotationsOf(this.#pool, [...new Set(ids)])) {
+      const known = this.#known.get(endpointId);
+      if (known === undefined || known.secretsRevision >= revision) continue;
+      Object.assign(known, { secrets, secretsRevision: revision, keys: null });
+    }
   }
 
   /** Takes over health that was just read or written. */

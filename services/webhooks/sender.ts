@@ -61,6 +61,8 @@ export class Sender implements Handover {
   readonly #wakeSignal = new WakeSignal();
   readonly #backlog = new Backlog();
   readonly #tokens = new Map<string, string>();
+  /** Deliveries that were handed over and have not begun. */
+  readonly #admitting = new Set<Promise<void>>();
   #returning: Promise<void> = Promise.resolve();
   #disabling: Promise<void> | null = null;
   #sweptAt = Number.NEGATIVE_INFINITY;
@@ -116,8 +118,13 @@ export class Sender implements Handover {
   }
 
   send(deliveries: readonly Leased[]): void {
-    for (const { endpointId, workspaceId } of deliveries) this.#limiter.unreserve(endpointId, workspaceId, 1);
-    this.#admit(deliveries.map((one) => ({ ...one, queueLane: 0, forced: false, probe: false })));
+    const admitted = this.#admit(
+      deliveries.map((one) => ({ ...one, queueLane: 0, forced: false, probe: false })),
+      () => {
+        for (const { endpointId, workspaceId } of deliveries) this.#limiter.unreserve(endpointId, workspaceId, 1);
+      },
+    ).finally(() => this.#admitting.delete(admitted));
+    this.#admitting.add(admitted);
   }
 
   wake(): void {
@@ -148,6 +155,7 @@ export class Sender implements Handover {
           await this.#wakeSignal.waitUntil(backOff(failures, searchAgain), () => signal.aborted);
         }
       }
+      await Promise.all(this.#admitting);
       this.#return(this.#limiter.withdraw(() => false));
       await this.#wakeSignal.waitUntil(this.#deps.config.webhookExchangeMs * 2, () => this.#limiter.underWay === 0);
     } finally {
@@ -239,12 +247,24 @@ export class Sender implements Handover {
     faultPoint('sender:claimed');
     if (without.length > 0) this.#deps.logger.error({ deliveries: without }, 'queued deliveries have no message');
     this.#backlog.claimed(claimRequests, claimed);
-    this.#admit(claimed);
+    await this.#admit(claimed);
     return true;
   }
 
-  #admit(deliveries: readonly Claimed[]): void {
-    if (this.#draining) {
+  /**
+   * Begins deliveries that were just claimed, with the secrets of the newest rotations. Never rejects.
+   * @param before what to do in the turn in which they begin
+   */
+  async #admit(deliveries: readonly Claimed[], before: () => void = () => undefined): Promise<void> {
+    let isRead = true;
+    try {
+      await this.#endpoints.readRotations(deliveries.map(({ endpointId }) => endpointId));
+    } catch (error) {
+      isRead = false;
+      this.#deps.logger.warn({ err: error }, 'rotations could not be read; what was claimed goes back');
+    }
+    before();
+    if (this.#draining || !isRead) {
       this.#return(deliveries);
       return;
     }

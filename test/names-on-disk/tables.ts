@@ -79,6 +79,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.webhook_marks': 'position at',
   'ops.webhook_messages': 'event_time id workspace_id type position lane body',
   'ops.webhook_places': 'webhook_id workspace_id taken_at',
+  'ops.webhook_rotations': 'endpoint_id revision secrets',
   'ops.webhook_queue':
     'delivery_id event_time message_id endpoint_id workspace_id lane next_at leased attempt tries trigger forced',
   'ops.webhook_turns': 'workspace_id next_at version',

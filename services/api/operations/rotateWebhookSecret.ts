@@ -1,4 +1,6 @@
 import { webhook } from '#domain/webhook.ts';
+import { noteRotation } from '#projections/webhooks/rotations.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Webhook, WebhookSecretRotation } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
@@ -36,6 +38,10 @@ export const rotateWebhookSecret = operation({
       }),
     });
     const row = webhookOf(events);
+    // Before the answer, so that whatever is claimed after it carries both secrets. If we die before this, nobody has the
+    // new secret yet: the dispatcher folds the rotation, and a repeat notes it again.
+    faultPoint('api:before-rotation-noted');
+    await noteRotation(deps.pool, { endpointId: row.id, revision: row.revision, secrets: row.secrets });
     const later = async () => (replayed ? (await deps.store.load(webhook, params.id)).state : state);
     return { data: await withSecret(call, row, later), revision: row.revision, replayed };
   },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { webhook } from '#domain/webhook.ts';
+import { rotationsOf } from '#projections/webhooks/rotations.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fingerprintOf, withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
@@ -456,6 +457,9 @@ suite('rotation of webhook secrets', (t) => {
     assert.notEqual(data.secret, first.secret);
     assert.equal(data.secret, webhookSecret(world.secrets, first.id, { generation: 2, keyVersion: 'v1' }));
     assert.equal(data.secretHint, String(data.secret).slice(-4));
+    // No dispatcher runs here: the senders read the row of the rotation, which is there before the answer.
+    const [rotation] = await rotationsOf(world.pool, [first.id]);
+    assert.deepEqual([rotation?.revision, rotation?.secrets.map(({ generation }) => generation)], [1, [2, 1]]);
     const rotatedAt = String(data.updatedAt);
     const expiresAt = new Date(Date.parse(rotatedAt) + 24 * hourMs).toISOString();
     const secrets = [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
+import { noteRotation } from '#projections/webhooks/rotations.ts';
 import { decodeToken } from '#runtime/eventing/consistency.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
 import { suite } from '#test/support/suite.ts';
@@ -194,6 +195,40 @@ suite('sender: deliveries', (t) => {
     assert.match(String(later?.headers['x-service-signature']), /^t=\d+,v1=\w+$/);
     await running.stop();
   });
+
+  t(
+    'what is claimed or handed over after a rotation was noted carries both secrets, however late its fold',
+    async () => {
+      const server = await receiver();
+      const endpoint = await world.endpoint(server.url);
+      const running = world.start();
+      const { workspaceId } = world.webhooks;
+      await until('the endpoint to be known', () => running.sender.reserve(endpoint, workspaceId, 2) === 2);
+      const { rows } = await world.pool.query(
+        "select state -> 'secrets' as secrets from ops.webhook_endpoints where id = $1",
+        [endpoint],
+      );
+      const [former] = rows[0].secrets;
+      const next = { ...former, generation: 2 };
+      const note = (revision: number, secrets: readonly (typeof next)[]) =>
+        noteRotation(world.pool, { endpointId: endpoint, revision, secrets });
+      const countOf = async (ids: readonly string[]): Promise<number> => {
+        for (const id of ids) await world.settled(id);
+        return String(server.got.at(-1)?.headers['webhook-signature']).split(' ').length;
+      };
+      assert.equal(await countOf(await world.lease(endpoint, running.sender)), 1);
+      await note(5, [next, former]);
+      await note(4, [former]);
+      assert.equal(await countOf(await world.lease(endpoint, running.sender)), 2, 'handed over');
+      await note(6, [{ ...next, generation: 3 }, next, former]);
+      assert.equal(await countOf(await world.queue(endpoint)), 3, 'claimed');
+      // The dispatcher folds an older event.
+      await world.webhooks.act(endpoint, { type: 'Update', changes: { description: 'changed' } });
+      await world.applied(endpoint, "state ->> 'description' = 'changed'");
+      assert.equal(await countOf(await world.queue(endpoint)), 3);
+      await running.stop();
+    },
+  );
 
   t('sends deliveries that were handed over, up to its reservation, without a query of the queue', async () => {
     const server = await receiver();
