@@ -164,6 +164,24 @@ suite('architecture', (t) => {
     );
   });
 
+  t('what runs imports no package that is installed for the tests alone', () => {
+    const { devDependencies } = JSON.parse(textOf('package.json')) as {
+      devDependencies: Readonly<Record<string, string>>;
+    };
+    const bare =
+      /(?:^import (?!type\b)[^'"]*?from |^import |^export [^'"]*?from |\bimport\()'([^'.#/@][^'/]*|@[^'/]+\/[^'/]+)/gm;
+    const packagesOf = (file: string): readonly string[] =>
+      [...codeOf(file).matchAll(bare)].map(([, name = '']) => name);
+    const running = production.filter((file) => !file.startsWith('contracts/sdk/'));
+    assert.ok(running.flatMap(packagesOf).includes('koa'), 'the reader of imports is broken');
+    const wrong = running.flatMap((file) =>
+      packagesOf(file)
+        .filter((name) => devDependencies[name] !== undefined)
+        .map((name) => `${file}: ${name}`),
+    );
+    assert.deepEqual(wrong, []);
+  });
+
   t('the top level has no other files', () => {
     const others = readdirSync(root).filter((entry) => !entry.startsWith('.') && !TOP_LEVEL.has(entry));
     assert.deepEqual(others, []);

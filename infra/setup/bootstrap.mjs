@@ -1,7 +1,7 @@
 /**
- * `node infra/setup/bootstrap.mjs <script> [args…]`: every npm script runs through it. Installs what is missing or out
- * of date, then runs the script on the Node of package.json. Plain JavaScript without dependencies: it runs on any Node
- * 18+, in a clone without node_modules.
+ * `node infra/setup/bootstrap.mjs [--without-dev] <script> [args…]`: every npm script runs through it. Installs what is
+ * missing or out of date, then runs the script on the Node of package.json. `--without-dev`: the script needs no package
+ * of the tests. Plain JavaScript without dependencies: it runs on any Node 18+, in a clone without node_modules.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -14,25 +14,39 @@ const modules = path.join(root, 'node_modules');
 const stamp = path.join(modules, '.postline-lock');
 const WANTED = 24;
 
-const [script, ...args] = process.argv.slice(2);
-if (script === undefined) stopWith('usage: node infra/setup/bootstrap.mjs <script> [args…]', 64);
+/** What the stamp of an install without the packages of the tests ends with. */
+const PARTIAL = ' without-dev';
+
+const isPartial = process.argv[2] === '--without-dev';
+const [script, ...args] = process.argv.slice(isPartial ? 3 : 2);
+if (script === undefined) stopWith('usage: node infra/setup/bootstrap.mjs [--without-dev] <script> [args…]', 64);
 install();
 if (script === '--install') process.exit(0);
 run(node(), script, args);
 
-/** Runs `npm ci`, unless one has completed for this exact package-lock.json and platform. */
+/**
+ * Installs, unless that has completed for this exact package-lock.json and platform. `npm ci` removes node_modules first:
+ * beside what an earlier start installed for running, the rest is added without it, since a service may run from there.
+ */
 function install() {
   const lock = readFileSync(path.join(root, 'package-lock.json'));
   const current = createHash('sha256').update(lock).update(`${process.platform}-${process.arch}`).digest('hex');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === current) return;
+  const former = existsSync(stamp) ? readFileSync(stamp, 'utf8') : null;
+  if (former === current || (isPartial && former === current + PARTIAL)) return;
+  // A new lock file takes nothing away from a machine on which the tests run.
+  const omits = isPartial && (former === null || former.endsWith(PARTIAL));
+  const adds = former === current + PARTIAL;
+  const command = adds ? ['install', '--no-save'] : omits ? ['ci', '--omit=dev'] : ['ci'];
   process.stderr.write(
-    'Installing dependencies (npm ci; the first time about a minute, Node 24 and Postgres included)…\n',
+    adds
+      ? 'Installing what the tests need beside what runs (npm install)…\n'
+      : `Installing dependencies (npm ${command.join(' ')}; the first time about a minute, Node 24 and Postgres included)…\n`,
   );
   // Removed before and written after: an interrupted install is repeated.
   rmSync(stamp, { force: true });
   const started = Date.now();
   const windows = process.platform === 'win32';
-  const result = spawnSync(windows ? 'npm.cmd' : 'npm', ['ci', '--no-fund', '--no-audit', '--loglevel=error'], {
+  const result = spawnSync(windows ? 'npm.cmd' : 'npm', [...command, '--no-fund', '--no-audit', '--loglevel=error'], {
     cwd: root,
     shell: windows,
     // Standard output belongs to the script; the variables that npm set for our script are not for another npm.
@@ -43,12 +57,12 @@ function install() {
     stopWith('npm was not found: install Node 18 or newer with npm, then try again.');
   if (result.status !== 0) {
     stopWith(
-      'npm ci failed (its output is above).\n' +
+      `npm ${command[0]} failed (its output is above).\n` +
         'Without a network, fill the npm cache once where there is one, or copy node_modules from a machine of this kind.\n' +
         'Behind a proxy or mirror, set npm_config_registry (and npm_config_proxy).',
     );
   }
-  writeFileSync(stamp, current);
+  writeFileSync(stamp, omits ? current + PARTIAL : current);
   process.stderr.write(`Dependencies installed in ${((Date.now() - started) / 1000).toFixed(0)} s.\n`);
 }
 
