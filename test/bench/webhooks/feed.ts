@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { envelopeIdOf } from '#domain/ids.ts';
+import { envelopeBytes, subjectOf } from '#projections/webhooks/types.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { postBody } from '#test/support/samples.ts';
 import { monotonicMs } from './clock.ts';
@@ -10,9 +11,11 @@ import type { Receiver } from './receiver.ts';
 
 const eventType = 'PostDrafted';
 const publicType = 'post.created';
-/** The body that is sent has 1,024 bytes with these. */
-const content = `${'A post of ordinary length, as people write them, with a link. '.repeat(4).padEnd(268, '.')}${'ü'.repeat(12)}`;
+/** Of each body that is sent. The text gives way, so that an event may gain a member. */
+export const bodyBytes = 1_024;
+const words = 'A post of ordinary length, as people write them, with a link. '.repeat(20);
 const media = 9;
+const textOf = (characters: number): string => `${words.slice(0, characters)}${'ü'.repeat(12)}`;
 
 /** Appends at one time: the store writes those that wait into one transaction. */
 const callers = 128;
@@ -28,6 +31,57 @@ export interface Delivered {
   /** Deliveries a second, from the first append to the last arrival. */
   readonly rate: number;
 }
+
+interface Made {
+  readonly post: string;
+  readonly instant: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  /** As the sender would send it. */
+  readonly body: Buffer;
+}
+
+/** An event whose body has exactly `bodyBytes`. */
+export const eventOf = async (
+  codec: EventCodec,
+  { workspaceId, clientId }: { readonly workspaceId: string; readonly clientId: string },
+): Promise<Made> => {
+  const mediaIds = Array.from({ length: media }, () => randomUUID());
+  const [post, command, key] = [randomUUID(), randomUUID(), randomUUID()];
+  const instant = new Date(0).toISOString();
+  const stream = `post-${post}`;
+  const withText = async (characters: number): Promise<Made> => {
+    const encoded = await codec.encode(
+      stream,
+      {
+        type: eventType,
+        data: {
+          clientId,
+          createdBy: { type: 'apikey', id: key },
+          body: postBody({ content: textOf(characters), mediaIds }),
+        },
+      },
+      {
+        workspaceId,
+        partitionKey: post,
+        actor: { type: 'apikey', id: key },
+        $correlationId: command,
+        $causationId: command,
+        commandId: command,
+        occurredAt: instant,
+      },
+    );
+    const place = { stream, id: command, type: eventType, revision: 0n, position: 0n };
+    const event = await codec.decode({ ...place, ...encoded });
+    const { initial, evolve } = subjectOf('post');
+    return { post, instant, ...encoded, body: envelopeBytes(publicType, event, evolve(initial, event)) };
+  };
+  const empty = await withText(0);
+  const characters = bodyBytes - empty.body.length;
+  if (characters < 0 || characters > words.length)
+    throw new Error(`a body without its text has ${empty.body.length} bytes`);
+  return withText(characters);
+};
 
 export class Feed {
   readonly #store: EventStore;
@@ -47,26 +101,7 @@ export class Feed {
     codec: EventCodec,
     { workspaceId, clientId = randomUUID() }: { readonly workspaceId: string; readonly clientId?: string },
   ): Promise<Feed> {
-    const mediaIds = Array.from({ length: media }, () => randomUUID());
-    const post = randomUUID();
-    const instant = new Date(0).toISOString();
-    const command = randomUUID();
-    const { data, metadata } = await codec.encode(
-      `post-${post}`,
-      {
-        type: eventType,
-        data: { clientId, createdBy: { type: 'apikey', id: randomUUID() }, body: postBody({ content, mediaIds }) },
-      },
-      {
-        workspaceId,
-        partitionKey: post,
-        actor: { type: 'apikey', id: randomUUID() },
-        $correlationId: command,
-        $causationId: command,
-        commandId: command,
-        occurredAt: instant,
-      },
-    );
+    const { post, instant, data, metadata } = await eventOf(codec, { workspaceId, clientId });
     const [before = '', rest = ''] = Buffer.from(metadata).toString('utf8').split(post);
     const [between = '', after = ''] = rest.split(instant);
     return new Feed(store, data, [before, between, after]);

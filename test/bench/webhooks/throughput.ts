@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { sparing, until } from '#test/support/until.ts';
 import { type BenchRow, spread } from '../row.ts';
 import { cleanup } from './cleanup.ts';
+import { bodyBytes } from './feed.ts';
 import { type Limit, limitOf, limits } from './limits.ts';
 import { type Counts, Receiver } from './receiver.ts';
 import { BenchWorld, type CpuOf, settled } from './world.ts';
@@ -49,8 +50,8 @@ const check = async (pool: Pool, counts: Counts, events: number, endpoints: numb
     return found === is ? [] : [`${name}: ${found} instead of ${is}`];
   });
   if (wrong.length > 0) throw new Error(`not delivered once each: ${wrong.join(', ')}`);
-  if (counts.shortest < 1_008 || counts.longest > 1_040) {
-    throw new Error(`bodies had ${counts.shortest} to ${counts.longest} bytes instead of 1,024`);
+  if (counts.shortest !== bodyBytes || counts.longest !== bodyBytes) {
+    throw new Error(`bodies had ${counts.shortest} to ${counts.longest} bytes instead of ${bodyBytes}`);
   }
 };
 

@@ -3,14 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import { published, unpublished } from '#projections/webhooks/types.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { eventTypes } from '#schemas/http/webhook-events.ts';
 import { idOf } from '#schemas/topics.ts';
 import { plannedPublicTypes } from '#test/architecture/planned.ts';
+import { bodyBytes, eventOf } from '#test/bench/webhooks/feed.ts';
 import { fittingProbe } from '#test/support/assets.ts';
 import { covered, given, histories, maxBytes, personal } from '#test/support/payloads.ts';
-import { type Given, instant } from '#test/support/projecting.ts';
+import { type Given, instant, TestKeys } from '#test/support/projecting.ts';
 import { campaignFields, clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { WebhookWorld } from '#test/support/webhook-world.ts';
@@ -1120,5 +1122,14 @@ suite('published: minted', (t) => {
       );
     }
     await running.stop();
+  });
+});
+
+suite('published: what the bench of webhooks sends', (t) => {
+  t('has the bytes that the limits beside it send, whatever members the event has', async () => {
+    const codec = new EventCodec(new TestKeys());
+    const [workspaceId = '', clientId = ''] = uuids(2);
+    const { body } = await eventOf(codec, { workspaceId, clientId });
+    deepEqual([body.length, bodyBytes], [1_024, 1_024]);
   });
 });
