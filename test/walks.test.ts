@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync } from 'node:fs';
+import path from 'node:path';
+import { commands } from '#services/admin/commands.ts';
+import { operations } from '#services/api/operations.ts';
+import { curlCall } from '#test/support/shell-words.ts';
+import { suite } from '#test/support/suite.ts';
+import { codeOf, edges, root, textOf } from './architecture/sources.ts';
+
+/** The walks of CONTRIBUTING and README: each step is as the tree has it, and what they tell to type exists. */
+
+const section = textOf('CONTRIBUTING.md').split('## One command through the files')[1]?.split('\n## ')[0] ?? '';
+const steps = new Map(
+  [...section.matchAll(/^(\d)\. ([\s\S]*?)(?=^\d\. |$(?![\s\S]))/gm)].map(([, step, text = '']) => [
+    Number(step),
+    text.replaceAll(/\s+/g, ' '),
+  ]),
+);
+
+/** Files and folders that a step names; a bare file name stands beside the file before it. */
+const placesOf = (step: number): readonly string[] => {
+  const named = [...(steps.get(step) ?? '').matchAll(/`([\w./-]+(?:\.ts|\/))`/g)].map(([, place = '']) => place);
+  return named.map((place, at) =>
+    place.includes('/') ? place : path.posix.join(path.posix.dirname(named[at - 1] ?? ''), place),
+  );
+};
+
+const importsBy = Map.groupBy(edges, ({ from }) => from);
+const reached = (from: string): ReadonlySet<string> => {
+  const seen = new Set([from]);
+  for (const file of seen) for (const { to } of importsBy.get(file) ?? []) seen.add(to);
+  return seen;
+};
+const reaches = (from: string, place: string): boolean =>
+  [...reached(from)].some((file) => file === place || (place.endsWith('/') && file.startsWith(place)));
+const imports = (from: string, to: string): boolean => (importsBy.get(from) ?? []).some((edge) => edge.to === to);
+/** Statements that a file sends to Postgres. */
+const queriesOf = (file: string): number => codeOf(file).split(/\.query\(/).length - 1;
+
+/** The words before the first argument or option. */
+const verbsOf = (words: string): readonly string[] =>
+  /^[a-z]+(?:[ -][a-z]+)*(?=$|[^\w-])/.exec(words)?.[0].split(' ') ?? [];
+
+const operation = 'services/api/operations/createPost.ts';
+
+/** What each step claims beside the places that it names. */
+const claims: Readonly<Record<number, () => void>> = {
+  1: () => {
+    assert.match(textOf('schemas/http/post.ts'), /export const PostCreate\b/);
+    for (const member of ['scope', 'idempotent', 'answer', 'handle'])
+      assert.match(textOf(operation), new RegExp(`^  ${member}: `, 'm'));
+  },
+  2: () => {
+    for (const place of placesOf(2).filter((one) => one !== 'services/api/app.ts'))
+      assert.ok(reaches(operation, place), place);
+    const [, gates = '', ...domain] = placesOf(2);
+    for (const place of domain) assert.ok(reaches(gates, place), `${gates} → ${place}`);
+    assert.ok(codeOf('services/api/app.ts').includes('app.use('));
+  },
+  3: () => {
+    for (const place of placesOf(3)) assert.ok(reaches(operation, place), place);
+  },
+  4: () => {
+    const [postgres = '', , fanOut = '', target = ''] = placesOf(4);
+    assert.ok(reaches('infra/adapters.ts', postgres), postgres);
+    assert.ok(reaches(operation, fanOut) && imports(fanOut, target), `${fanOut} → ${target}`);
+  },
+  5: () => {
+    const [log = '', , , consume = '', effects = '', ...folds] = placesOf(5);
+    assert.ok(reaches('infra/adapters.ts', log), log);
+    assert.ok(reaches(consume, effects), `${consume} → ${effects}`);
+    for (const fold of folds) assert.ok(imports('projections/index.ts', fold), fold);
+  },
+  6: () => {
+    for (const place of placesOf(6)) assert.ok(existsSync(path.join(root, place, 'main.ts')), place);
+    assert.match(globSync('services/publisher/*.ts', { cwd: root }).join(), /search\.ts/);
+  },
+  7: () => {
+    assert.ok(reaches('services/webhooks/main.ts', 'projections/webhooks/dispatcher.ts'));
+    assert.ok(existsSync(path.join(root, 'services/webhooks/sender.ts')));
+  },
+  8: () => {
+    const [get = '', shown = '', query = '', render = ''] = placesOf(8);
+    assert.ok(imports(get, shown), `${get} → ${shown}`);
+    for (const place of [query, render]) assert.ok(imports(shown, place), `${shown} → ${place}`);
+    assert.deepEqual([queriesOf(get), queriesOf(shown), queriesOf(query)], [0, 0, 1], 'one query');
+  },
+};
+
+suite('the walks of the papers', (t) => {
+  for (const step of [1, 2, 3, 4, 5, 6, 7, 8]) {
+    t(`CONTRIBUTING, one command through the files, step ${step}`, () => {
+      const places = placesOf(step);
+      assert.ok(places.length > 0, `step ${step} names no file`);
+      for (const place of places) assert.ok(existsSync(path.join(root, place)), `${place} does not exist`);
+      claims[step]?.();
+    });
+  }
+
+  t('CONTRIBUTING, one command through the files, has no other step', () => {
+    assert.deepEqual([...steps.keys()], Object.keys(claims).map(Number));
+  });
+
+  t('CONTRIBUTING, a new network: as many files as it counts', () => {
+    const [, x = '', telegram = '', bluesky = ''] =
+      /counts (\d+) files for X, (\d+) for\s+Telegram and (\d+) for Bluesky/.exec(textOf('CONTRIBUTING.md')) ?? [];
+    const count = (name: string): number => globSync(`infra/platforms/${name}/**/*.ts`, { cwd: root }).length;
+    assert.deepEqual([x, telegram, bluesky].map(Number), ['x', 'telegram', 'bluesky'].map(count));
+  });
+
+  t('README, its calls: an operation, with the headers that it wants and a body of its form', () => {
+    const blocks = [...textOf('README.md').matchAll(/^```\n(curl [\s\S]*?)^```$/gm)].map(([, code = '']) => code);
+    const calls = blocks.flatMap((block) => block.split(/^(?=curl )/m)).filter((code) => code.includes('/v1/'));
+    assert.ok(calls.length >= 4, `only ${calls.length} calls were found`);
+    for (const code of calls) {
+      const [script = ''] = code.split(/^(?!curl |\s)/m);
+      const { method, url, headers, body } = curlCall(script.replace(/^curl -s /, 'curl -sS '), {
+        POSTLINE_KEY: 'sk_test_1',
+      });
+      const { pathname } = new URL(url);
+      const found = operations.find((one) => one.method === method && `/v1${one.path}` === pathname);
+      assert.ok(found, `${method} ${pathname}`);
+      assert.match(headers.authorization ?? '', /^Bearer /, code);
+      if (found.idempotent === 'required') assert.ok(headers['idempotency-key'], code);
+      if (body === null) continue;
+      assert.equal(headers['content-type'], 'application/json', code);
+      const known = Object.keys((found.body as unknown as { readonly properties: object }).properties);
+      assert.deepEqual(
+        Object.keys(JSON.parse(body)).filter((name) => !known.includes(name)),
+        [],
+        code,
+      );
+    }
+  });
+
+  t('every command of the operator that a paper names exists, with its options', () => {
+    const papers = globSync(['*.md', '{infra,services,projections,schemas,contracts}/**/*.md'], { cwd: root });
+    const named = papers.flatMap((file) =>
+      [...textOf(file).matchAll(/npm run admin -- ([^`#|\n]+)/g)].map(
+        ([, words = '']) => [file, words.trim()] as const,
+      ),
+    );
+    assert.ok(named.length > 15);
+    for (const [file, words] of named.filter(([, one]) => one !== '--help')) {
+      const verbs = verbsOf(words);
+      const found = commands.find(({ usage }) => {
+        const own = verbsOf(usage);
+        return own.every((word, at) => word === verbs[at]);
+      });
+      assert.ok(found, `${file}: ${words}`);
+      for (const [option] of words.matchAll(/--[a-z-]+/g))
+        assert.ok(found.usage.includes(option) || option === '--data', `${file}: ${words}`);
+    }
+  });
+});
