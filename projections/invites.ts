@@ -1,7 +1,9 @@
+import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { Platform } from '#schemas/common.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
-import { change, defineModel } from './model.ts';
+import { change, defineModel, type Row } from './model.ts';
+import { type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
 /**
  * Connect links. The recipient's e-mail is in the event alone. The token is derived from the secret key and never
@@ -46,6 +48,15 @@ export const invites = defineModel<Own, InviteEvent>({
     ConnectInviteRevoked: change((row, _data, event) => ({ ...row, revoked_at: event.metadata.occurredAt })),
   },
 });
+
+/** Links of a client, newest first. */
+export const invitesOfClient = (
+  knex: Knex,
+  workspaceId: string,
+  clientId: string,
+  page: PageOf<NewestFirst>,
+): Promise<Page<Row<Own>>> =>
+  newestFirst(knex('read.invites').where({ workspace_id: workspaceId, client_id: clientId }), invites, page);
 
 /** For the administrator: how many open invites are derived from each version of the secret key. */
 export const inviteKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { ActorRef, Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { Named, said } from '#schemas/published.ts';
 import { Maybe, UuidInput } from './common.ts';
 
@@ -32,10 +32,16 @@ export const ApprovalLink = Named(
       url: Nullable(
         Type.String({
           format: 'uri',
-          description: 'The page of the guest. Who has it may decide. Null once the link has expired or is revoked.',
+          description:
+            'The page of the guest. Who has it may decide. Null once the link has expired or is revoked, and in lists.',
         }),
       ),
       token: Nullable(Type.String({ description: 'The secret part of `url`; null as there.' })),
+      createdBy: said(
+        ActorRef,
+        'The member or key that made it. The link works while the member behind it may decide.',
+      ),
+      decidedAt: said(Nullable(Instant), 'When a guest decided through it; null: none did.'),
       isRevoked: Type.Boolean({ description: 'Whether it was revoked before its end.' }),
       expiresAt: said(Instant, 'When it stops working.'),
       createdAt: said(Instant, 'When it was made.'),

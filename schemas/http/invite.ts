@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { ActorRef, Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { Named, said } from '#schemas/published.ts';
 import { defaultMaxAccounts } from '../invite.ts';
-import { Defaulted, Maybe, PlatformInput } from './common.ts';
+import { Defaulted, Maybe, PlatformInput, UuidInput } from './common.ts';
 
 /** A connect link, as callers request and see it. */
 
@@ -41,6 +41,11 @@ export const ConnectInviteCreate = Named(
   ),
 );
 
+export const ConnectInviteParams = Type.Object({
+  id: said(UuidInput, 'Id of the client.'),
+  inviteId: said(UuidInput, 'Id of the link.'),
+});
+
 export const ConnectInvite = Named(
   'ConnectInvite',
   Type.Object(
@@ -50,17 +55,30 @@ export const ConnectInvite = Named(
       clientId: said(Uuid, 'The client that the accounts are connected to.'),
       url: said(
         Nullable(Type.String()),
-        'The page to send to whoever owns the accounts. Shown until the link expires, also in the answer to a repeated call; then null.',
+        'The page to send to whoever owns the accounts. Shown to its creation, also in the answer to a repeated call, until the link expires or is revoked; null in lists.',
         { examples: ['https://console.example/invite/<token>'] },
       ),
       token: said(
         Nullable(Type.String()),
-        'The last part of `url`. Secret: its holder may connect accounts. Null once the link has expired.',
+        'The last part of `url`. Secret: its holder may connect accounts. Null as `url` is.',
       ),
       platformsRequested: Type.Array(Platform, {
         description: 'The networks whose accounts may be connected, each once.',
       }),
       maxAccounts: Type.Integer({ minimum: 1, description: 'Accounts that may be connected through the link.' }),
+      recipientEmail: said(
+        Nullable(Type.String()),
+        'The address that was recorded with it; null: none was, or the data of the client were erased.',
+        { examples: ['social@acme.example'] },
+      ),
+      accountIds: Type.Array(Uuid, {
+        description: 'The accounts that were connected through the link, in order, each once.',
+      }),
+      createdBy: said(
+        ActorRef,
+        'The member or key that made it. The link works while the member behind it may connect accounts.',
+      ),
+      isRevoked: Type.Boolean({ description: 'Whether it was revoked before its end.' }),
       expiresAt: said(Instant, 'From when on the link no longer works.'),
       createdAt: said(Instant, 'When the link was created.'),
     },

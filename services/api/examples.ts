@@ -70,6 +70,10 @@ export const exampleInvite = {
   token: '<token>',
   platformsRequested: ['bluesky', 'threads'],
   maxAccounts: 50,
+  recipientEmail: 'social@acme.example',
+  accountIds: [],
+  createdBy: { type: 'member', id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0102' },
+  isRevoked: false,
   expiresAt: '2026-02-02T08:00:00.000Z',
   createdAt: '2026-01-31T08:00:00.000Z',
 };

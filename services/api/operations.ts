@@ -48,11 +48,13 @@ import { importMedia } from './operations/importMedia.ts';
 import { listAccountCadences } from './operations/listAccountCadences.ts';
 import { listAccounts } from './operations/listAccounts.ts';
 import { listApiKeys } from './operations/listApiKeys.ts';
+import { listApprovalLinks } from './operations/listApprovalLinks.ts';
 import { listApprovals } from './operations/listApprovals.ts';
 import { listApps } from './operations/listApps.ts';
 import { listBestTimes } from './operations/listBestTimes.ts';
 import { listCampaigns } from './operations/listCampaigns.ts';
 import { listClients } from './operations/listClients.ts';
+import { listConnectInvites } from './operations/listConnectInvites.ts';
 import { listErrors } from './operations/listErrors.ts';
 import { listMedia } from './operations/listMedia.ts';
 import { listMembers } from './operations/listMembers.ts';
@@ -81,6 +83,7 @@ import { revisePost } from './operations/revisePost.ts';
 import { revokeApiKey } from './operations/revokeApiKey.ts';
 import { revokeApp } from './operations/revokeApp.ts';
 import { revokeApprovalLink } from './operations/revokeApprovalLink.ts';
+import { revokeConnectInvite } from './operations/revokeConnectInvite.ts';
 import { revokeSession } from './operations/revokeSession.ts';
 import { revokeTeamInvite } from './operations/revokeTeamInvite.ts';
 import { rotateApiKey } from './operations/rotateApiKey.ts';
@@ -104,6 +107,8 @@ export const operations: readonly Operation[] = [
   updateClient,
   archiveClient,
   createConnectInvite,
+  listConnectInvites,
+  revokeConnectInvite,
   listAccounts,
   listAccountCadences,
   getAccount,
@@ -135,6 +140,7 @@ export const operations: readonly Operation[] = [
   rejectApproval,
   requestApprovalChanges,
   createApprovalLink,
+  listApprovalLinks,
   revokeApprovalLink,
   listCampaigns,
   createCampaign,

@@ -22,6 +22,14 @@ export const writtenRow = <Row>(row: Row | null): Row => {
 
 const modelOf = (kind: string) => projections.flatMap(({ models }) => models).find((model) => model.kind === kind);
 
+/** Who stored an event, as callers see it. */
+export const makerOf = ({
+  metadata,
+}: Pick<DecodedEvent, 'metadata'>): { readonly type: string; readonly id: string } => {
+  const { type, id } = metadata.actor;
+  return { type, id };
+};
+
 /**
  * One row by the id in the path, not older than the caller's own writes.
  * @param planned the row as another stream plans it, while its own stream does not exist yet

@@ -47,7 +47,10 @@ const withId = operations.filter(({ path, scope }) => scope !== null && /\{\w+\}
 const lists = operations.filter(({ list, scope, query }) => list && scope !== null && query?.properties.cursor);
 /** What is below something is asked for below what the tenant has of it. */
 const listPath = ({ path }: Operation, { ids }: Tenant): string =>
-  path.replace('{id}', ids[{ reports: 'report', approvals: 'approval' }[path.split('/')[1] ?? ''] ?? 'webhook'] ?? '');
+  path.replace(
+    '{id}',
+    ids[{ clients: 'client', reports: 'report', approvals: 'approval' }[path.split('/')[1] ?? ''] ?? 'webhook'] ?? '',
+  );
 /** Words of an answer without what differs between any two. */
 const words = ({ status, body }: Answered, id: string): string =>
   `${status} ${JSON.stringify({ ...body, correlationId: '' }).replaceAll(id, '<id>')}`;
@@ -130,21 +133,14 @@ const furnish = async (
   await http.post('/clients', { name: `Second of ${name}`, type: 'brand' });
   const clientId = made.data.id;
   const inviteId = randomUUID();
-  await execute(
-    world.store,
-    invite,
-    inviteId,
-    {
-      type: 'Create',
-      clientId,
-      platforms: ['x', 'bluesky'],
-      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
-      keyVersion: 'v1',
-      recipientEmail: null,
-      maxAccounts: 50,
-    },
-    contextOf(world.operator, id),
-  );
+  const offered = {
+    ...({ type: 'Create', clientId, platforms: ['x', 'bluesky'], keyVersion: 'v1' } as const),
+    expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+    ...{ recipientEmail: null, maxAccounts: 50 },
+  };
+  for (const one of [inviteId, randomUUID()]) {
+    await execute(world.store, invite, one, offered, contextOf(world.operator, id));
+  }
   const accountIds: string[] = [];
   // Not through the invite page: no live link is minted yet.
   for (const platform of ['x', 'bluesky'] as const) {

@@ -69,6 +69,8 @@ export const linkExample = {
   approvalId: approvalRowExample.id,
   url: `https://console.example/approval/${token}`,
   token,
+  createdBy: { type: 'member', id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0102' },
+  decidedAt: null,
   isRevoked: false,
   expiresAt: '2026-02-07T08:00:00.000Z',
   createdAt: '2026-01-31T08:00:00.000Z',

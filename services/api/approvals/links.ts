@@ -4,9 +4,10 @@ import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';
 import type { Acted } from '../actions.ts';
+import { wholeList } from '../cursor.ts';
 import type { Call } from '../operation.ts';
 import { notFound, Refusal } from '../refusal.ts';
-import { lastOf } from '../rows.ts';
+import { lastOf, makerOf } from '../rows.ts';
 
 /** Links through which a guest of the client decides, without an account of the agency. */
 
@@ -56,6 +57,16 @@ export const revokeLink = async (call: Call<{ readonly id: string; readonly link
   return { data: linkOf(call, acted, linkId), revision: acted.revision, replayed: acted.replayed };
 };
 
+/** All of one request: its stream has room for a bounded number. */
+export const listLinks = async (call: Call<{ readonly id: string }>) => {
+  const loaded = await call.deps.store.load(approval, call.params.id);
+  if (loaded.state.status === 'none' || loaded.events[0]?.metadata.workspaceId !== call.workspaceId) {
+    throw notFound('approval');
+  }
+  const shown = Object.keys(loaded.state.links).map((linkId) => linkOf(call, loaded, linkId));
+  return wholeList(shown.map((link) => ({ ...link, url: null, token: null })).reverse());
+};
+
 const partitionOf = (state: ApprovalState): string => {
   if (state.status === 'none') throw notFound('approval');
   return state.about.postId;
@@ -64,12 +75,12 @@ const partitionOf = (state: ApprovalState): string => {
 /** Without the address once the link has expired or is revoked. */
 const linkOf = (
   { deps, params, now }: Pick<Call<{ readonly id: string }>, 'deps' | 'params' | 'now'>,
-  { state, events }: Acted<ApprovalState>,
+  { state, events }: Pick<Acted<ApprovalState>, 'state' | 'events'>,
   linkId: string,
 ) => {
   const link = state.status === 'none' ? undefined : state.links[linkId];
   const created = events.find(({ type, data }) => type === 'ApprovalLinkCreated' && data.linkId === linkId);
-  if (link === undefined || created === undefined) throw notFound('link');
+  if (state.status === 'none' || link === undefined || created === undefined) throw notFound('link');
   const { expiresAt, keyVersion, isRevoked } = link;
   const isOpen = expiresAt > now && !isRevoked;
   const token = isOpen ? linkToken(deps.secrets, 'approval', [params.id, linkId], keyVersion) : null;
@@ -79,6 +90,8 @@ const linkOf = (
     approvalId: params.id,
     url: token === null ? null : `${deps.consoleUrl()}/approval/${token}`,
     token,
+    createdBy: makerOf(created),
+    decidedAt: state.decided?.by.id === linkId ? state.decided.at : null,
     isRevoked,
     expiresAt,
     createdAt: created.metadata.occurredAt,

@@ -20,6 +20,7 @@ const nested: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   webhook_delivery: { id: 'webhookId', deliveryId: 'id' },
   webhook_replay: { id: 'webhookId', replayId: 'id' },
   approval_link: { id: 'approvalId', linkId: 'linkId' },
+  connect_invite: { id: 'clientId', inviteId: 'inviteId' },
   report: { id: 'id', runId: 'runs/0/runId' },
 };
 

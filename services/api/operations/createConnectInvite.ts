@@ -1,16 +1,15 @@
-import { type InviteCommand, type InviteState, invite } from '#domain/invite.ts';
+import { type InviteCommand, invite } from '#domain/invite.ts';
 import { connectable } from '#domain/platforms/index.ts';
 import { invites } from '#projections/invites.ts';
 import { rowOf } from '#projections/model.ts';
-import type { Created } from '#runtime/eventing/idempotency.ts';
-import { linkToken } from '#runtime/identity/link-token.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { ConnectInvite, ConnectInviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';
 import { requireUnarchived } from '../clients.ts';
 import { exampleInvite } from '../examples.ts';
+import { showConnectInvite } from '../invites/show.ts';
 import { liveNetworksOf } from '../live-networks.ts';
-import { type Call, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { writtenRow } from '../rows.ts';
 
@@ -54,23 +53,7 @@ export const createConnectInvite = operation({
         };
       },
     });
-    return { data: answerOf(call, created), replayed: created.replayed };
+    const { id } = writtenRow(rowOf(invites, created.events));
+    return { data: showConnectInvite(call, created, id, true), replayed: created.replayed };
   },
 });
-
-/** Without the link once it has expired. */
-const answerOf = ({ deps, now }: Pick<Call, 'deps' | 'now'>, { events, state }: Created<InviteState>) => {
-  const row = writtenRow(rowOf(invites, events));
-  const token = row.expires_at > now ? linkToken(deps.secrets, 'invite', [row.id], row.key_version) : null;
-  return {
-    object: 'connect_invite',
-    inviteId: row.id,
-    clientId: row.client_id,
-    url: token === null ? null : `${deps.consoleUrl()}/invite/${token}`,
-    token,
-    platformsRequested: row.platforms,
-    maxAccounts: state.status === 'none' ? defaultMaxAccounts : state.maxAccounts,
-    expiresAt: row.expires_at,
-    createdAt: row.created_at,
-  };
-};

@@ -60,6 +60,23 @@ suite('approval links', (t) => {
     }
   });
 
+  t('is listed with its maker and its use, without its address', async () => {
+    const { approvalId } = await submit();
+    const [first, second] = [await mint(approvalId), await mint(approvalId)];
+    assert.equal((await send(first.data.token, { decision: 'approve', name: 'Guest', comment: '' })).status, 303);
+    await tester.delete(`/approvals/${approvalId}/links/${second.data.linkId}`);
+    const { rows } = await tester.get(`/approvals/${approvalId}/links`);
+    const shown = rows.map(({ linkId, url, token, isRevoked, decidedAt, createdBy }) => [
+      ...[linkId, url, token, isRevoked, decidedAt !== null, (createdBy as { readonly id: string }).id],
+    ]);
+    assert.deepEqual(shown, [
+      [second.data.linkId, null, null, true, false, world.testKey.id],
+      [first.data.linkId, null, null, false, true, world.testKey.id],
+    ]);
+    const other = await world.agency('Another');
+    refused(await other.tester.get(`/approvals/${approvalId}/links`), 404, 'not_found');
+  });
+
   t('works while its maker may decide', async () => {
     const { approvalId, postId } = await submit();
     const { workspaceId } = world;

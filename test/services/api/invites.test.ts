@@ -85,6 +85,38 @@ suite('connect links', (t) => {
     assert.equal((await submit(token, { platform: 'x', way: 'form', username: 'late', timezone: '' })).status, 404);
   });
 
+  t('is listed with its recipient, uses and maker, without its address, and is revoked by its client', async () => {
+    const { id } = (await world.tester.post('/clients', { name: 'Listed', type: 'brand' })).data;
+    const path = `/clients/${id}/connect-invites`;
+    const made = await world.tester.post(path, { platforms: ['x'], recipientEmail: 'social@acme.example' });
+    const { inviteId, token } = made.data;
+    await world.tester.post(path, { platforms: ['bluesky'] });
+    const fields = { platform: 'x', way: 'form', username: 'listed', timezone: '' };
+    assert.equal((await submit(token, fields)).status, 303);
+    await world.settled();
+    const listed = await world.tester.get(`${path}?limit=1`);
+    const next = await world.tester.get(`${path}?limit=1&cursor=${listed.body.page?.nextCursor}`);
+    assert.deepEqual([listed.rows.length, listed.rows[0]?.platformsRequested], [1, ['bluesky']]);
+    const [row] = next.rows;
+    assert.deepEqual([row?.inviteId, row?.recipientEmail, row?.isRevoked], [inviteId, 'social@acme.example', false]);
+    assert.deepEqual([row?.url, row?.token], [null, null]);
+    assert.deepEqual(row?.createdBy, { type: 'apikey', id: world.testKey.id });
+    assert.deepEqual([row?.accountIds].flat().length, 1);
+    const other = await world.agency('Another');
+    for (const [by, of] of [
+      [other.tester, path],
+      [world.owner, path],
+      [world.tester, `/clients/${clientId}/connect-invites`],
+    ] as const) {
+      assert.equal((await by.delete(`${of}/${inviteId}`)).status, 404);
+    }
+    assert.equal((await other.tester.get(path)).status, 404);
+    for (let at = 0; at < 2; at += 1) {
+      assert.equal((await world.tester.delete(`${path}/${inviteId}`)).data.isRevoked, true);
+    }
+    assert.equal((await page(token)).status, 404);
+  });
+
   t('a repeat shows the same token until the link expires, then none', async () => {
     const key = randomUUID();
     const body = { platforms: ['x'], expiresInHours: 1 };
