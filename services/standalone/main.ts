@@ -161,12 +161,14 @@ const run: (
   });
   screen.started(api.baseUrl, ops.origin, first.made);
   let passed = true;
+  let tourKey: string | null = null;
   const isTour = options.tour || options.tourOnly || (first.made !== null && !options.noTour);
   if (isTour && silent.length > 0) {
     screen.warning('The tour is left out, it needs what does not answer. Later: --tour.');
     passed = false;
   } else if (isTour) {
     const place = await first.tourPlace();
+    tourKey = place.testKey;
     const network = new SandboxNetwork({ database: adapters });
     const tourOptions = {
       baseUrl: api.baseUrl,
@@ -200,7 +202,8 @@ const run: (
       baseUrl: api.baseUrl,
       dataDir,
       logFile: own.LOG_FILE ?? '',
-      testKey: first.made?.testKey ?? null,
+      // What it shows to try finds something in the workspace of the tour.
+      testKey: tourKey ?? first.made?.testKey ?? null,
       people: { consoleUrl: api.consoleUrl, mcpUrl: api.mcpUrl, link: await first.ownersLink() },
     });
   }

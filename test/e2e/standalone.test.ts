@@ -22,6 +22,7 @@ import { livePostmaster } from '#infra/postgres/embedded.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { processFacts } from '#infra/postgres/process-facts.ts';
 import { locate } from '#infra/postgres/server-files.ts';
+import { tourName } from '#services/workflows/provision.ts';
 import { callerOf } from '#test/support/http.ts';
 import { compose, prepare, published, targetsOf, upload } from '#test/support/main-job.ts';
 import { slowness } from '#test/support/patience.ts';
@@ -77,6 +78,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
   let first: Process;
   /** Left running for the next test, as a start takes seconds of all processors. */
   let last: Process;
+  /** Of the workspace of the tour. */
   let testKey = '';
   let liveKey = '';
   let before: unknown;
@@ -107,7 +109,9 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
       assert.equal(code, 0, output);
       return JSON.parse(output.split('\n').at(-1) ?? '');
     };
-    const [owner] = await admin('member', 'list');
+    const all = await admin('workspace', 'list');
+    const tour = all.find(({ name }: { readonly name: string }) => name === tourName);
+    const [owner] = await admin('member', 'list', '--workspace', tour.workspaceId);
     const { secret } = await admin('session', owner.id ?? owner.memberId, '--mode', 'test');
     const answer = await callerOf(() => baseUrl(one), secret).post('/analytics/refresh', {});
     assert.equal(answer.status, 200, answer.text);
@@ -141,13 +145,15 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     // With the tour, which shows a week of figures.
     first = await standalone({ ...asShipped, within: 150_000 });
     const output = first.output();
-    testKey = /sk_test_\S+/.exec(output)?.[0] ?? '';
+    const [ownKey = ''] = /sk_test_\S+/.exec(output) ?? [];
+    testKey = /Bearer (sk_test_[^']+)' '\S+\/analytics\/overview'/.exec(output)?.[1] ?? '';
     liveKey = /sk_live_\S+/.exec(output)?.[0] ?? '';
     assert.equal(output.split(liveKey).length, 2, 'the live key stands there once');
     assert.match(output, /10 of 10 targets published/);
     assert.equal((await get(first, testKey, '/agency')).data.mode, 'test');
     assert.equal((await get(first, liveKey, '/agency')).data.mode, 'live');
     assert.equal(await publishedCount(first), 10);
+    assert.deepEqual((await get(first, ownKey, '/clients')).rows, [], 'the tour was elsewhere');
     before = (await get(first, testKey, '/posts?limit=100')).rows.at(-1);
     assert.equal(statSync(path.join(dataDir, 'secret.key')).mode & 0o777, 0o600);
     assert.equal(statSync(path.join(dataDir, 'pg.password')).mode & 0o777, 0o600);
@@ -170,7 +176,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
 
   t('the curl lines that it prints work', async () => {
     const lines = [...first.output().matchAll(/^ +curl -s (?:-H '([^']+)' )?'([^']+)'$/gm)];
-    assert.equal(lines.length, 3);
+    assert.equal(lines.length, 4);
     for (const [, header, url] of lines) {
       const answer = await fetch(
         url ?? '',
