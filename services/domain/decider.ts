@@ -1,4 +1,5 @@
 import type { Issue } from '#schemas/issues.ts';
+import { maxIssues } from '#schemas/validator.ts';
 import type { ErrorCode, WorkerCode } from './codes.ts';
 
 /** A decider is a value with pure functions. Time and ids come in with the command. */
@@ -44,6 +45,20 @@ export class Rejection extends Error {
     this.code = code;
     this.errors = more.errors ?? [];
     this.extra = more.extra ?? {};
+  }
+
+  /**
+   * One for all of them: what the first says, and the faults that all name, so that their author corrects them at once. An
+   * answer shows `maxIssues` of them: each reason shows its first before one shows its second, or the accounts of one
+   * fault would hide the other faults. Null: there is none.
+   */
+  static ofAll(all: readonly Rejection[]): Rejection | null {
+    const [first] = all;
+    if (first === undefined) return null;
+    const ranked = all.flatMap(({ errors }) => errors.map((error, rank) => ({ error, rank })));
+    const kept = new Set(ranked.toSorted((a, b) => a.rank - b.rank).slice(0, maxIssues));
+    const errors = ranked.filter((one) => kept.has(one)).map(({ error }) => error);
+    return new Rejection(first.code, first.message, { errors, extra: first.extra });
   }
 }
 

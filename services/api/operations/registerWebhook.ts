@@ -1,7 +1,7 @@
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
 import { Webhook, WebhookCreate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
-import { requireAllowedUrl, requireKnownEvents, requireOwnClients } from '../webhooks/checks.ts';
+import { requireEndpoint } from '../webhooks/checks.ts';
 import { webhookOf, withSecret } from '../webhooks/endpoints.ts';
 import { exampleSecret, exampleWebhook } from '../webhooks/examples.ts';
 import { requireRoom } from '../webhooks/room.ts';
@@ -30,9 +30,7 @@ export const registerWebhook = operation({
     const { url, events, description, clientIds = null } = call.body;
     const created = await call.stream(webhook).create({
       command: async (): Promise<WebhookCommand> => {
-        requireKnownEvents(events, '/events');
-        await requireAllowedUrl(deps, url);
-        await requireOwnClients(call, clientIds);
+        await requireEndpoint(call, { events, url, clientIds });
         return { type: 'Register', url, events, description, clientIds, keyVersion: deps.secrets.current };
       },
       reserve: (id) => requireRoom(call, id),

@@ -2,7 +2,7 @@ import { webhook } from '#domain/webhook.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Webhook, WebhookUpdate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
-import { requireAllowedUrl, requireKnownEvents, requireOwnClients } from '../webhooks/checks.ts';
+import { requireEndpoint } from '../webhooks/checks.ts';
 import { ownLive, renderWebhook, webhookOf } from '../webhooks/endpoints.ts';
 import { exampleWebhook } from '../webhooks/examples.ts';
 
@@ -31,11 +31,7 @@ export const updateWebhook = operation({
     const optional = active !== false || Object.keys(others).length > 0;
     const { events } = await call.stream(webhook).act({
       guard: ownLive(call),
-      accept: async () => {
-        requireKnownEvents(body.events, '/events');
-        if (body.url !== undefined) await requireAllowedUrl(deps, body.url);
-        await requireOwnClients(call, body.clientIds ?? null);
-      },
+      accept: () => requireEndpoint(call, body),
       command: () => ({ type: 'Update', changes: body }),
       optional,
     });

@@ -8,7 +8,6 @@ import {
   checksOfDraft,
   type PlannedPost,
   planPost,
-  refusalOf,
 } from '#services/workflows/posts/compose.ts';
 import type { Call } from '../operation.ts';
 import { select } from './destinations.ts';
@@ -49,7 +48,7 @@ export const checkDraft = async (
   body: PostBody,
   reads: Reads = new Reads(call),
 ): Promise<void> => {
-  const refusal = refusalOf((await allOf(checksOfDraft(reads, clientId, body))).refusals);
+  const refusal = Rejection.ofAll((await allOf(checksOfDraft(reads, clientId, body))).refusals);
   if (refusal !== null) throw refusal;
 };
 

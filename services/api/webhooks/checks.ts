@@ -1,4 +1,5 @@
 import { client } from '#domain/client.ts';
+import { Rejection } from '#domain/decider.ts';
 import { NotAllowed } from '#runtime/egress/guard.ts';
 import { eventTypes, isKnownFilter } from '#schemas/http/webhook-events.ts';
 import type { Deps } from '../deps.ts';
@@ -46,11 +47,43 @@ export const requireTypeFilter = (type: string | undefined): void => {
   }
 };
 
+interface EndpointInput {
+  readonly events?: readonly string[];
+  readonly url?: string;
+  readonly clientIds?: readonly string[] | null;
+}
+
+/**
+ * What an endpoint is registered with, or changed to; an absent member is not checked.
+ * @throws Rejection 422 with the code of the first check that refuses, and the faults of all
+ */
+export const requireEndpoint = async (
+  call: Pick<Call, 'deps' | 'workspaceId'>,
+  { events, url, clientIds = null }: EndpointInput,
+): Promise<void> => {
+  const refusals: Rejection[] = [];
+  const checks = [
+    async () => requireKnownEvents(events, '/events'),
+    async () => (url === undefined ? undefined : requireAllowedUrl(call.deps, url)),
+    async () => requireOwnClients(call, clientIds),
+  ];
+  for (const check of checks) {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof Rejection)) throw error;
+      refusals.push(error);
+    }
+  }
+  const refusal = Rejection.ofAll(refusals);
+  if (refusal !== null) throw refusal;
+};
+
 /**
  * Clients to which an endpoint is limited. Their own streams are read: a client created a moment ago is known.
  * @throws Refusal 422 that names each client which is unknown or another workspace's
  */
-export const requireOwnClients = async (
+const requireOwnClients = async (
   { deps, workspaceId }: Pick<Call, 'deps' | 'workspaceId'>,
   clientIds: readonly string[] | null,
 ): Promise<void> => {

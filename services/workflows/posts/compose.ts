@@ -10,7 +10,6 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Actor } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
-import { maxIssues } from '#schemas/validator.ts';
 import { callsFor, type TimedAccount } from '../cadence/refusal.ts';
 import { checkCampaign, type LiveCampaign } from '../campaigns/live.ts';
 import { type Choose, checkOwnClient, type Selected, type SelectedClient } from './accounts.ts';
@@ -244,28 +243,14 @@ export const allOf = async <Found>(checks: AsyncGenerator<Rejection, Found>) => 
   }
 };
 
-/**
- * One refusal for all of them: what the first says, and the faults that all name, so that the author corrects them at
- * once. An answer shows `maxIssues` of them: each reason shows its first before one shows its second, or the accounts of
- * one fault would hide the other faults. Null: nothing is refused.
- */
-export const refusalOf = (refusals: readonly Rejection[]): Rejection | null => {
-  const [first] = refusals;
-  if (first === undefined) return null;
-  const ranked = refusals.flatMap(({ errors }) => errors.map((error, rank) => ({ error, rank })));
-  const kept = new Set(ranked.toSorted((a, b) => a.rank - b.rank).slice(0, maxIssues));
-  const errors = ranked.filter((one) => kept.has(one)).map(({ error }) => error);
-  return new Rejection(first.code, first.message, { errors, extra: first.extra });
-};
-
-/** @throws Rejection `refusalOf` all of `checksOf` */
+/** @throws Rejection for all of `checksOf` */
 export const planPost = async <Reads extends PostReads>(
   composing: Composing,
   reads: Reads,
   post: ComposedPost<Reads>,
 ): Promise<PlannedPost> => {
   const { refusals, found: value } = await allOf(checksOf(composing, reads, post));
-  const refusal = refusalOf(refusals);
+  const refusal = Rejection.ofAll(refusals);
   if (refusal !== null) throw refusal;
   if (value === null) throw new BrokenInvariant('a post that no check refuses has a plan');
   post.onChecked?.(value);
