@@ -60,14 +60,14 @@ export const postingRulesOf = async (pool: Pool, workspaceId: string): Promise<P
   return (await rules) ?? none;
 };
 
-/** Workspaces in which places may be taken, in the order of their ids: at most 100 after this one. */
+/** Workspaces in which places may be taken, in the order of their ids: at most 500 after this one. */
 export const workspacesWithQuota = async (
   pool: Pool,
   after: string,
 ): Promise<readonly (PostingRules & { readonly id: string; readonly quotaRevision: number })[]> => {
   const { rows } = await pool.query(
     `select id::text as id, timezone, posting_quota as quota, posting_quota_revision as "quotaRevision", cadence
-     from read.workspaces where posting_quota_revision is not null and id > $1::uuid order by id limit 100`,
+     from read.workspaces where posting_quota_revision is not null and id > $1::uuid order by id limit 500`,
     [after],
   );
   return rows;

@@ -11,6 +11,7 @@ import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';
 import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
+import { migrateNotedMonths } from '#services/workflows/quota/noted-months.ts';
 import { migrateLastUses } from './last-uses.ts';
 import { migrateRunPlaces } from './reports/run-places.ts';
 
@@ -25,6 +26,7 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateLeases(pool);
   await migrateImportUrls(pool);
   await migrateMediaUsage(pool);
+  await migrateNotedMonths(pool);
   await migrateAnalytics(pool);
   await migratePeople(pool);
   await migrateLastUses(pool);

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { monthAfter, monthBegin, monthOf } from '#domain/zones.ts';
-import { postingRulesOf, workspacesWithQuota } from '#projections/posting-rules.ts';
+import { type PostingRules, postingRulesOf, workspacesWithQuota } from '#projections/posting-rules.ts';
 import { countedTargets } from '#projections/quota-targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
@@ -9,7 +9,8 @@ import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { inGroups } from '#services/workflows/fan-out.ts';
 import { adoptTargets } from '#services/workflows/quota/adopt.ts';
-import { sweepMonth, tendPlaces } from '#services/workflows/quota/give-back.ts';
+import { abandonMs, sweepMonth, tendPlaces } from '#services/workflows/quota/give-back.ts';
+import { endLook, notedMonths } from '#services/workflows/quota/noted-months.ts';
 
 /** Places of quotas that the api has not given back, or that a crash left behind. */
 
@@ -64,12 +65,15 @@ interface Swept {
 export type QuotaProgress = Map<string, Swept>;
 
 /**
- * Rounds that look at every place of a quota that was set: a consumer that did not know of the quota yet may have left
- * some behind.
+ * Rounds of a process that look at every place of a quota that was set: a consumer that did not know of the quota yet,
+ * or a build that notes no months, may have left some behind. Later rounds read only the months that were noted.
  */
 const fullRounds = 2;
 /** Months from the former one on: a post is scheduled at most 18 months ahead. */
 const sweptMonths = 21;
+
+/** Noted months that a round looks at; the next round continues with those that have waited longest. */
+const maxNoted = 10_000;
 
 interface QuotaSweep {
   readonly store: DomainStore;
@@ -90,34 +94,58 @@ export const sweepQuotas = async (
   alone: (id: string, work: () => Promise<void>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> => {
+  // Younger places may still get the appends that they were taken for.
+  const before = new Date(now() - abandonMs);
+  const noted = Map.groupBy(await notedMonths(pool, before, maxNoted), ({ workspaceId }) => workspaceId);
   let after: string | undefined = '00000000-0000-0000-0000-000000000000';
   while (after !== undefined) {
     const workspaces: Awaited<ReturnType<typeof workspacesWithQuota>> = await workspacesWithQuota(pool, after);
     for (const { id, ...rules } of workspaces) {
       if (signal.aborted) return;
+      const known = quotas.get(id);
+      const swept: Swept =
+        known?.quotaRevision === rules.quotaRevision
+          ? known
+          : { quotaRevision: rules.quotaRevision, settled: new Map(), rounds: 0 };
+      const months = (noted.get(id) ?? []).map(({ month }) => month);
+      if (swept.rounds >= fullRounds && months.length === 0) continue;
       await alone(id, async () => {
-        const cause = { workspaceId: id, correlationId: uuidv7(), causationId: `workspace-${id}` };
-        const by = { store, context: serviceContext('sweeper', cause, now()), rules };
-        const known = quotas.get(id);
-        const swept: Swept =
-          known?.quotaRevision === rules.quotaRevision
-            ? known
-            : { quotaRevision: rules.quotaRevision, settled: new Map(), rounds: 0 };
-        const current = monthOf(by.context.now, rules.timezone);
-        if (swept.rounds < fullRounds && rules.quota !== null) {
-          const from = monthBegin(current, rules.timezone);
-          await adoptTargets(by, (last) => countedTargets(pool, id, from, last), signal);
-        }
-        for (let ahead = -1; ahead < sweptMonths - 1; ahead += 1) {
-          if (signal.aborted) return;
-          const month = monthAfter(current, ahead);
-          const settled = swept.rounds < fullRounds ? -1 : (swept.settled.get(month) ?? -1);
-          swept.settled.set(month, await sweepMonth(by, month, { now: now(), settled }));
-        }
-        swept.rounds += 1;
-        quotas.set(id, swept);
+        await sweepWorkspace({ store, pool, now, before }, { id, rules, swept, months }, signal);
+        if (!signal.aborted) quotas.set(id, swept);
       });
     }
     after = workspaces.at(-1)?.id;
   }
+};
+
+interface SweptWorkspace {
+  readonly id: string;
+  readonly rules: PostingRules;
+  readonly swept: Swept;
+  /** That were noted. */
+  readonly months: readonly string[];
+}
+
+const sweepWorkspace = async (
+  { store, pool, now, before }: Required<Omit<QuotaSweep, 'quotas'>> & { readonly before: Date },
+  { id, rules, swept, months }: SweptWorkspace,
+  signal: AbortSignal,
+): Promise<void> => {
+  const cause = { workspaceId: id, correlationId: uuidv7(), causationId: `workspace-${id}` };
+  const by = { store, context: serviceContext('sweeper', cause, now()), rules };
+  const isFull = swept.rounds < fullRounds;
+  const current = monthOf(by.context.now, rules.timezone);
+  if (isFull && rules.quota !== null) {
+    const from = monthBegin(current, rules.timezone);
+    await adoptTargets(by, (last) => countedTargets(pool, id, from, last), signal);
+  }
+  const all = isFull ? Array.from({ length: sweptMonths }, (_, at) => monthAfter(current, at - 1)) : [];
+  for (const month of new Set([...all, ...months])) {
+    if (signal.aborted) return;
+    const from = isFull ? -1 : (swept.settled.get(month) ?? -1);
+    const { settled, revision } = await sweepMonth(by, month, { now: now(), settled: from });
+    swept.settled.set(month, settled);
+    if (months.includes(month)) await endLook(pool, { workspaceId: id, month }, settled >= revision, before);
+  }
+  swept.rounds += 1;
 };

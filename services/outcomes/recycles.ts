@@ -204,7 +204,7 @@ const reserveForCopy = async (
   if (rules.quota === null) return before;
   const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now());
   const awaits = { stream: 'post', revision: before.revision } as const;
-  await reservePlaces({ store, context, rules }, { postId: copy.id, awaits, targets: copy.plan.targets });
+  await reservePlaces({ store, pool, context, rules }, { postId: copy.id, awaits, targets: copy.plan.targets });
   return before;
 };
 

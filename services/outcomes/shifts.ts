@@ -17,7 +17,7 @@ const finish = async (store: DomainStore, pool: Pool, id: string): Promise<void>
     const decided = events.find((event) => event.id === eventId);
     if (decided === undefined) continue;
     const rules = await shiftRules(pool, decided.metadata.workspaceId);
-    await carryOutShift(store, id, { decided, events }, rules);
+    await carryOutShift({ store, pool }, id, { decided, events }, rules);
   }
 };
 

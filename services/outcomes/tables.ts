@@ -4,13 +4,15 @@ import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import { migrateRestores } from '#runtime/work/restores.ts';
+import { migrateNotedMonths } from '#services/workflows/quota/noted-months.ts';
 
-/** Tables of the outcomes process: positions and leases, holds and restores, clean-ups to carry out. */
+/** Tables of the outcomes process: positions and leases, holds and restores, months of quotas, clean-ups to carry out. */
 export const migrateOutcomes = async (pool: Pool): Promise<void> => {
   await migratePositions(pool);
   await migrateLeases(pool);
   await migrateHolds(pool);
   await migrateRestores(pool);
+  await migrateNotedMonths(pool);
   await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;

@@ -59,6 +59,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.projection_readers': 'instance name generation until',
   'ops.projections': 'name live shape newest',
   'ops.publishing_holds': 'scope since set_by',
+  'ops.quota_months': 'workspace_id month since noted_at',
   'ops.relay_checkpoints': 'name position epoch holder until saved_at event_id event_position',
   'ops.report_exports': 'run_id report_id workspace_id ends_at',
   'ops.report_jobs': 'id report_id workspace_id attempts due_at written heard',

@@ -106,7 +106,7 @@ const carryOut = async (call: Shifting, accepted: Accepted, context: CommandCont
   const { giveUpAt } = context;
   const patience = giveUpAt === undefined ? {} : { giveUpAt };
   const rules = await shiftRules(deps.pool, call.workspaceId);
-  const completion = await carryOutShift(deps.store, params.id, done, rules, { positions, ...patience });
+  const completion = await carryOutShift(deps, params.id, done, rules, { positions, ...patience });
   if (completion === undefined) throw new Unavailable('The shift is not completed yet.');
   deps.store.note([done.decided, completion], positions);
   const { shifted, skipped: skippedCount, passedOver } = completion.data as CompletedShift;

@@ -14,6 +14,7 @@ type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context'>;
 
 export const reservingOf = async (call: Asking, context: CommandContext = call.context): Promise<Reserving> => ({
   store: call.deps.store,
+  pool: call.deps.pool,
   context,
   rules: await postingRulesOf(call.deps.pool, call.workspaceId),
 });

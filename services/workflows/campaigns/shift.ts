@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { campaign } from '#domain/campaign.ts';
 import { Rejection } from '#domain/decider.ts';
 import { NotShifted, type ShiftSkipReason, target } from '#domain/target.ts';
@@ -42,7 +43,7 @@ const passingOver = (error: unknown): ShiftSkipReason | null => {
  * @returns the event that completes the shift, of this run or of another
  */
 export const carryOutShift = async (
-  store: DomainStore,
+  { store, pool }: { readonly store: DomainStore; readonly pool: Pool },
   campaignId: string,
   { decided, events }: { readonly decided: DecodedEvent; readonly events: readonly DecodedEvent[] },
   rules: ShiftRules,
@@ -65,7 +66,7 @@ export const carryOutShift = async (
     const loaded = await store.load(target, targetId);
     const partitionKey = loaded.state.status === 'none' ? '' : loaded.state.common.postId;
     const command = { type: 'Shift', commandId, now, minutes, days } as const;
-    const moving = { store, context, rules };
+    const moving = { store, pool, context, rules };
     try {
       const often = await faultOfMove(store, rules.cadence, loaded.state, command, together);
       if (often !== null) throw new NotShifted('cadence_exceeded');

@@ -8,7 +8,7 @@ import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/doma
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { inGroups, planOf } from '../fan-out.ts';
-import { type QuotaRules, reservePlaces } from './reserve.ts';
+import { type QuotaRules, takePlaces } from './reserve.ts';
 import { loadPlaces, writeQuota } from './write.ts';
 
 /**
@@ -95,7 +95,7 @@ export const tendPlaces = async (by: Tending, postId: string, targetIds: readonl
       }
     }
     const due = lacking.filter(({ dueAt }) => monthOf(dueAt, rules.timezone) === month);
-    if (due.length > 0) await reservePlaces(by, { postId, awaits: null, targets: due }, { forced: true });
+    if (due.length > 0) await takePlaces(by, { postId, awaits: null, targets: due }, { forced: true });
     await release(by, month, postId, unneeded);
   }
 };
@@ -103,15 +103,15 @@ export const tendPlaces = async (by: Tending, postId: string, targetIds: readonl
 /** Age from which an append that a place was taken for is given up, milliseconds. */
 export const abandonMs = 60_000;
 
-/** @returns the revision of the stream of the month up to which every reservation is settled */
+/** @returns the revision of the stream of the month when it was read, and up to which every reservation is settled */
 export const sweepMonth = async (
   by: Tending,
   month: string,
   { now, settled }: { readonly now: number; readonly settled: number },
-): Promise<number> => {
+): Promise<{ readonly revision: number; readonly settled: number }> => {
   const { store, context } = by;
   const { state, revision } = await loadPlaces(store, quotaIdOf(context.workspaceId, month));
-  if (revision <= settled) return settled;
+  if (revision <= settled) return { revision, settled };
   let open = revision + 1;
   await inGroups(postsWithPlaces(state), async ([postId, places]) => {
     const fresh = Object.entries(places).filter(([, place]) => place.revision > settled);
@@ -135,7 +135,7 @@ export const sweepMonth = async (
     }
     await release(by, month, postId, unneeded);
   });
-  return open - 1;
+  return { revision, settled: open - 1 };
 };
 
 /**

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { quotaIdOf } from '#domain/ids.ts';
 import { type Awaited, placesOf, quotaExceeded } from '#domain/quota.ts';
@@ -7,6 +8,7 @@ import { type CommandContext, type DomainStore, type Loaded, Unavailable } from 
 import { type Executed, execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { TargetEvent } from '#schemas/target.ts';
+import { noteMonths } from './noted-months.ts';
 import { loadPlaces, writeQuota } from './write.ts';
 
 /**
@@ -27,10 +29,15 @@ export interface Placed {
   readonly dueAt: string;
 }
 
-export interface Reserving {
+export interface Taking {
   readonly store: DomainStore;
   readonly context: CommandContext;
   readonly rules: QuotaRules;
+}
+
+export interface Reserving extends Taking {
+  /** Keeps the notes of months. */
+  readonly pool: Pool;
 }
 
 /** The targets by the month in which they are due. Targets of one post mostly share their time. */
@@ -47,17 +54,32 @@ export const byMonth = (targets: readonly Placed[], timezone: string): ReadonlyM
 
 export const resetsAtOf = (month: string, timezone: string): string => monthBegin(monthAfter(month, 1), timezone);
 
+interface Places {
+  readonly postId: string;
+  readonly awaits: Awaited | null;
+  readonly targets: readonly Placed[];
+}
+
+/**
+ * Takes places for an append that follows. The months are noted first, so that the sweeper looks at them where the
+ * append never comes.
+ * @throws Rejection `quota_exceeded`
+ */
+export const reservePlaces = async (by: Reserving, places: Places & { readonly awaits: Awaited }): Promise<void> => {
+  const { pool, context, rules } = by;
+  if (rules.quota === null) return;
+  await noteMonths(pool, context.workspaceId, [...byMonth(places.targets, rules.timezone).keys()]);
+  faultPoint('quota:after-note');
+  await takePlaces(by, places);
+};
+
 /**
  * @param forced the targets are due in these months already, whether or not there is room
  * @throws Rejection `quota_exceeded`
  */
-export const reservePlaces = async (
-  { store, context, rules: { timezone, quota: limit } }: Reserving,
-  {
-    postId,
-    awaits,
-    targets,
-  }: { readonly postId: string; readonly awaits: Awaited | null; readonly targets: readonly Placed[] },
+export const takePlaces = async (
+  { store, context, rules: { timezone, quota: limit } }: Taking,
+  { postId, awaits, targets }: Places,
   { forced = false }: { readonly forced?: boolean } = {},
 ): Promise<void> => {
   if (limit === null) return;

@@ -6,6 +6,7 @@ import { quotaIdOf } from '#domain/ids.ts';
 import { target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { startOutcomes } from '#services/outcomes/outcomes.ts';
+import { sweepQuotas } from '#services/outcomes/quotas.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { reservePlaces } from '#services/workflows/quota/reserve.ts';
 import { startWorld, type World } from '#test/support/http.ts';
@@ -92,6 +93,55 @@ suite('places of quotas that nobody needs any more', { timeoutMs: 180_000 }, (t)
     assert.equal(await one.count(next.month), 2);
   });
 
+  t(
+    'later rounds read only months that were noted; a place of one is given back where its append never came',
+    async () => {
+      const one = await quotaWorld(world, 20);
+      let reads = 0;
+      const store = new Proxy(world.store, {
+        get(of, name) {
+          if (name === 'loadState') reads += 1;
+          const member: unknown = Reflect.get(of, name, of);
+          return typeof member === 'function' ? member.bind(of) : member;
+        },
+      });
+      const quotas = new Map();
+      const only = (id: string, work: () => Promise<void>) => (id === one.workspaceId ? work() : Promise.resolve());
+      const readsOf = async (aheadMs: number): Promise<number> => {
+        reads = 0;
+        const now = () => Date.now() + aheadMs;
+        await sweepQuotas({ store, pool: world.pool, now, quotas }, only, new AbortController().signal);
+        return reads;
+      };
+      const notes = async () => {
+        const sql = 'select month from ops.quota_months where workspace_id = $1 order by month';
+        return (await world.pool.query<{ month: string }>(sql, [one.workspaceId])).rows.map(({ month }) => month);
+      };
+      const [soon, old] = [1_000, 120_000];
+      assert.equal((await one.by.post('/posts', one.composed.body(at(next.at)))).status, 200);
+      assert.deepEqual(await notes(), [next.month]);
+      await world.settled();
+      for (const _ of [1, 2]) assert.ok((await readsOf(soon)) > 20, 'every month');
+      assert.equal(await readsOf(soon), 0, 'the place is young');
+      assert.ok((await readsOf(old)) > 0);
+      assert.deepEqual(await notes(), [], 'all is settled');
+      assert.equal(await readsOf(old), 0);
+      const rules = { timezone: 'Europe/Berlin', quota: 20 };
+      const context = contextOf(world.operator, one.workspaceId);
+      const targets = [{ targetId: randomUUID(), dueAt: later.at }];
+      const awaits = { stream: 'post', revision: -1 } as const;
+      const by = { store: world.store, pool: world.pool, context, rules };
+      await reservePlaces(by, { postId: randomUUID(), awaits, targets });
+      assert.deepEqual(await notes(), [later.month]);
+      assert.equal(await readsOf(soon), 0, 'its caller may be about to append');
+      assert.ok((await readsOf(old)) > 0);
+      assert.equal(await one.count(later.month), 0);
+      await readsOf(2 * old);
+      assert.deepEqual(await notes(), []);
+      assert.equal(await readsOf(2 * old), 0);
+    },
+  );
+
   /** A reservation whose caller died. */
   const orphan = async () => {
     const one = await quotaWorld(world, 20);
@@ -100,7 +150,7 @@ suite('places of quotas that nobody needs any more', { timeoutMs: 180_000 }, (t)
     const context = contextOf(world.operator, one.workspaceId);
     const targets = [{ targetId: randomUUID(), dueAt: next.at }];
     const awaits = { stream: 'post', revision: -1 } as const;
-    await reservePlaces({ store: world.store, context, rules }, { postId, awaits, targets });
+    await reservePlaces({ store: world.store, pool: world.pool, context, rules }, { postId, awaits, targets });
     assert.equal(await one.count(next.month), 1);
     return { ...one, postId };
   };
