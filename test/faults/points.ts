@@ -180,6 +180,7 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'recycle:after-copy': 'test/services/outcomes/recycles.test.ts',
   'recycle:after-record': 'test/services/outcomes/recycles.test.ts',
   'reports:after-place': 'test/services/api/deaths.test.ts',
+  'webhook:before-rotation': 'test/services/api/deaths.test.ts',
   'reports:before-rest': 'test/services/reports/deaths.test.ts',
   'person:after-claim': 'test/services/auth/deaths.test.ts',
   'person:after-events': 'test/services/auth/deaths.test.ts',

@@ -40,7 +40,7 @@ export const rotateWebhookSecret = operation({
     const row = webhookOf(events);
     // Before the answer, so that whatever is claimed after it carries both secrets. If we die before this, nobody has the
     // new secret yet: the dispatcher folds the rotation, and a repeat notes it again.
-    faultPoint('api:before-rotation-noted');
+    faultPoint('webhook:before-rotation');
     await noteRotation(deps.pool, { endpointId: row.id, revision: row.revision, secrets: row.secrets });
     const later = async () => (replayed ? (await deps.store.load(webhook, params.id)).state : state);
     return { data: await withSecret(call, row, later), revision: row.revision, replayed };

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { externalRefIdOf } from '#domain/ids.ts';
 import { report } from '#domain/report.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
+import { rotationsOf } from '#projections/webhooks/rotations.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
@@ -363,5 +364,24 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
       reportId,
     ]);
     assert.equal(rows.length, 2);
+  });
+
+  t('around the row of a rotation: the repeat of the call notes it, and shows the one new secret', async () => {
+    const { id } = await post('/webhooks', { url: 'https://hooks.example/deaths', events: ['*'] }, randomUUID());
+    const { pool } = world.adapters;
+    const revisions: (number | undefined)[] = [];
+    for (const at of ['webhook:before-rotation', 'request:after-effects']) {
+      const key = randomUUID();
+      await dies(at, 'POST', `/webhooks/${id}/rotate-secret`, {}, key);
+      revisions.push((await rotationsOf(pool, [id]))[0]?.revision);
+      const done = await post(`/webhooks/${id}/rotate-secret`, {}, key);
+      assert.match(String(done.secret), /^whsec_/);
+      assert.equal((await rotationsOf(pool, [id]))[0]?.revision, done.revision);
+      assert.deepEqual(await post(`/webhooks/${id}/rotate-secret`, {}, key), done);
+    }
+    assert.equal(revisions[0], undefined, 'it died before the row');
+    assert.deepEqual(await types(`webhook-${id}`), [
+      ...['WebhookRegistered', 'WebhookSecretRotated', 'WebhookSecretRotated'],
+    ]);
   });
 });
