@@ -203,6 +203,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     title: 'Too many secrets are live',
     about: 'A webhook endpoint has at most five live secrets; wait until an older one has run out.',
   },
+  too_many_keys: {
+    status: 409,
+    title: 'The workspace has too many API keys',
+    about:
+      'A workspace may have 100 API keys that work, live and test ones together: revoke one that is no longer used.',
+  },
   too_many_webhooks: {
     status: 409,
     title: 'The workspace has too many webhook endpoints',
@@ -345,7 +351,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 429,
     title: 'Too many requests',
     about:
-      'Wait for Retry-After seconds. The header RateLimit says what is left. A body of more than 32 KiB, or 330 values, counts as one request more for each 8 KiB, or 80 values.',
+      'Wait for Retry-After seconds. The header RateLimit says what is left to the credential, or to its workspace where that ran out. A body of more than 32 KiB, or 330 values, counts as one request more for each 8 KiB, or 80 values.',
   },
   internal: {
     status: 500,

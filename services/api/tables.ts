@@ -7,6 +7,7 @@ import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import { migrateRestores } from '#runtime/work/restores.ts';
+import { migrateCredentialPlaces } from '#services/auth/credential-places.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';
@@ -28,6 +29,7 @@ export const migrateApi = async (pool: Pool): Promise<void> => {
   await migrateMediaUsage(pool);
   await migrateNotedMonths(pool);
   await migrateAnalytics(pool);
+  await migrateCredentialPlaces(pool);
   await migratePeople(pool);
   await migrateLastUses(pool);
   await migrateRunPlaces(pool);

@@ -37,6 +37,7 @@ export type ErrorCode =
   | 'run_not_completed'
   | 'already_exists'
   | 'too_many_secrets'
+  | 'too_many_keys'
   | 'too_many_webhooks'
   | 'too_many_replays'
   | 'too_many_runs'

@@ -127,12 +127,12 @@ const requireOwnClients = async (
 export const createApiKey = async (
   operator: Operator,
   input: NewKey,
+  id = uuidv7(),
 ): Promise<{ readonly id: string; readonly secret: string; readonly prefix: string }> => {
   const { members } = await loadWorkspace(operator, input.workspaceId);
   if (members[input.memberId] === undefined) throw new Rejection('not_found', 'There is no such member.');
   if (input.mode === 'test') await ensureTwin(operator, input.workspaceId);
   await requireOwnClients(operator, input);
-  const id = uuidv7();
   const { secret, hash, prefix } = mintKey(input.mode);
   const { workspaceId: _workspace, clientIds = null, ...key } = input;
   const context = contextOf(operator, input.workspaceId);

@@ -35,6 +35,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.connect_attempts': 'token_hash browser_hash kind invite_id workspace_id client_id platform sealed expires_at',
   'ops.connect_codes': 'code workspace_id expires_at tries places',
   'ops.consumer_positions': 'consumer_group lane next_offset position epoch updated_at event_id event_position',
+  'ops.credential_places': 'id kind workspace_id taken_at',
   'ops.data_keys': 'client_id key_version wrapped created_at destroyed_at',
   'ops.heard_posts': 'place post heard_at reactions reacted_at discussion_group discussion_root comments last_comment',
   'ops.media_customers': 'customer_id bytes quota',

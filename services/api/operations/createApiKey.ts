@@ -1,6 +1,8 @@
 import { Rejection } from '#domain/decider.ts';
 import { roleAllows } from '#domain/roles.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { ApiKeyCreate, ApiKeyShown } from '#schemas/http/console.ts';
+import { freePlace, maxKeys, takePlace } from '#services/auth/credential-places.ts';
 import { createApiKey as create } from '#services/workflows/provision.ts';
 import { exampleApiKey, operatorOf, requireProvenMember, untilAccepted } from '../console/keys.ts';
 import { operation } from '../operation.ts';
@@ -21,7 +23,7 @@ export const createApiKey = operation({
   cost: 1,
   body: ApiKeyCreate,
   answer: ApiKeyShown,
-  codes: [],
+  codes: ['too_many_keys'],
   example: {
     body: { name: 'Newsroom importer', mode: 'test', scopes: ['posts.read'], expiresAt: '2027-01-31T08:00:00Z' },
     data: { ...exampleApiKey, scopes: ['posts.read'], secret: 'sk_test_<43 characters>' },
@@ -37,7 +39,14 @@ export const createApiKey = operation({
     const { liveWorkspaceId: workspaceId, memberId } = principal;
     const scopes = [...new Set(body.scopes)];
     const wanted = { ...{ workspaceId, memberId, name, mode, scopes, expiresAt }, clientIds };
-    const { id, secret, prefix } = await create(operatorOf(call), wanted).catch((error: unknown) => {
+    const keyId = uuidv7();
+    const place = { workspaceId, id: keyId };
+    if (!(await takePlace(call.deps, 'apikey', place, () => call.behind(['workspace'])))) {
+      throw new Rejection('too_many_keys', `A workspace may have ${maxKeys} API keys that work: revoke one.`);
+    }
+    const { id, secret, prefix } = await create(operatorOf(call), wanted, keyId).catch(async (error: unknown) => {
+      // A key that was refused is never made; of any other error nobody knows, and its place lapses.
+      if (error instanceof Rejection) await freePlace(call.deps.pool, keyId);
       // The same words for an unknown client and for one of another workspace.
       if (!(error instanceof Rejection) || error.code !== 'not_found') throw error;
       throw invalid('/clientIds', 'not_allowed', `must be clients of the ${mode} workspace`);

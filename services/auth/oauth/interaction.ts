@@ -7,6 +7,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import { type ConsentResult, openConsent } from '../consent.ts';
+import { takePlace } from '../credential-places.ts';
 import { roleNow } from '../judged.ts';
 import type { OAuthDeps } from './deps.ts';
 import { showError } from './error-page.ts';
@@ -93,8 +94,11 @@ export const interact = async (ctx: Context, provider: Provider, deps: OAuthDeps
     if (result === null) return over(ctx);
     if (asked.result !== undefined) return go(ctx, asked.returnTo);
     const allowed = await allowedBy(deps, asked, result);
-    const outcome =
-      allowed === null
+    const place = { workspaceId: result.workspaceId, id: grantIdOf(result) };
+    const isFull = allowed !== null && !(await takePlace(deps, 'grant', place));
+    const outcome = isFull
+      ? { error: 'access_denied', error_description: 'the workspace has too many connected apps: end one first' }
+      : allowed === null
         ? { error: 'access_denied', error_description: 'the person did not allow it' }
         : {
             login: { accountId: result.personId, remember: false },

@@ -12,7 +12,7 @@ import { findTeamInvite, joinAsNew } from '#services/auth/people/team-invites.ts
 import { contextOf } from '#services/workflows/provision.ts';
 import type { Answered, Caller, World } from '#test/support/http.ts';
 import { livingFor } from '#test/support/meddling.ts';
-import { claimsOf, oauthOf, oauthWorld } from '#test/support/oauth.ts';
+import { Browser, claimsOf, oauthOf, oauthWorld, pkce } from '#test/support/oauth.ts';
 import { goodPassword, peopleDepsOf, personOf } from '#test/support/people.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -431,6 +431,40 @@ suite('first-party operations', (t) => {
         assert.equal((await by.get(path)).body.code, 'first_party_only', path);
       }
     }
+  });
+
+  t('a workspace has 100 keys and 1,000 grants with power, however many ask at once', async () => {
+    const { workspaceId, memberId } = await world.agency('Full');
+    const session = await sessionOf(workspaceId, memberId);
+    const fill = (kind: string, count: number) =>
+      world.pool.query(
+        `insert into ops.credential_places (id, kind, workspace_id)
+         select gen_random_uuid(), $1, $2 from generate_series(1, $3)`,
+        [kind, workspaceId, count],
+      );
+    // Two keys came with the workspace.
+    await fill('apikey', 96);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => session.post('/api-keys', keyBody())));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 409, 409, 409]);
+    assert.equal(answers.find(({ status }) => status === 409)?.body.code, 'too_many_keys');
+    const made = answers.find(({ status }) => status === 200);
+    assert.equal((await session.delete(`/api-keys/${made?.data.id}`)).status, 200);
+    assert.equal((await session.post('/api-keys', keyBody())).status, 200, 'a revoked key leaves room');
+    assert.equal((await session.post('/api-keys', keyBody())).status, 409);
+    // Those of callers that died lapse.
+    await world.pool.query(`update ops.credential_places set taken_at = taken_at - interval '2 min'`);
+    assert.equal((await session.post('/api-keys', keyBody())).status, 200);
+
+    const it = oauthOf(world);
+    const app = await it.register();
+    const result = { workspaceId, memberId };
+    await fill('grant', 999);
+    await it.tokensOf(app, { result });
+    const browser = new Browser();
+    const uid = await it.begin(browser, it.authorizeUrl(app, pkce()));
+    const refused = await it.finish(browser, uid, it.consent(uid, result));
+    assert.deepEqual([refused.get('error'), refused.get('code')], ['access_denied', null]);
+    assert.match(refused.get('error_description') ?? '', /too many connected apps/);
   });
 
   t(
