@@ -70,7 +70,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   app.use(heldNotice(deps));
   const identify: PartTools['identify'] = (sent, resource) => tokens.identify(sent, resource);
   const invoke = invokerOf({ ...carryingOut, ...bodies, allowances });
-  for (const part of parts) app.use(part({ deps, allowances, patience, identify, authenticate, invoke }));
+  for (const part of parts) app.use(part({ deps, allowances, patience, bodies, identify, authenticate, invoke }));
   app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));

@@ -72,8 +72,11 @@ export interface Deps {
   readonly mcpUrl: () => string;
   /** Proxies whose X-Forwarded-For the api trusts. Default: none. */
   readonly trustedProxies?: TrustedProxies;
-  /** Requests per minute, and requests at once, for each credential in each process. */
-  readonly rate: { readonly perMinute: number; readonly burst: number };
+  /**
+   * Requests per minute, and requests at once, for each credential in each process; and how many credentials' worth of
+   * them all credentials of a workspace have together (default 5).
+   */
+  readonly rate: { readonly perMinute: number; readonly burst: number; readonly workspaceKeys?: number };
   /** True when the readers have applied these positions, false when the time ran out first. Default: read models. */
   readonly caughtUp: (positions: Positions, timeoutMs: number, readers?: Readers) => Promise<boolean>;
   /** Of the projection of workspaces, keys and grants; absent: it counts as never behind. */

@@ -161,12 +161,13 @@ export const invokerOf = (tools: InvokeTools): Invoke => {
     requireOpenToLimited(operation, state.principal);
 
     const text = textOf(asked.body);
-    const [allowance, owner] = allowances.ofCaller(state);
+    const purse = allowances.ofCaller(state);
     const searches = isSearchable(operation) && asked.query?.search !== undefined;
     const { own, ahead } = costOf(allowances, operation, { searches, bytes: text.length });
-    if (own + ahead > paid) await allowance.spend(told, owner, own + ahead - paid);
-    state.paidAhead = ahead;
-    const owe = (requests: number): Promise<void> => allowance.owe(told, owner, requests);
+    if (own + ahead > paid) await purse.spend(told, own + ahead - paid);
+    // A caller that has paid for a body paid for all of it.
+    state.paidAhead = Math.max(ahead, paid - own);
+    const owe = (requests: number): Promise<void> => purse.owe(told, requests);
 
     state.params = paramsOf(operation, asked.params ?? {});
     state.query = readQuery(operation, asked.query);

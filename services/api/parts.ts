@@ -5,6 +5,7 @@ import type { Invoke } from './invoke.ts';
 import type { Authenticate } from './middleware/auth.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
 import type { Principal } from './operation.ts';
+import type { BodyTools } from './steps/input.ts';
 
 /**
  * What the server serves beside the api, on hosts or paths of its own: a part answers its own requests and leaves all
@@ -16,6 +17,8 @@ export interface PartTools {
   readonly deps: Deps;
   readonly allowances: Allowances;
   readonly patience: CallPatience;
+  /** What holds and turns the bodies of requests: a part that reads one larger than a form takes them. */
+  readonly bodies: BodyTools;
   /** The owner of a bearer token, as for a call of the api. @throws Refusal 401 */
   readonly identify: (token: string, resource: Resource) => Promise<Principal>;
   /** `identify` for a request that comes from outside: a token that fails costs the address a guess. */

@@ -139,7 +139,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     authUrl: () => config.authUrl ?? new URL(baseUrlOf(config, door)).origin,
     mcpUrl: () => config.mcpUrl ?? `${new URL(baseUrlOf(config, door)).origin}/mcp`,
     trustedProxies: config.trustedProxies,
-    rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
+    rate: { perMinute: config.ratePerMinute, burst: config.rateBurst, workspaceKeys: config.rateWorkspaceKeys },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
     freshness,

@@ -16,6 +16,8 @@ export interface ToolRequest {
   readonly correlationId: string;
   /** Learns what is left of the allowance. */
   readonly told: NonNullable<Invocation['told']>;
+  /** Requests that its body was counted for. */
+  readonly paid: number;
   /** Aborted once the caller is gone. */
   readonly signal: AbortSignal;
 }
@@ -35,13 +37,15 @@ export class ToolCall {
   readonly warnings: Warning[] = [];
   /** What its answer leaves out. */
   readonly cuts = new Cuts();
-  /** The request itself was paid for when it came in. */
+  /** The request itself was paid for when it came in, and so was its body. */
   #paid = 1;
+  #paidBody: number;
 
   constructor({ invoke, deps }: Pick<PartTools, 'invoke' | 'deps'>, request: ToolRequest, parts: KeyParts) {
     this.#invoke = invoke;
     this.#request = request;
     this.#parts = parts;
+    this.#paidBody = request.paid;
     this.now = deps.clock;
   }
 
@@ -72,10 +76,12 @@ export class ToolCall {
 
   /** Runs an operation. Once the caller is gone, it begins no more of them. @throws Refusal, Rejection */
   async invoke<Data>(operation: string, asked: Asked = {}): Promise<Invoked<Data>> {
-    const { signal, ...request } = this.#request;
+    const { signal, paid: _paid, ...request } = this.#request;
     signal.throwIfAborted();
-    const paid = this.#paid;
+    // The first body that an operation gets is that of the message.
+    const paid = this.#paid + (asked.body === undefined ? 0 : this.#paidBody);
     this.#paid = 0;
+    if (asked.body !== undefined) this.#paidBody = 0;
     const answer = await this.#invoke<Data>({ operation, ...request, ...asked, paid });
     this.warnings.push(...answer.warnings);
     return answer;

@@ -1,12 +1,18 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { Context, Middleware } from 'koa';
-import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '#services/api/json.ts';
+import { Type } from 'typebox';
+import type { HeldBytes } from '#services/api/body-budget.ts';
+import { bodyCost } from '#services/api/heavy-bodies.ts';
+import { parseJson, readBody } from '#services/api/json.ts';
 import { isJsonType } from '#services/api/media-type.ts';
 import { logFailure, toProblem } from '#services/api/middleware/problems.ts';
+import { costOf } from '#services/api/middleware/rate-limit.ts';
+import type { Principal } from '#services/api/operation.ts';
 import type { Part, PartTools } from '#services/api/parts.ts';
 import { Refusal } from '#services/api/refusal.ts';
 import { stateOf } from '#services/api/state.ts';
+import { metered } from '#services/api/steps/input.ts';
 import { isHost } from '#services/auth/hosts.ts';
 import { metadataOf, metadataPathOf, metadataUrlOf } from '#services/auth/protected-resource.ts';
 import type { ToolRequest } from './call.ts';
@@ -93,17 +99,44 @@ const document = async (ctx: Context, { deps, allowances }: PartTools): Promise<
   ctx.type = 'application/json';
 };
 
-/** @throws Refusal 415, 413, 400 */
-const messageOf = async (ctx: Context): Promise<unknown> => {
+interface Message {
+  readonly value: unknown;
+  /** Requests that its body was counted for. */
+  readonly paid: number;
+}
+
+/** A message costs what a REST call with the same body costs. */
+const priced = { body: Type.Object({}), cost: 1 } as const;
+
+/**
+ * Reads a message under the budget, the price and the turns of REST bodies. Its bytes are held until the answer.
+ * @throws Refusal 415, 413, 400, 429, 503
+ */
+const messageOf = async (
+  ctx: Context,
+  { allowances, bodies }: PartTools,
+  { liveWorkspaceId: owner }: Principal,
+  held: HeldBytes,
+): Promise<Message> => {
+  const { own, ahead } = costOf(allowances, priced, { searches: false, bytes: ctx.request.length ?? 0 });
+  await allowances.spend(ctx, own + ahead);
   if (!isJsonType(ctx.get('Content-Type'))) {
     throw new Refusal('unsupported_media_type', 'Send Content-Type: application/json.');
   }
   if (ctx.get('Content-Encoding') !== '') throw new Refusal('unsupported_media_type', 'Send it without encoding.');
-  const meter = new JsonMeter(defaultValueLimit);
-  const message = parseJson(await readBody(ctx.req, defaultBodyLimit, (chunk) => meter.take(chunk)));
+  const sent = await metered({}, held, ahead, {
+    read: async (meter) => {
+      const text = await readBody(ctx.req, meter.maxBytes, (chunk) => meter.take(chunk));
+      return { text, values: meter.values };
+    },
+    owe: (requests) => allowances.owe(ctx, requests),
+  });
+  const text = sent?.text ?? Buffer.alloc(0);
+  const weight = { bytes: text.length, values: sent?.values ?? 0 };
+  const value = await bodies.heavyBodies.run(owner, weight, (piece) => piece(() => parseJson(text)));
   // The protocol has none since 2025-06-18, and each message has to be paid for.
-  if (Array.isArray(message)) throw new Refusal('invalid_json', 'Send one message: batches are not taken.');
-  return message;
+  if (Array.isArray(value)) throw new Refusal('invalid_json', 'Send one message: batches are not taken.');
+  return { value, paid: Math.max(ahead, bodyCost(weight)) };
 };
 
 /** Headers that the protocol reads. The token stays here: nothing behind this place needs it. */
@@ -131,17 +164,34 @@ const copy = async (ctx: Context, answer: Response): Promise<void> => {
 
 const serve = async (ctx: Context, part: PartTools, handler: () => Promise<Handler>): Promise<void> => {
   const state = stateOf(ctx);
-  const { address, correlationId } = state;
+  const { address } = state;
   const authorization = ctx.get('Authorization');
   const principal = await part.authenticate({ told: ctx, authorization, address, resource: 'mcp' });
   state.principal = principal;
-  await part.allowances.spend(ctx, 1);
-  const message = await messageOf(ctx);
+  const held = part.bodies.bodyBudget.hold(principal.liveWorkspaceId);
+  try {
+    const message = await messageOf(ctx, part, principal, held);
+    await answerTo(ctx, part, principal, message, handler);
+  } finally {
+    // A tool that streams its answer still works on the message.
+    if (ctx.body instanceof Readable && !ctx.res.closed) ctx.res.once('close', () => held.release());
+    else held.release();
+  }
+};
+
+const answerTo = async (
+  ctx: Context,
+  part: PartTools,
+  principal: Principal,
+  message: Message,
+  handler: () => Promise<Handler>,
+): Promise<void> => {
+  const { address, correlationId } = stateOf(ctx);
   const gone = new AbortController();
   ctx.res.once('close', () => (ctx.res.writableFinished ? undefined : gone.abort()));
   // The answer may have begun when a tool learns what is left of the allowance.
   const told = { set: (name: string, value: string) => (ctx.headerSent ? undefined : ctx.set(name, value)) };
-  const request: ToolRequest = { principal, address, correlationId, told, signal: gone.signal };
+  const request: ToolRequest = { principal, address, correlationId, told, signal: gone.signal, paid: message.paid };
   const { fetch } = await handler();
   const asked = new Request(part.deps.mcpUrl(), { method: 'POST', headers: headersOf(ctx), signal: gone.signal });
   const resourceMetadataUrl = metadataUrlOf(part.deps.mcpUrl());
@@ -154,7 +204,7 @@ const serve = async (ctx: Context, part: PartTools, handler: () => Promise<Handl
     extra: { request },
   };
   try {
-    await copy(ctx, await fetch(asked, { parsedBody: message, authInfo }));
+    await copy(ctx, await fetch(asked, { parsedBody: message.value, authInfo }));
   } catch (error) {
     // Nobody reads the answer any more; the tool has written its own line to the log.
     if (!gone.signal.aborted) throw error;

@@ -196,6 +196,7 @@ export const settings: readonly string[] = [
   'PUBLISH_CONCURRENCY',
   'RATE_LIMIT_BURST',
   'RATE_LIMIT_PER_MINUTE',
+  'RATE_LIMIT_WORKSPACE_KEYS',
   'RECONCILE_DELAYS_MS',
   'REPORT_WAIT_MS',
   'S3_ACCESS_KEY_ID',

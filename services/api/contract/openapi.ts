@@ -69,7 +69,7 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
       version: '1.0.0',
       summary: 'Social-media publishing and analytics for agencies.',
       description:
-        'Compose one post and it goes out to many accounts, each at its own time. Success bodies are `{data, meta}` or `{data, page, meta}`; errors are `application/problem+json`, branch on `code`. Within version 1 shapes and enums may grow, never change: expect members and values that you do not know. Requests are limited per credential and api process: see RateLimit-Policy.',
+        'Compose one post and it goes out to many accounts, each at its own time. Success bodies are `{data, meta}` or `{data, page, meta}`; errors are `application/problem+json`, branch on `code`. Within version 1 shapes and enums may grow, never change: expect members and values that you do not know. Requests are limited per credential and api process, see RateLimit-Policy; all credentials of a workspace together have what five have, unless the installation sets another number.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: 'https://api.example/v1' }],

@@ -60,6 +60,11 @@ export class Allowance {
     this.#tell(told, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
   }
 
+  /** Gives back what was spent on a request that another allowance refused. */
+  async giveBack(told: ToldLimits, owner: string, requests: number): Promise<void> {
+    this.#tell(told, await this.#limiter.reward(owner, requests));
+  }
+
   async hasLeft(owner: string): Promise<boolean> {
     return ((await this.#limiter.get(owner))?.consumedPoints ?? 0) < this.burst;
   }
@@ -87,13 +92,29 @@ export class Allowance {
 
 type Caller = Pick<CallState, 'principal' | 'address'>;
 
+/** What one caller may spend. */
+export interface Purse {
+  /** @throws Refusal 429 when fewer requests are left; then the caller loses none */
+  spend(told: ToldLimits, requests: number): Promise<void>;
+  /** May take more than is left. */
+  owe(told: ToldLimits, requests: number): Promise<void>;
+  show(told: ToldLimits): Promise<void>;
+}
+
+/** Credentials' worth of requests that all credentials of a workspace may make together, where no setting says another. */
+export const defaultWorkspaceKeys = 5;
+
+const untold: ToldLimits = { set: () => undefined };
+
 /**
- * Four allowances of the same size, kept apart: a stranger who guesses tokens, or loads pages, spends nothing of a
+ * Allowances of the same size, kept apart: a stranger who guesses tokens, or loads pages, spends nothing of a
  * credential's allowance, and guessing does not block the pages for the same address.
  */
 export class Allowances {
   /** Of credentials. */
   readonly credentials: Allowance;
+  /** Of live workspaces: a workspace may have many keys, and each session and app is a credential too. */
+  readonly workspaces: Allowance;
   /** Of addresses, for tokens that are not valid. */
   readonly guesses: Allowance;
   /** Of addresses, for paths that need no token: the invite page, the contract, the catalogue. */
@@ -105,42 +126,72 @@ export class Allowances {
   readonly files: Allowance;
 
   constructor(rate: Deps['rate']) {
+    const { perMinute, burst, workspaceKeys = defaultWorkspaceKeys } = rate;
     this.credentials = new Allowance(rate);
+    this.workspaces = new Allowance({ perMinute: perMinute * workspaceKeys, burst: burst * workspaceKeys });
     this.guesses = new Allowance(rate);
     this.pages = new Allowance(rate);
     this.files = new Allowance(rate);
   }
 
-  /** The allowance that a request counts against, and its owner there; known after authentication. */
-  of(ctx: Context): readonly [allowance: Allowance, owner: string] {
+  /** What a request counts against; known after authentication. */
+  of(ctx: Context): Purse {
     return this.ofCaller(stateOf(ctx));
   }
 
-  ofCaller({ principal, address }: Caller): readonly [allowance: Allowance, owner: string] {
-    if (principal !== null) return [this.credentials, `${principal.kind}:${principal.id}`];
-    return [this.pages, address];
+  ofCaller({ principal, address }: Caller): Purse {
+    const { pages } = this;
+    if (principal !== null) return this.#ofCredential(`${principal.kind}:${principal.id}`, principal.liveWorkspaceId);
+    return {
+      spend: (told, requests) => pages.spend(told, address, requests),
+      owe: (told, requests) => pages.owe(told, address, requests),
+      show: (told) => pages.show(told, address),
+    };
+  }
+
+  /** The answer shows the allowance of the credential, and that of the workspace where it refuses. */
+  #ofCredential(credential: string, workspaceId: string): Purse {
+    const { credentials, workspaces } = this;
+    return {
+      spend: async (told, requests) => {
+        await credentials.spend(told, credential, requests);
+        try {
+          await workspaces.spend(untold, workspaceId, requests);
+        } catch (refused) {
+          await credentials.giveBack(untold, credential, requests);
+          await workspaces.show(told, workspaceId);
+          throw refused;
+        }
+      },
+      owe: async (told, requests) => {
+        // The debt of one credential does not keep the others of its workspace waiting: it repays more than a window alone.
+        await workspaces.owe(untold, workspaceId, Math.min(requests, credentials.burst));
+        await credentials.owe(told, credential, requests);
+      },
+      show: (told) => credentials.show(told, credential),
+    };
   }
 
   /** @throws Refusal 429 */
   async spend(ctx: Context, requests: number): Promise<void> {
-    const [allowance, owner] = this.of(ctx);
-    await allowance.spend(ctx, owner, requests);
+    await this.of(ctx).spend(ctx, requests);
   }
 
   async owe(ctx: Context, requests: number): Promise<void> {
-    const [allowance, owner] = this.of(ctx);
-    await allowance.owe(ctx, owner, requests);
+    await this.of(ctx).owe(ctx, requests);
   }
 }
 
-/** Cost of the body by its announced length, at most the cost of the largest body that the operation reads. */
-const announced = ({ body, bodyLimit = defaultBodyLimit }: Operation, bytes: number): number =>
+/** Cost of the body by its announced length, at most the cost of the largest body that is read. */
+const announced = ({ body, bodyLimit = defaultBodyLimit }: PricedBody, bytes: number): number =>
   body === undefined ? 0 : bodyCost({ bytes: Math.min(bodyLimit, bytes), values: 0 });
+
+type PricedBody = Pick<Operation, 'body' | 'bodyLimit'>;
 
 /** The requests that a call counts for before its body is read. */
 export const costOf = (
   { credentials }: Allowances,
-  operation: Operation,
+  operation: PricedBody & Pick<Operation, 'cost'>,
   { searches, bytes }: { readonly searches: boolean; readonly bytes: number },
 ): { readonly own: number; readonly ahead: number } => {
   // NOTE: a large body is counted before it is read, because a hundred at once would all be read before the first of
@@ -167,6 +218,5 @@ export const showAllowance =
   async (ctx, next) => {
     await next();
     if (ctx.res.getHeader('RateLimit') !== undefined) return;
-    const [allowance, owner] = allowances.of(ctx);
-    await allowance.show(ctx, owner);
+    await allowances.of(ctx).show(ctx);
   };

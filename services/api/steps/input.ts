@@ -72,8 +72,8 @@ export interface BodyMeter {
  * Reads a body under its limits. The bytes that were read count against the allowance, also when the body is refused
  * half way: as debt, less the part that was counted ahead.
  */
-const metered = async (
-  operation: Operation,
+export const metered = async (
+  operation: Pick<Operation, 'bodyLimit' | 'valueLimit'>,
   held: HeldBytes,
   paidAhead: number,
   { read, owe }: Pick<BodySource, 'read' | 'owe'>,

@@ -262,6 +262,29 @@ suite('errors over HTTP', { waits: true }, (t) => {
     }
   });
 
+  t('all keys of a workspace have what five have; another workspace has its own', async () => {
+    const small = await startWorld({ rate: { perMinute: 6, burst: 2 } });
+    try {
+      const keys = [];
+      for (let at = 0; at < 6; at += 1) keys.push(await small.keyOf(small.workspaceId, small.memberId));
+      const answers: Answered[] = [];
+      for (const { caller } of keys) for (let at = 0; at < 2; at += 1) answers.push(await caller.get('/agency'));
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [...Array(10).fill(200), 429, 429],
+      );
+      const refused = answers.at(-1)?.headers;
+      assert.equal(refused?.get('ratelimit-policy'), '"default";q=10;w=20');
+      assert.match(refused?.get('ratelimit') ?? '', /^"default";r=0;t=\d+$/);
+      assert.ok(Number(refused?.get('retry-after')) > 1);
+      // Its sandbox is the same workspace.
+      assert.equal((await small.tester.get('/agency')).status, 429);
+      assert.equal((await (await small.agency('Other')).owner.get('/agency')).status, 200);
+    } finally {
+      await small.close();
+    }
+  });
+
   t('500 reveals nothing and is logged; 503 when a store is unavailable', async () => {
     const closed = knexFor({
       client: 'pg',

@@ -7,6 +7,7 @@ import { connect as openSocket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Middleware } from 'koa';
+import { BodyBudget } from '#services/api/body-budget.ts';
 import type { Part } from '#services/api/parts.ts';
 import { mcpPart } from '#services/mcp/part.ts';
 import { tools } from '#services/mcp/tools/index.ts';
@@ -24,8 +25,9 @@ const run = promisify(execFile);
 suite('mcp over HTTP', (t) => {
   let world: World;
   let composed: Composer;
+  const budget = new BodyBudget({ each: 64_000 });
   t.before(async () => {
-    world = await mcpWorld();
+    world = await mcpWorld({ deps: { bodyBudget: budget } });
     composed = await composer(world, ['x'], { name: 'Acme' });
   });
   t.after(() => world?.close());
@@ -96,6 +98,47 @@ suite('mcp over HTTP', (t) => {
     for (const message of [{}, { jsonrpc: '2.0' }, 1, null, { jsonrpc: '1.0', id: 1, method: 'ping' }]) {
       assert.equal((await call(message)).status, 400, JSON.stringify(message));
     }
+  });
+
+  t('an unfinished message holds its bytes in the budget of its workspace, and releases them', async () => {
+    const { host, port } = new URL(world.origin());
+    const begin = (bytes: number) => {
+      const socket = openSocket(Number(port), '127.0.0.1');
+      let heard = '';
+      socket
+        .on('error', () => undefined)
+        .on('data', (text) => {
+          heard += String(text);
+        });
+      socket.write(
+        `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${world.testKey.secret}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000000\r\n\r\n"${'x'.repeat(bytes - 1)}`,
+      );
+      return { socket, hears: (words: RegExp) => until(`it hears ${words}`, async () => words.test(heard)) };
+    };
+    const first = begin(40_000);
+    await until('its bytes are held', async () => budget.held === 40_000);
+    const second = begin(40_000);
+    await second.hears(/^HTTP\/1\.1 503 /);
+    assert.equal(budget.held, 40_000);
+    first.socket.destroy();
+    second.socket.destroy();
+    await until('nothing is held', async () => budget.held === 0);
+    worked(await (await connect(world, world.testKey.secret)).call('find_clients'));
+    await until('nothing is held after an answer', async () => budget.held === 0);
+  });
+
+  t('a large message costs what a REST body costs, once', async () => {
+    const left = ({ headers }: { readonly headers: Headers }) =>
+      Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]);
+    const key = await world.keyOf(world.workspaceId, world.memberId, { mode: 'test' });
+    const large = 'x'.repeat(48 * 1_024);
+    const before = left(await key.caller.get('/agency'));
+    await key.caller.post('/clients', { name: large, type: 'brand' });
+    const rest = before - left(await key.caller.get('/agency')) - 1;
+    assert.ok(rest > 6, `${rest}`);
+    const again = left(await key.caller.get('/agency'));
+    await send(world, key.secret, callMessage('find_clients', { search: large }));
+    assert.equal(again - left(await key.caller.get('/agency')) - 1, rest);
   });
 
   t('another host: what is not ours 421, and nothing of it is answered', async () => {

@@ -24,6 +24,12 @@ export const callersSettings = {
     'requests a minute per credential and process',
   ),
   rateBurst: variable('RATE_LIMIT_BURST', integer(1, 1_000_000), 100, 'requests a credential may make at once'),
+  rateWorkspaceKeys: variable(
+    'RATE_LIMIT_WORKSPACE_KEYS',
+    integer(1, 10_000),
+    5,
+    "credentials' worth of requests that all credentials of a workspace may make together",
+  ),
   privateTargets: variable(
     'PRIVATE_TARGETS',
     targets,

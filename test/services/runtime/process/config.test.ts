@@ -37,6 +37,7 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   LOG_LEVEL: { right: 'debug', wrong: ['verbose', 'INFO', ''] },
   DATABASE_POOL: { right: '2', wrong: ['1', '201', ''] },
   RATE_LIMIT_PER_MINUTE: { right: '1', wrong: ['0', 'none'] },
+  RATE_LIMIT_WORKSPACE_KEYS: { right: '1', wrong: ['0'] },
   RATE_LIMIT_BURST: { right: '1', wrong: ['0'] },
   PRIVATE_TARGETS: {
     right: 'localhost:3000, [fd00::5]:8080',
