@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { migrateCredentialPlaces } from '#projections/credential-places.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
@@ -7,7 +8,6 @@ import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import { migrateRestores } from '#runtime/work/restores.ts';
-import { migrateCredentialPlaces } from '#services/auth/credential-places.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
 import { migrateImportUrls } from '#services/workflows/import-urls.ts';

@@ -1,8 +1,8 @@
 import { Rejection } from '#domain/decider.ts';
 import { roleAllows } from '#domain/roles.ts';
+import { freePlace, maxKeys, takePlace } from '#projections/credential-places.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { ApiKeyCreate, ApiKeyShown } from '#schemas/http/console.ts';
-import { freePlace, maxKeys, takePlace } from '#services/auth/credential-places.ts';
 import { createApiKey as create } from '#services/workflows/provision.ts';
 import { exampleApiKey, operatorOf, requireProvenMember, untilAccepted } from '../console/keys.ts';
 import { operation } from '../operation.ts';
