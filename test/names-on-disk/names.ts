@@ -76,6 +76,7 @@ export const advisoryKeys: readonly string[] = [
   '7070717',
   '7070718',
   '7070719',
+  '7070720',
   '7236001',
   'analytics',
   'event store tables *',
