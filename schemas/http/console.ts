@@ -98,6 +98,33 @@ export const MemberShown = Named(
   ),
 );
 
+export const leftKinds = ['api_key', 'connect_invite', 'approval_link', 'webhook', 'recycle'] as const;
+export type LeftKind = (typeof leftKinds)[number];
+
+export const LeftBehind = Named(
+  'LeftBehind',
+  Type.Object(
+    {
+      object: Type.Literal('left_behind', { description: 'The kind of resource.' }),
+      kind: said(
+        OpenEnum('LeftKind', leftKinds, 'A kind of what a member makes.'),
+        'What it is; recycle: the recycling of a post.',
+      ),
+      id: said(Uuid, 'Id of the key, link, endpoint or post.'),
+      parentId: said(
+        Nullable(Uuid),
+        'The client of a connect link, the request for approval of an approval link; null for the others.',
+      ),
+      mode: said(Mode, 'Whether it is of the live workspace or of its sandbox.'),
+      name: said(Type.String(), 'What tells it from others: a name, networks, an address or a post.', {
+        examples: ['bluesky, threads'],
+      }),
+      expiresAt: said(Nullable(Instant), 'When it ends by itself; null: it does not.'),
+    },
+    { description: 'Something that a member made and that has not ended.' },
+  ),
+);
+
 export const MemberRoleChange = Named(
   'MemberRoleChange',
   Type.Object({ role: said(RoleInput, 'The role from now on.') }, { description: 'Another role for a member.' }),

@@ -108,6 +108,7 @@ export const limitRules: Readonly<Record<string, LimitRule>> = {
   rotateApiKey: 'refused',
   revokeApiKey: 'refused',
   listMembers: 'refused',
+  listLeftByMember: 'refused',
   changeMemberRole: 'refused',
   removeMember: 'refused',
   listTeamInvites: 'refused',

@@ -56,6 +56,7 @@ import { listCampaigns } from './operations/listCampaigns.ts';
 import { listClients } from './operations/listClients.ts';
 import { listConnectInvites } from './operations/listConnectInvites.ts';
 import { listErrors } from './operations/listErrors.ts';
+import { listLeftByMember } from './operations/listLeftByMember.ts';
 import { listMedia } from './operations/listMedia.ts';
 import { listMembers } from './operations/listMembers.ts';
 import { listPostAnalytics } from './operations/listPostAnalytics.ts';
@@ -185,6 +186,7 @@ export const operations: readonly Operation[] = [
   rotateApiKey,
   revokeApiKey,
   listMembers,
+  listLeftByMember,
   changeMemberRole,
   removeMember,
   listTeamInvites,

@@ -87,7 +87,7 @@ suite('the console without scripts', { timeoutMs: 120_000 }, (t) => {
   };
 
   t('without scripts: join, confirm the address, invite, give a role, remove, withdraw', async () => {
-    const { token } = await inviteToTeam(world, { role: 'manager' });
+    const { token, memberId } = await inviteToTeam(world, { role: 'manager' });
     await look(null, async (page) => {
       await page.goto(at(`/join/${token}`));
       await page.locator('#email').fill('scriptless@example.com');
@@ -108,6 +108,7 @@ suite('the console without scripts', { timeoutMs: 120_000 }, (t) => {
       await noticeOn(page, /Your address is confirmed/);
     });
     await world.settled();
+    await world.keyOf(world.workspaceId, memberId);
     await look(olga, async (page) => {
       await page.goto(at('/team'));
       const row = page.locator('.rows > li').filter({ hasText: 'Sina Scriptless' });
@@ -116,7 +117,11 @@ suite('the console without scripts', { timeoutMs: 120_000 }, (t) => {
       await row.locator('button[value=change-role]').click();
       await row.locator('.tag', { hasText: 'Creator' }).waitFor();
       await inRow(page, 'Sina Scriptless', 'Remove', 'remove-member');
-      await page.locator('.notice').waitFor();
+      await says(page, 'What the member leaves');
+      await press(page, 'end-left');
+      await noticeOn(page, /It has ended/);
+      await says(page, 'Nothing that the member made goes on');
+      await page.goto(at('/team'));
       assert.equal(await page.getByText('scriptless@example.com').count(), 0);
       await page.locator('#email').fill('later@example.com');
       await press(page, 'invite');

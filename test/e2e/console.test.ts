@@ -128,6 +128,7 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
     ['error', 'olga', (page) => page.goto(at('/security/nothing'))],
     ['home', 'olga', (page) => page.goto(at('/console'))],
     ['security', 'olga', (page) => page.goto(at('/security'))],
+    ['left', 'olga', (page) => page.goto(at(`/team/members/${olga.memberId}/left`))],
     ['team', 'olga', (page) => page.goto(at('/team'))],
     [
       'invited',

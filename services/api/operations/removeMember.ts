@@ -11,7 +11,7 @@ export const removeMember = operation({
   noun: 'member',
   summary: 'Remove a member',
   description:
-    'Their keys, apps and sessions lose all power in this workspace within a second. Owners remove everybody; Managers creators and viewers. The last Owner stays.',
+    'Their keys, apps and sessions lose all power in this workspace within a second. Owners remove everybody; Managers creators and viewers. The last Owner stays. GET /members/{id}/left lists what they leave.',
   scope: 'agency.read',
   role: 'manager',
   firstParty: true,

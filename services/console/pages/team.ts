@@ -1,12 +1,15 @@
 import { mayManage } from '#domain/roles.ts';
-import { type Role, roles } from '#schemas/common.ts';
+import { type Mode, type Role, roles } from '#schemas/common.ts';
+import { type LeftKind, leftKinds } from '#schemas/http/console.ts';
+import { notFound } from '#services/api/refusal.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
 import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { call } from '../operations.ts';
 import type { Route } from '../routes.ts';
 import { goTo, noticeOf, showPage } from '../show.ts';
-import { roleShown } from '../words.ts';
+import { principalIn } from '../visitors.ts';
+import { modeName, roleShown } from '../words.ts';
 
 /** The team: members and their roles, and invitations. */
 
@@ -24,6 +27,15 @@ interface InviteRow {
   readonly expiresAt: string;
 }
 
+interface LeftRow {
+  readonly kind: LeftKind;
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly mode: Mode;
+  readonly name: string;
+  readonly expiresAt: string | null;
+}
+
 interface NewInvite extends InviteRow {
   readonly url: string;
   readonly mailed: boolean;
@@ -32,6 +44,7 @@ interface NewInvite extends InviteRow {
 const notices: Readonly<Record<string, string>> = {
   role: 'The role is changed.',
   removed: 'The member is removed, with the power of their keys and apps here.',
+  ended: 'It has ended.',
   withdrawn: 'The invitation is withdrawn.',
 };
 
@@ -83,7 +96,54 @@ const remove = async (visit: Visit<MemberVisitor>): Promise<void> => {
   const refused = await refusalOf(ctx, async () => {
     await call(visit, 'removeMember', { params: { id: params.id ?? '' } });
   });
-  return refused === null ? goTo(ctx, '/team?done=removed') : show(visit, refused);
+  if (refused !== null) return show(visit, refused);
+  const isSelf = params.id === visit.visitor.membership.memberId;
+  goTo(ctx, !isSelf && (await leftBy(visit)).length > 0 ? `${leftPath(visit)}?done=removed` : '/team?done=removed');
+};
+
+const leftPath = ({ params }: Visit): string => `/team/members/${params.id ?? ''}/left`;
+
+const leftBy = (visit: Visit<MemberVisitor>) =>
+  call<readonly LeftRow[]>(visit, 'listLeftByMember', { params: { id: visit.params.id ?? '' } });
+
+const leftWords: Readonly<Record<LeftKind, string>> = {
+  api_key: 'API key',
+  connect_invite: 'Link to connect accounts',
+  approval_link: 'Link to approve a post',
+  webhook: 'Webhook endpoint',
+  recycle: 'Recycled post',
+};
+
+const showLeft = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null): Promise<void> => {
+  const left = await leftBy(visit);
+  showPage(visit, {
+    ...{ view: 'left', title: 'What the member leaves', ...refused },
+    notice: noticeOf(visit, notices, refused),
+    data: {
+      memberId: visit.params.id,
+      left: left.map((one) => ({ ...one, words: leftWords[one.kind], modeName: modeName(one.mode) })),
+    },
+  });
+};
+
+/** The operation that ends each kind, and what it asks for. */
+const ends: Readonly<Record<LeftKind, (item: string, parent: string) => readonly [string, Record<string, string>]>> = {
+  api_key: (id) => ['revokeApiKey', { id }],
+  connect_invite: (inviteId, id) => ['revokeConnectInvite', { id, inviteId }],
+  approval_link: (linkId, id) => ['revokeApprovalLink', { id, linkId }],
+  webhook: (id) => ['deleteWebhook', { id }],
+  recycle: (id) => ['clearPostRecycle', { id }],
+};
+
+const endLeft = async (visit: Visit<MemberVisitor>): Promise<void> => {
+  const { ctx, form, visitor } = visit;
+  const kind = leftKinds.find((one) => one === form.get('kind'));
+  if (kind === undefined) throw notFound('page');
+  const [operation, params] = ends[kind](textOf(form, 'item', 40), textOf(form, 'parent', 40));
+  const mode = form.get('mode') === 'live' ? 'live' : 'test';
+  const by = kind === 'api_key' ? visitor.livePrincipal : principalIn(visitor, mode);
+  const refused = await refusalOf(ctx, () => call(visit, operation, { params }, by));
+  return refused === null ? goTo(ctx, `${leftPath(visit)}?done=ended`) : showLeft(visit, refused);
 };
 
 const invite = async (visit: Visit<MemberVisitor>): Promise<void> => {
@@ -107,6 +167,8 @@ export const teamRoutes: readonly Route[] = [
   { method: 'GET', path: '/team', for: 'member', answer: (visit) => show(visit, null) },
   { method: 'POST', path: '/team/members/:id/role', for: 'member', answer: changeRole },
   { method: 'POST', path: '/team/members/:id/remove', for: 'member', answer: remove },
+  { method: 'GET', path: '/team/members/:id/left', for: 'member', answer: (visit) => showLeft(visit, null) },
+  { method: 'POST', path: '/team/members/:id/left', for: 'member', answer: endLeft },
   { method: 'POST', path: '/team/invites', for: 'member', answer: invite },
   { method: 'GET', path: '/team/invites', for: 'member', answer: ({ ctx }) => goTo(ctx, '/team') },
   { method: 'POST', path: '/team/invites/:id/withdraw', for: 'member', answer: withdraw },

@@ -92,6 +92,37 @@ suite('first-party operations', (t) => {
     assert.ok(!world.lines.join('\n').includes(secret));
   });
 
+  t('what a member leaves is listed, also after the removal, and each of it can be ended', async () => {
+    const { memberId, session } = await memberOf('manager');
+    const key = await world.keyOf(world.workspaceId, memberId, { mode: 'test' });
+    const client = await key.caller.post('/clients', { name: `Left ${randomUUID()}`, type: 'brand' });
+    const made = await key.caller.post(`/clients/${client.data.id}/connect-invites`, { platforms: ['x'] });
+    const hook = await session.post('/webhooks', { url: 'https://hooks.agency.example/in', events: ['post.*'] });
+    assert.equal(hook.status, 200, hook.text);
+    await world.settled();
+    const left = async () => {
+      await world.settled();
+      const { rows, text } = await owner.get(`/members/${memberId}/left`);
+      assert.ok(!text.includes(String(made.data.token)));
+      return rows.map(({ kind, id, mode }) => [kind, id, mode]).sort();
+    };
+    const all = [
+      ['api_key', key.id, 'test'],
+      ['connect_invite', made.data.inviteId, 'test'],
+      ['webhook', hook.data.id, 'live'],
+    ];
+    assert.deepEqual(await left(), all);
+    assert.equal((await owner.delete(`/members/${memberId}`)).status, 200);
+    assert.deepEqual(await left(), all);
+    await owner.delete(`/api-keys/${key.id}`);
+    await owner.delete(`/webhooks/${hook.data.id}`);
+    await world.tester.delete(`/clients/${client.data.id}/connect-invites/${made.data.inviteId}`);
+    assert.deepEqual(await left(), []);
+    assert.equal((await owner.get(`/members/${randomUUID()}/left`)).status, 404);
+    const stranger = await sessionOf(other.workspaceId, other.memberId);
+    assert.equal((await stranger.get(`/members/${memberId}/left`)).status, 404);
+  });
+
   t('a key acts for its maker: whom the body names makes no difference', async () => {
     const { memberId, session } = await memberOf('manager');
     const made = await session.post(
