@@ -127,6 +127,8 @@ export const warningWords = {
   duplicate_text: 'the account has the same text within 24 hours',
   hashtag_missing: 'the rules of the client want a hashtag, and only warn',
   disclaimer_missing: 'the rules of the client want their disclaimer, and only warn',
+  may_be_refused:
+    'the network documents that it takes the text, and was seen to refuse such ones; the message says why',
   alt_text_cut: 'the alt text of the asset is longer than the network takes, and its end is not sent',
   duplicate_possible:
     'the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice',

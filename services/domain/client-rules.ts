@@ -1,6 +1,6 @@
 import type { ClientFields } from '#schemas/client.ts';
 import type { Issue } from '#schemas/issues.ts';
-import { links } from './platforms/index.ts';
+import { addresses } from './platforms/index.ts';
 
 /**
  * The rules of a client for what its posts say. They are kept as they were sent, so a member of another type counts as
@@ -173,7 +173,7 @@ const strangerIn = (policy: LinkPolicy, text: string): string | null => {
   for (const [link] of text.matchAll(/https?:\/\/[^\s"'<>()[\]]{1,2000}/giu)) {
     if (!allows(policy, link)) return link;
   }
-  for (const { start, end } of links(text)) {
+  for (const { start, end } of addresses(text)) {
     const link = text.slice(start, end);
     if (!allows(policy, link)) return link;
   }

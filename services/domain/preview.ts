@@ -8,6 +8,7 @@ import { contentFor } from './content.ts';
 import { needKey } from './media.ts';
 import {
   cutAltTexts,
+  doubts,
   lateErrors,
   rulesOf,
   sentText,
@@ -148,6 +149,11 @@ export const previewContent = (
     warnings: [
       ...unmade,
       ...late,
+      ...inputs.flatMap((input, part) =>
+        doubts(input).map(({ path, message }) =>
+          warning('may_be_refused', pointer(body, platform, part, path), message),
+        ),
+      ),
       ...[...cuts].map(([mediaId, message]) =>
         warning('alt_text_cut', placeOf(body, destination, mediaId), message, { mediaId }),
       ),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Checkpoint, FindRequest, Json, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
-import { links } from '#domain/platforms/index.ts';
+import { linksOfX } from '#domain/platforms/index.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import type { XApi } from './api.ts';
 import type { XOptions } from './options.ts';
@@ -105,7 +105,7 @@ export const lookFor = async (
   if (Number.isNaN(at) || textIn(data, 'contentHash') !== hashOf(request)) return { kind: 'undecided' };
   const ids = membersOf(data)?.mediaIds;
   const mediaIds = Array.isArray(ids) ? ids.filter((one) => typeof one === 'string') : [];
-  const wanted = comparable(request.content, links(request.content));
+  const wanted = comparable(request.content, linksOfX(request.content));
   const is = (post: Members): boolean => isIt(post, request, wanted, mediaIds);
   const listed = await listOwn(options, api, request, { from: at - skewMs, until: null }, deadlineMs, is);
   if (listed.kind === 'undecided') return listed;
@@ -130,7 +130,7 @@ export const findOwn = async (
 ): Promise<
   { readonly kind: 'listed'; readonly posts: readonly { readonly id: string; readonly at: string }[] } | Undecided
 > => {
-  const wanted = comparable(request.content, links(request.content));
+  const wanted = comparable(request.content, linksOfX(request.content));
   const from = Date.parse(request.from);
   const asked = Date.parse(request.until);
   const until = asked > options.clock() - endsAgoMs ? null : asked;

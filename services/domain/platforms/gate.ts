@@ -8,7 +8,7 @@ import { type GateMedia, mediaErrors } from './gate-media.ts';
 import { checkGranted, checkOverride, isSet, overrideRules } from './overrides.ts';
 import { rulesOf } from './registry.ts';
 import type { Overrides } from './rules.ts';
-import { sentText, textLength, unitWords, usedWords, withoutMarkup } from './text-length.ts';
+import { measured, sentText, textLength, unitWords, usedWords, withoutMarkup } from './text-length.ts';
 import { showsNothing } from './visible-text.ts';
 
 export interface GateInput {
@@ -111,6 +111,21 @@ export function lateErrors({ platform, content, overrides }: GateInput): readonl
   if (rules.refused?.pattern.test(text))
     errors.push({ path, code: rules.refused.code, message: rules.refused.message });
   return errors;
+}
+
+/** What the network may refuse, though its documents allow it. */
+export function doubts({ platform, content, overrides }: GateInput): readonly Pick<LateError, 'path' | 'message'>[] {
+  const { text: rules, overrides: known } = rulesOf(platform);
+  const { doubted } = rules;
+  if (doubted === undefined) return [];
+  const comment = known.firstComment?.type === 'comment' && known.firstComment.asPost ? overrides.firstComment : null;
+  const texts = [sentText(rules, content, overrides), { text: comment, path: '/overrides/firstComment' }];
+  return texts.flatMap(({ text, path }) => {
+    if (typeof text !== 'string' || textLength(platform, text).parts.some((one) => one.used > one.limit)) return [];
+    const [found] = measured(text, [doubted]);
+    if (found === undefined || found.used <= found.limit) return [];
+    return [{ path, message: `${doubted.why}; this one has ${usedWords(found)}` }];
+  });
 }
 
 /** Why a target fails at publish, though it may have been scheduled; null: it can go out. */

@@ -1,9 +1,10 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
+export { addresses } from './addresses.ts';
 export { type AltTexts, sentAltText, takesAltText } from './alt-text.ts';
 export { connectable } from './connectable.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
 export { presentFigures } from './former-figures.ts';
-export { type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
+export { doubts, type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
 export type { GateError } from './gate-error.ts';
 export { cutAltTexts, type GateMedia } from './gate-media.ts';
 export { minVideoBytes } from './media-blocks.ts';
@@ -24,5 +25,6 @@ export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
 export type * from './rules.ts';
 export { sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
+export { topLevelDomains } from './top-level-domains.ts';
 export { showsNothing, showsSomethingSql } from './visible-text.ts';
-export { links } from './weighted-length.ts';
+export { links as linksOfX } from './x/links.ts';

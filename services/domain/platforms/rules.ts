@@ -35,6 +35,8 @@ export interface TextRules {
   readonly replacedBy?: string;
   /** The text without its markup, for the unit `parsed_utf16_units`. Default: the text as it is. */
   readonly shown?: (text: string, overrides: Overrides) => string;
+  /** A limit that the network was seen to hold, though its documents do not name it: a warning says why. */
+  readonly doubted?: TextLimit & { readonly why: string };
   /** A text that matches fails at publish. */
   readonly refused?: { readonly pattern: RegExp; readonly code: FailureCode; readonly message: string };
   readonly note: string;

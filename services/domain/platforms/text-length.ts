@@ -2,9 +2,10 @@
 
 import { lazy } from '#domain/lazy.ts';
 import type { Platform } from '#schemas/common.ts';
+import { addresses } from './addresses.ts';
 import { rulesOf } from './registry.ts';
 import type { Overrides, TextLimit, TextRules, TextUnit } from './rules.ts';
-import { links, weightedLength } from './weighted-length.ts';
+import { weightedLength } from './weighted-length.ts';
 
 const graphemes = lazy(() => new Intl.Segmenter('en', { granularity: 'grapheme' }));
 const utf8 = new TextEncoder();
@@ -48,7 +49,7 @@ function graphemeCount(text: string, max: number): number {
 
 function differentLinks(text: string, max: number): number {
   const found = new Set<string>();
-  for (const { start, end } of links(text)) {
+  for (const { start, end } of addresses(text)) {
     found.add(text.slice(start, end));
     if (found.size > max) break;
   }

@@ -3,39 +3,14 @@
  * (joiners, marks of direction, selectors, tags, Hangul fillers), and the blank of Braille. Written out, so that
  * JavaScript and Postgres judge alike.
  */
-const ranges: readonly (readonly [from: number, to: number])[] = [
-  [0x01, 0x20],
-  [0x7f, 0xa0],
-  [0xad, 0xad],
-  [0x34f, 0x34f],
-  [0x61c, 0x61c],
-  [0x115f, 0x1160],
-  [0x1680, 0x1680],
-  [0x17b4, 0x17b5],
-  [0x180b, 0x180f],
-  [0x2000, 0x200f],
-  [0x2028, 0x202f],
-  [0x205f, 0x206f],
-  [0x2800, 0x2800],
-  [0x3000, 0x3000],
-  [0x3164, 0x3164],
-  [0xfe00, 0xfe0f],
-  [0xfeff, 0xfeff],
-  [0xffa0, 0xffa0],
-  [0xfff0, 0xfffb],
-  [0x1bca0, 0x1bca3],
-  [0x1d173, 0x1d17a],
-  [0xe0000, 0xe0fff],
-];
+const invisible =
+  '\\u{1}-\\u{20}\\u{7f}-\\u{a0}\\u{ad}-\\u{ad}\\u{34f}-\\u{34f}\\u{61c}-\\u{61c}\\u{115f}-\\u{1160}\\u{1680}-\\u{1680}\\u{17b4}-\\u{17b5}\\u{180b}-\\u{180f}\\u{2000}-\\u{200f}\\u{2028}-\\u{202f}\\u{205f}-\\u{206f}\\u{2800}-\\u{2800}\\u{3000}-\\u{3000}\\u{3164}-\\u{3164}\\u{fe00}-\\u{fe0f}\\u{feff}-\\u{feff}\\u{ffa0}-\\u{ffa0}\\u{fff0}-\\u{fffb}\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}';
 
-const classOf = (write: (code: number) => string): string =>
-  ranges.map(([from, to]) => `${write(from)}-${write(to)}`).join('');
-
-const visible = new RegExp(`[^\\0${classOf((code) => `\\u{${code.toString(16)}}`)}]`, 'u');
+const visible = new RegExp(`[^\\0${invisible}]`, 'u');
 
 /** Whether a reader sees nothing of a text without markup. */
 export const showsNothing = (text: string): boolean => !visible.test(text);
 
 /** A condition of SQL: whether a reader sees something of it. @param text an expression of type text */
 export const showsSomethingSql = (text: string): string =>
-  `${text} ~ '[^${classOf((code) => `\\U${code.toString(16).padStart(8, '0')}`)}]'`;
+  `${text} ~ '[^${invisible.replaceAll(/\\u\{([0-9a-f]+)\}/g, (_, code: string) => `\\U${code.padStart(8, '0')}`)}]'`;

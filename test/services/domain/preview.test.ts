@@ -168,6 +168,30 @@ suite('the content of a preview', (t) => {
     deepEqual(late('youtube', { content: 'Fine\n<b>' }), fails('youtube_description_invalid', '/content'));
   });
 
+  t('warns where threads may refuse a text: over 500 bytes and not over 500 characters', () => {
+    const told = (body: Partial<PostBody>) => {
+      const { errors, warnings } = shown('threads', body);
+      return [...errors, ...warnings].map(({ code, path }) => `${code} ${path}`);
+    };
+    const curly = `${'a'.repeat(492)}’’’`;
+    deepEqual(told({ content: curly }), ['may_be_refused /content']);
+    deepEqual(told({ content: `${'a'.repeat(491)}’’’` }), [], 'that are 500 bytes');
+    deepEqual(told({ content: '日'.repeat(500) }), ['may_be_refused /content']);
+    deepEqual(told({ content: '日'.repeat(501) }), ['text_too_long /content']);
+    equal(
+      shown('threads', { content: curly }).warnings[0]?.message,
+      'Threads documents 500 characters, and was seen to refuse texts of more than 500 bytes; this one has 501',
+    );
+    const segments = [
+      { content: 'Head.', mediaIds: [] },
+      { content: curly, mediaIds: [] },
+    ];
+    deepEqual(told({ thread: { segments } }), ['may_be_refused /thread/segments/1/content']);
+    const variants = [variant('threads', { overrides: { firstComment: curly } })];
+    deepEqual(told({ variants }), ['may_be_refused /variants/0/overrides/firstComment']);
+    deepEqual(shown('x', { content: '日'.repeat(140) }).warnings, []);
+  });
+
   t(
     'an alt text of the asset that is too long for the network is cut with a warning, one of the post is an error',
     () => {

@@ -12,6 +12,11 @@ export const threads: NetworkRules = {
       { unit: 'emoji_bytes', limit: 500 },
       { unit: 'links', limit: 5 },
     ],
+    // Posts of 495 letters and three curly apostrophes were refused as longer than 500 (reports of production, 2026-08).
+    doubted: {
+      ...{ unit: 'utf8_bytes', limit: 500 },
+      why: 'Threads documents 500 characters, and was seen to refuse texts of more than 500 bytes',
+    },
     note: '500 characters, an emoji counting as its UTF-8 bytes; at most 5 different links.',
   },
   media,

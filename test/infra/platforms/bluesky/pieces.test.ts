@@ -64,10 +64,10 @@ suite('bluesky: pieces of a post', (t) => {
       ['tag', '＃kaffee', 'kaffee'],
       ['tag', '#a1', 'a1'],
     ]);
-    assert.deepEqual(shown('Hi @ann.bsky.social, (@bob.test) mail@x.com @nobody @A.B.'), [
+    assert.deepEqual(shown('Hi @ann.bsky.social, (@bob.test) mail@x.com @nobody @A.B. @Ann.Blog.de.'), [
       ['mention', '@ann.bsky.social', 'ann.bsky.social'],
       ['mention', '@bob.test', 'bob.test'],
-      ['mention', '@A.B', 'a.b'],
+      ['mention', '@Ann.Blog.de', 'ann.blog.de'],
     ]);
     assert.deepEqual(shown('https://example.com/#tag'), [
       ['link', 'https://example.com/#tag', 'https://example.com/#tag'],
