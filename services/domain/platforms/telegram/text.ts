@@ -1,60 +1,103 @@
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
 
-/** Tokens of Telegram's two markdowns; a `[text](` is a link only if its address ends, which is looked for apart. */
-const markdownV2 = /\\([\s\S])|!?\[((?:\\.|[^[\]\\\n]){0,4096})\]\(|\|\||^\*{0,2}>|[*_~`]/gmu;
-const markdown = /\\([_*`[])|\[([^[\]\n]{0,4096})\]\(|[*_`]/gu;
-const addressEnd = /[)\s]/g;
-const maxAddress = 2_100;
+/** The place after the language and the first line break of a block of code. */
+const afterLanguage = (text: string, at: number): number => {
+  let end = at;
+  while (end < text.length && !/[\s`]/.test(text.charAt(end))) end += 1;
+  const from = end < text.length && text[end] !== '`' ? end : at;
+  const breaks = text.slice(from, from + 2);
+  return from + (breaks === '\r\n' || breaks === '\n\r' ? 2 : /^[\r\n]/.test(breaks) ? 1 : 0);
+};
 
-/** @param shownOf what a link shows of its text. */
-function withoutMarkdown(text: string, token: RegExp, shownOf: (text: string) => string): string {
+/** The former Markdown: nothing is markup inside of anything else, and nothing is escaped there. */
+const withoutMarkdown = (text: string): string => {
   const out: string[] = [];
-  let at = 0;
-  // Where the next address can end: kept while links begin before it, or each of many `[](` would look for it anew.
-  let end = 0;
-  for (;;) {
-    token.lastIndex = at;
-    const found = token.exec(text);
-    if (found === null) break;
-    const [whole, escaped, linked] = found;
-    out.push(text.slice(at, found.index));
-    at = found.index + whole.length;
-    if (linked === undefined) {
-      out.push(escaped ?? '');
+  for (let at = 0; at < text.length; at += 1) {
+    const one = text.charAt(at);
+    if (one === '\\' && '_*`['.includes(text.charAt(at + 1) || ' ')) {
+      at += 1;
+      out.push(text.charAt(at));
       continue;
     }
-    if (end < at) {
-      addressEnd.lastIndex = at;
-      end = addressEnd.exec(text)?.index ?? text.length;
+    if (!'_*`['.includes(one)) {
+      out.push(one);
+      continue;
     }
-    if (text[end] === ')' && end > at && end - at <= maxAddress) {
-      out.push(shownOf(linked));
-      at = end + 1;
-    } else {
-      out.push(whole.slice(0, 1));
-      at = found.index + 1;
-    }
+    const isBlock = text.startsWith('```', at);
+    const mark = isBlock ? '```' : one === '[' ? ']' : one;
+    const from = isBlock ? afterLanguage(text, at + 3) : at + 1;
+    const found = text.indexOf(mark, from);
+    const end = found < 0 ? text.length : found;
+    out.push(text.slice(from, end));
+    at = end + mark.length - 1;
+    // Behind a link without a text the address is text too.
+    if (one !== '[' || end === from || text[end + 1] !== '(') continue;
+    const close = text.indexOf(')', end + 2);
+    at = close < 0 ? text.length : close;
   }
-  out.push(text.slice(at));
   return out.join('');
-}
+};
+
+const withoutMarkdownV2 = (text: string): string => {
+  const out: string[] = [];
+  let code: '`' | '```' | null = null;
+  let links = 0;
+  // Whether only markup stands before it in its line: a quotation may begin.
+  let isLineStart = true;
+  const show = (one: string) => {
+    out.push(one);
+    isLineStart = one === '\n';
+  };
+  for (let at = 0; at < text.length; at += 1) {
+    const one = text.charAt(at);
+    const next = text.charCodeAt(at + 1);
+    if (one === '\\' && next > 0 && next <= 126) {
+      at += 1;
+      out.push(text.charAt(at));
+      isLineStart = false;
+      continue;
+    }
+    if (code !== null) {
+      if (text.startsWith(code, at)) {
+        at += code.length - 1;
+        code = null;
+      } else if (one !== '`') show(one);
+    } else if (one === '`') {
+      code = text.startsWith('```', at) ? '```' : '`';
+      at = code === '`' ? at : afterLanguage(text, at + 3) - 1;
+    } else if (one === '[' || (one === '!' && text[at + 1] === '[')) {
+      links += 1;
+      at += one === '!' ? 1 : 0;
+    } else if (one === ']' && links > 0) {
+      links -= 1;
+      if (text[at + 1] !== '(') continue;
+      at += 2;
+      while (at < text.length && text[at] !== ')') at += text[at] === '\\' ? 2 : 1;
+    } else if (text.startsWith('||', at)) at += 1;
+    else if (!(one === '>' && isLineStart) && !'*_~'.includes(one)) show(one);
+  }
+  return out.join('');
+};
+
+const entityOf = (whole: string, name?: string, decimal?: string, hex?: string): string => {
+  if (name !== undefined) return entities[name] ?? whole;
+  const code = decimal !== undefined ? Number(decimal) : Number.parseInt(String(hex), 16);
+  return code > 0 && code < 0x10ffff ? String.fromCodePoint(code) : whole;
+};
 
 /**
- * The text Telegram shows: markup of the parse mode taken out. Markup that Telegram would refuse is not judged here;
- * what is left in counts, so a length is never too small by it.
+ * The text Telegram shows: markup of the parse mode taken out, as TDLib does ("MessageEntity.cpp"). Markup that Telegram
+ * would refuse is not judged here.
  */
 export function shownText(text: string, parseMode: unknown): string {
   if (parseMode === 'HTML') {
-    return text
-      .replace(/<\/?[a-z][^<>]{0,2100}>/gi, '')
-      .replace(/&(?:(lt|gt|amp|quot)|#(\d{1,7})|#x([0-9a-f]{1,6}));/gi, (whole, name, decimal, hex) => {
-        if (name !== undefined) return entities[String(name).toLowerCase()] ?? whole;
-        const code = decimal !== undefined ? Number(decimal) : Number.parseInt(String(hex), 16);
-        return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
-      });
+    // In one pass: a tag ends an entity that has no semicolon.
+    return text.replace(
+      /<\/?[a-z][^<>]{0,2100}>|&(?:([A-Za-z]{2,4})(?![A-Za-z])|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));?/gi,
+      (whole: string, ...parts: (string | undefined)[]) =>
+        whole.startsWith('<') ? '' : entityOf(whole, parts[0], parts[1], parts[2]),
+    );
   }
-  if (parseMode === 'MarkdownV2') {
-    return withoutMarkdown(text, markdownV2, (linked) => shownText(linked, parseMode));
-  }
-  return parseMode === 'Markdown' ? withoutMarkdown(text, markdown, (linked) => linked) : text;
+  if (parseMode === 'MarkdownV2') return withoutMarkdownV2(text);
+  return parseMode === 'Markdown' ? withoutMarkdown(text) : text;
 }

@@ -1,7 +1,9 @@
 /** Counts and addresses against the official library of each network that has one. What differs stands here with its reason. */
-import { deepEqual } from 'node:assert/strict';
+import { deepEqual, equal } from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { textLength } from '#domain/platforms/index.ts';
+import { shownText } from '#domain/platforms/telegram/text.ts';
 import { weightedLength } from '#domain/platforms/weighted-length.ts';
 import { links } from '#domain/platforms/x/links.ts';
 import { byteSpan, found, isHandle } from '#infra/platforms/bluesky/facets.ts';
@@ -138,5 +140,16 @@ suite('texts against official libraries', (t) => {
       }),
       { seed, numRuns },
     );
+  });
+
+  // Recorded: its packages come for some machines only. Texts that TDLib refuses are none of them.
+  t('Telegram: what TDLib shows of a text with markup', async () => {
+    const file = new URL('../../../fixtures/telegram-texts.json', import.meta.url);
+    const { rows } = JSON.parse(await readFile(file, 'utf8')) as { readonly rows: readonly (readonly string[])[] };
+    for (const [mode, text = '', shown = ''] of rows) {
+      equal(shownText(text, mode), shown, `${mode} ${JSON.stringify(text)}`);
+      equal(textLength('telegram', text, { parseMode: mode }).parts[0]?.used, shown.length);
+    }
+    equal(rows.length, 750);
   });
 });
