@@ -201,7 +201,6 @@ export class PublishingWorld {
       pollMs: 25,
       absencePolicy: quickLooks,
       rateLimitBackOff: quickBackOff,
-      mediaRest: { firstMs: 200, maxMs: 1_000 },
       ...deps,
     };
     return this.run((signal) => runPublisher(given, signal));

@@ -13,6 +13,9 @@ import { PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
+/** Short, because the clock of a test jumps over what a rest waits for. */
+const mediaRest = { firstMs: 200, maxMs: 1_000 };
+
 suite('files of a target', { timeoutMs: 180_000 }, (t) => {
   let world: PublishingWorld;
   let publisher: Running;
@@ -20,7 +23,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     world = await PublishingWorld.open((await preparedDatabase()).url);
     clientId = await world.client();
-    publisher = world.publisher();
+    publisher = world.publisher({}, { mediaRest });
   });
   t.after(async () => {
     await publisher?.stop();
@@ -143,7 +146,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     await say(id, { type: 'Plan', initial: false, needs: [need] });
     await world.all(targets, 'published');
     await publisher.stop();
-    publisher = world.publisher();
+    publisher = world.publisher({}, { mediaRest });
   });
 
   const minuteMs = 60_000;
@@ -165,7 +168,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     const limit = { mediaLimitMs: 30 * minuteMs };
     const clock = { ...wallClock, behindMs: 31 * minuteMs, now: () => Date.now() - clock.behindMs };
     const asked = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
-    publisher = world.publisher({}, { ...limit, clock });
+    publisher = world.publisher({}, { ...limit, clock, mediaRest });
     const first = await post('tiktok', { mediaIds: [asked.id] }, Date.now() - 40 * minuteMs);
     await isAskedFor(asked.id);
     clock.behindMs = 0;
@@ -195,7 +198,7 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
 
     // Asked for long ago, due long ago: a publisher that has just come still waits for it.
     await publisher.stop();
-    publisher = world.publisher();
+    publisher = world.publisher({}, { mediaRest });
     const third = await post('tiktok', { mediaIds: [asked.id] }, Date.now() - 60 * minuteMs);
     await until('it was looked at since', () => looksAt(third));
     assert.deepEqual(await world.story(`target-${third}`), ['TargetScheduled']);
