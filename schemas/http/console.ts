@@ -44,7 +44,7 @@ const keySecret = Type.Optional(
     Type.String(),
     'The whole key, in the answers to creation and rotation alone: store it. No call shows it again.',
     {
-      examples: ['sk_test_<43 characters>'],
+      examples: ['sk_test_<49 characters>'],
     },
   ),
 );

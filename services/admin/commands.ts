@@ -2,7 +2,7 @@ import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, resetLog, settleTarget, uses } from './installation.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { createKey, listKeys, revokeKey, revokeLeaked, rotateKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
 import { checkNetwork } from './network-check.ts';
 import { rotateOAuthKey } from './oauth.ts';
@@ -111,6 +111,11 @@ export const commands: readonly Command[] = [
     run: rotateKey,
   },
   { usage: 'key revoke <key>', about: 'ends a key within a second', run: revokeKey },
+  {
+    usage: 'key revoke-leaked <file>',
+    about: 'ends every key whose secret stands in the file, such as the report of a scanner; a secret is never shown',
+    run: revokeLeaked,
+  },
   {
     usage: 'session end <member>',
     about: 'ends at once the session tokens of a member that the command session made; their browsers stay signed in',

@@ -1,8 +1,10 @@
+import { readFile, stat } from 'node:fs/promises';
 import { apikey } from '#domain/apikey.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
-import { listApiKeys } from '#projections/apikeys.ts';
+import { type FoundKey, findKeys, listApiKeys } from '#projections/apikeys.ts';
+import { keysOf } from '#runtime/identity/key-form.ts';
 import { offeredScopes } from '#schemas/apikey.ts';
-import { createApiKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
+import { createApiKey, hashKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
@@ -95,4 +97,58 @@ export const revokeKey = async (admin: Admin, { at }: Given): Promise<CommandOut
   await revokeApiKey(admin.operator, workspaceId, keyId);
   await shown(admin);
   return { keyId, workspaceId, revoked: true };
+};
+
+/** Bytes of a list of leaked keys, keys in it, and keys that one query looks up. */
+const maxListBytes = 16 * 1_024 * 1_024;
+const maxLeaked = 10_000;
+const pageOfKeys = 500;
+
+/** @throws UsageError */
+const leakedIn = async (file: string): Promise<readonly string[]> => {
+  const size = await stat(file).then(
+    (known) => known.size,
+    () => null,
+  );
+  if (size === null) throw new UsageError(`There is no file ${file}.`);
+  if (size > maxListBytes) throw new UsageError(`The list has more than ${maxListBytes} bytes: split it.`);
+  const keys = keysOf(await readFile(file, 'utf8'));
+  if (keys.length > maxLeaked) throw new UsageError(`The list has more than ${maxLeaked} keys: split it.`);
+  return keys;
+};
+
+/** A leaked secret that its key had before a rotation ends the key too, as long as it works. */
+const endLeaked = async (admin: Admin, key: FoundKey | undefined): Promise<string> => {
+  if (key === undefined) return 'unknown';
+  const now = new Date(admin.operator.clock()).toISOString();
+  if (key.revokedAt !== null) return 'revoked before';
+  if (key.expiresAt <= now || (key.previousUntil ?? key.expiresAt) <= now) return 'expired';
+  await revokeApiKey(admin.operator, key.workspaceId, key.keyId);
+  return 'revoked now';
+};
+
+/**
+ * Ends the keys whose secrets stand in a file: the report of a scanner, in any form. The secrets are never shown. If we
+ * die half way, the same command goes on: an ended key stays ended.
+ */
+export const revokeLeaked = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
+  const leaked = await leakedIn(at(0));
+  await caughtUp(admin);
+  const rows: Record<string, unknown>[] = [];
+  for (let from = 0; from < leaked.length; from += pageOfKeys) {
+    const page = leaked.slice(from, from + pageOfKeys);
+    const found = await findKeys(admin.pool, page.map(hashKey));
+    for (const secret of page) {
+      const key = found.get(hashKey(secret));
+      const result = await endLeaked(admin, key);
+      rows.push({
+        begins: secret.slice(0, 12),
+        result,
+        keyId: key?.keyId ?? null,
+        workspaceId: key?.workspaceId ?? null,
+      });
+    }
+  }
+  await shown(admin);
+  return rows;
 };

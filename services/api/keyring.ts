@@ -3,14 +3,13 @@ import type { Pool } from 'pg';
 import { tenantIdOf } from '#domain/ids.ts';
 import { type FoundKey, findKeys } from '#projections/apikeys.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { isKeyForm } from '#runtime/identity/key-form.ts';
 import { type JudgedPower, judgeKeys } from '#services/auth/judged.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 import { type Stamp, Stamped } from './stamped.ts';
 
 /** Finds the principal of a bearer token. The service stores only the SHA-256 of a key. */
-
-const form = /^sk_(live|test)_[A-Za-z0-9_-]{20,200}$/;
 
 /**
  * The keyring collects deferred tokens for this many milliseconds and looks them up in one query; it drops tokens
@@ -99,7 +98,7 @@ export class Keyring {
   /** Null where the token has not the form of a key. A call asks twice in the same turn, and is hashed once. */
   #hashOf(token: string): string | null {
     if (this.#hashed.token !== token) {
-      this.#hashed = { token, hash: form.test(token) ? hash('sha256', token) : null };
+      this.#hashed = { token, hash: isKeyForm(token) ? hash('sha256', token) : null };
     }
     return this.#hashed.hash;
   }
@@ -110,7 +109,7 @@ export class Keyring {
    * query is full, the address with the most tokens in it loses one to an address with fewer.
    */
   lookUpLater(token: string, address: string): void {
-    if (!form.test(token)) return;
+    if (!isKeyForm(token)) return;
     const own = this.#later.get(address) ?? new Set();
     if (this.#laterCount >= maxLater && !this.#makeRoom(own.size)) return;
     if (this.#laterCount === 0) setTimeout(() => void this.#lookUpThose().catch(() => undefined), laterMs).unref();

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { apikey } from '#domain/apikey.ts';
 import { client } from '#domain/client.ts';
@@ -8,6 +8,7 @@ import { type WorkspaceState, workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { type CommandContext, type DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { mintSecret } from '#runtime/identity/key-form.ts';
 import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';
 import type { Actor, Mode } from '#schemas/common.ts';
 
@@ -90,9 +91,9 @@ export interface MintedKey {
   readonly prefix: string;
 }
 
-/** 256 random bits; only the SHA-256 is kept. */
+/** Only the SHA-256 is kept. */
 export const mintKey = (mode: Mode): MintedKey => {
-  const secret = `sk_${mode}_${randomBytes(32).toString('base64url')}`;
+  const secret = mintSecret(mode);
   return { secret, hash: hashKey(secret), prefix: secret.slice(0, `sk_${mode}_`.length + 4) };
 };
 

@@ -1,3 +1,4 @@
+import { keyPattern } from '#runtime/identity/key-form.ts';
 import { limitWords } from '../client-limits.ts';
 import { isSearchable, type Operation, searchCost } from '../operation.ts';
 import { Components, type ContractNode } from './components.ts';
@@ -90,7 +91,10 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: ['An API key: `sk_live_…`, or `sk_test_…` for the sandbox twin.', limitWords].join('\n\n'),
+          description: [
+            `An API key: \`sk_live_…\`, or \`sk_test_…\` for the sandbox twin. Secret scanners find keys by the pattern \`${keyPattern}\`; the last six characters are the CRC-32 of all before them, in base 62 (0-9, A-Z, a-z).`,
+            limitWords,
+          ].join('\n\n'),
         },
       },
     },

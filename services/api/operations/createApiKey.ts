@@ -26,7 +26,7 @@ export const createApiKey = operation({
   codes: ['too_many_keys'],
   example: {
     body: { name: 'Newsroom importer', mode: 'test', scopes: ['posts.read'], expiresAt: '2027-01-31T08:00:00Z' },
-    data: { ...exampleApiKey, scopes: ['posts.read'], secret: 'sk_test_<43 characters>' },
+    data: { ...exampleApiKey, scopes: ['posts.read'], secret: 'sk_test_<49 characters>' },
   },
   handle: async (call) => {
     const { principal, body, now } = call;

@@ -22,7 +22,7 @@ export const rotateApiKey = operation({
   params: IdParams,
   answer: ApiKeyShown,
   codes: [],
-  example: { data: { ...exampleApiKey, secret: 'sk_test_<43 characters>' } },
+  example: { data: { ...exampleApiKey, secret: 'sk_test_<49 characters>' } },
   handle: async (call) => {
     const { principal, params } = call;
     await requireProvenMember(call);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -20,7 +20,7 @@ import { UsageError } from '#services/admin/context.ts';
 import { printed } from '#services/admin/print.ts';
 import { readCommand } from '#services/admin/usage.ts';
 import { Warnings } from '#services/api/warnings.ts';
-import { contextOf, type Operator } from '#services/workflows/provision.ts';
+import { contextOf, mintKey, type Operator } from '#services/workflows/provision.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
@@ -241,6 +241,39 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal(gone.code, 1);
     assert.match(gone.output, /create a new one/);
     assert.match((await admin(`key revoke ${randomUUID()}`)).output, /key list shows them/);
+  });
+
+  t('ends the keys that a scanner found in the wild, and tells each', async () => {
+    const make = async () => (await did('key create --mode test --scopes agency.read')) as Row;
+    const [one, two, kept, former] = [await make(), await make(), await make(), await make()];
+    const { secret: next = '' } = await did(`key rotate ${former.keyId}`);
+    await did(`key revoke ${two.keyId}`);
+    const unknown = mintKey('live').secret;
+    const altered = `${one.secret?.slice(0, -1)}${one.secret?.endsWith('A') ? 'B' : 'A'}`;
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'leaked-')), 'report.json');
+    const found = [one, two, former].map(({ secret }) => ({ secret, url: `https://host/blob#${secret}` }));
+    writeFileSync(
+      file,
+      JSON.stringify([...found, { secret: unknown }, { secret: altered }, { secret: 'sk_live_short' }]),
+    );
+    const { output, answer } = await admin(`key revoke-leaked ${file}`);
+    rmSync(path.dirname(file), { recursive: true });
+    const rows = answer as readonly Row[];
+    assert.deepEqual(
+      rows.map(({ result, keyId }) => [result, keyId]),
+      [
+        ['revoked now', one.keyId],
+        ['revoked before', two.keyId],
+        ['revoked now', former.keyId],
+        ['unknown', null],
+      ],
+    );
+    for (const secret of [one.secret ?? '', unknown]) assert.ok(!output.includes(secret));
+    for (const secret of [one.secret ?? '', former.secret ?? '', next]) {
+      assert.equal((await answers(secret, 401)).body.code, 'token_revoked');
+    }
+    await answers(kept.secret ?? '', 200);
+    assert.match((await admin(`key revoke-leaked ${file}`)).output, /There is no file/);
   });
 
   t('members: a role counts from the next call on, a removed member has no power, an Owner stays', async () => {

@@ -7,6 +7,7 @@ import { workspace } from '#domain/workspace.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { isKeyForm, keyPattern, keysOf } from '#runtime/identity/key-form.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import {
   contextOf,
@@ -112,7 +113,7 @@ suite('keys', (t) => {
   t('are 256 random bits, of which only the hash and the first four characters are kept', async () => {
     for (const mode of ['live', 'test'] as const) {
       const { store, id, secret, events } = await made({ mode });
-      match(secret, new RegExp(`^sk_${mode}_[\\w-]{43}$`));
+      match(secret, new RegExp(`^sk_${mode}_[\\w-]{43}[0-9A-Za-z]{6}$`));
       const { state, events: stored } = await store.load(apikey, id);
       ok(state.status === 'active');
       equal(state.hash, createHash('sha256').update(secret).digest('hex'));
@@ -124,6 +125,19 @@ suite('keys', (t) => {
       }
     }
     notEqual(mintKey('live').secret, mintKey('live').secret);
+    for (const mode of ['live', 'test'] as const) {
+      const { secret } = mintKey(mode);
+      match(secret, new RegExp(`^${keyPattern}$`));
+      deepEqual(keysOf(`key=${secret}; "${secret}"`), [secret]);
+      // Whoever mistypes a key, or makes one up, is told from the checksum alone.
+      for (const wrong of [`${secret.slice(0, 20)}${secret[20] === 'a' ? 'b' : 'a'}${secret.slice(21)}`]) {
+        ok(isKeyForm(secret) && !isKeyForm(wrong));
+        deepEqual(keysOf(wrong), []);
+      }
+    }
+    // As an implementation of others would compute it.
+    const text = `sk_test_${'A'.repeat(43)}`;
+    ok(isKeyForm(`${text}${'1AUt6i'}`));
   });
 
   t('stay with the live workspace, also those that open the sandbox', async () => {
