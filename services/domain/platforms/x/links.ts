@@ -38,7 +38,9 @@ const longestTop = lazy(() => Math.max(...[...topLevelDomains].map(({ length }) 
 
 /** The place after the top-level domain at `at`; null: there is none. */
 const afterTop = (text: string, at: number, to: number): number | null => {
-  for (let end = Math.min(to, at + longestTop()); end > at + 1; end -= 1) {
+  const most = Math.min(to, at + longestTop());
+  const dot = text.slice(at, most).indexOf('.');
+  for (let end = dot < 0 ? most : at + dot; end > at + 1; end -= 1) {
     if (end < to && afterDomain.test(text.charAt(end))) continue;
     if (topLevelDomains.has(text.slice(at, end).toLowerCase())) return end;
   }
