@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import sharp from 'sharp';
 import { contentFor, firstCommentOf } from '#domain/content.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { capabilities, coverOf, effectiveOverrides, overrideRules, takesCoverFrame } from '#domain/platforms/index.ts';
+import { coverOf, effectiveOverrides, overrideRules, takesAltText, takesCoverFrame } from '#domain/platforms/index.ts';
 import { target } from '#domain/target.ts';
 import { type LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
@@ -145,8 +145,9 @@ const assertSent = (row: LedgerRow, { verdict, body, scheduledAt }: Awaited): vo
       row.media.every(({ use }) => use !== 'cover'),
       platform,
     );
-  for (const { mediaId, altText, use } of row.media) {
-    const said = capabilities(platform).altText && use !== 'cover' ? (body.mediaAltTexts[mediaId] ?? null) : null;
+  for (const { mediaId, altText, use, contentType } of row.media) {
+    const kind = contentType.startsWith('video/') ? 'video' : contentType === 'image/gif' ? 'gif' : 'image';
+    const said = takesAltText(platform, { use, kind }) ? (body.mediaAltTexts[mediaId] ?? null) : null;
     if (use !== 'cover') assert.equal(altText, said, platform);
   }
   assert.equal(row.coverFrameMs, takesCoverFrame(platform) ? body.coverFrameMs : null, platform);
