@@ -194,12 +194,23 @@ suite('people, apps and agents at a new service', { timeoutMs: 180_000 }, (t) =>
     assert.equal(await powerOf(first), 'token_revoked');
     await assert.rejects(refreshed(second.refresh_token), { error: 'invalid_grant' });
 
-    // Whoever spends a token twice ends all that came of it.
+    // Processes that share a token get one answer within seconds; a sixth use ends all that came of it.
     const stolen = await family('another');
     note('another', stolen);
     const heir = await refreshed(stolen.refresh_token);
     note('its heir', heir);
-    await assert.rejects(refreshed(stolen.refresh_token), { error: 'invalid_grant' });
+    const answers: unknown[] = [];
+    while (answers.length < 5 && answers.at(-1) !== 'invalid_grant') {
+      const again = refreshed(stolen.refresh_token);
+      answers.push(
+        await again.then(
+          ({ refresh_token }) => refresh_token,
+          ({ error }) => error,
+        ),
+      );
+    }
+    assert.equal(answers.pop(), 'invalid_grant');
+    assert.deepEqual(new Set(answers), new Set(answers.length > 0 ? [heir.refresh_token] : []));
     await assert.rejects(refreshed(heir.refresh_token), { error: 'invalid_grant' });
     await until('the heir has no power', async () => (await powerOf(heir)) === 'token_revoked');
   });
