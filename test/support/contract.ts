@@ -19,6 +19,8 @@ import { resolves } from './spoiled.ts';
 
 type Json = Record<string, unknown>;
 interface Response {
+  /** Refusals are components. */
+  readonly $ref?: string;
   readonly headers?: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, unknown>>;
 }
@@ -30,6 +32,7 @@ interface Documented {
 
 const document = JSON.parse(readFileSync(new URL('../../contracts/openapi.json', import.meta.url), 'utf8')) as Json & {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Documented>>>>;
+  readonly components: { readonly responses: Readonly<Record<string, Response>> };
 };
 
 /** A member that the contract does not declare is lost in every typed client, so an answer may have none. */
@@ -196,10 +199,13 @@ export const contractFaults = ({ method, path, sent, status, headers, body }: Ex
   }
   const { operation } = found;
   const place = ['paths', found.path, method.toLowerCase()];
-  const answer = operation.responses[String(status)];
+  const own = operation.responses[String(status)];
+  const shared = own?.$ref?.split('/').at(-1);
+  const answer = shared === undefined ? own : document.components.responses[shared];
+  const at = shared === undefined ? [...place, 'responses', String(status)] : ['components', 'responses', shared];
   if (answer === undefined) faults.push('the contract does not declare this status');
   else if (answer.content?.[type] === undefined) faults.push(`the contract does not declare ${type}`);
-  else check('answers', [...place, 'responses', String(status), 'content', type, 'schema'], body);
+  else check('answers', [...at, 'content', type, 'schema'], body);
   if (status >= 400) {
     const { code } = body as ProblemBody;
     if (!(codesBy(operation.operationId) as ReadonlySet<unknown>).has(code)) {

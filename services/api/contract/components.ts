@@ -45,6 +45,8 @@ type Made = Readonly<Record<string, (self: Components) => ContractNode>>;
 /** @param siblings whether words may stand beside a reference: AsyncAPI forbids it */
 export class Components {
   readonly schemas: Record<string, ContractNode> = {};
+  readonly responses: Record<string, ContractNode> = {};
+  readonly #responseNames = new Map<string, string>();
   readonly #made: Made;
   readonly #siblings: boolean;
 
@@ -72,6 +74,21 @@ export class Components {
     }
     this.schemas[name] = body;
     return { $ref: `${prefix}${name}` };
+  }
+
+  /**
+   * Publishes a response once: operations that answer alike refer to one component, under the name that the first gave.
+   * @throws Error when the name has another response already
+   */
+  response(name: string, body: ContractNode): ContractNode {
+    const text = JSON.stringify(body);
+    const known = this.#responseNames.get(text) ?? name;
+    if (known === name && JSON.stringify(this.responses[name] ?? body) !== text) {
+      throw new Error(`two responses are named ${name}:\n${JSON.stringify(this.responses[name])}\n${text}`);
+    }
+    this.#responseNames.set(text, known);
+    this.responses[known] = body;
+    return { $ref: `#/components/responses/${known}` };
   }
 
   #node(node: ContractNode): ContractNode {

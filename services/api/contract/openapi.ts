@@ -42,6 +42,7 @@ const words = (operation: Operation): string => {
 
 export const openapiOf = (operations: readonly Operation[]): ContractNode => {
   const components = new Components({ made: { VariantInput: variantInputs } });
+  const responses = responsesOf(operations, components);
   const paths: Record<string, ContractNode> = {};
   for (const operation of operations) {
     const { id, path, method, tag, summary, scope } = operation;
@@ -57,11 +58,13 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
         ...(operation.role === undefined ? {} : { 'x-required-role': operation.role }),
         parameters: parametersOf(operation, components),
         ...requestBody(operation, components),
-        responses: responsesOf(operation, operations, components),
+        responses: responses(operation),
       },
     };
   }
   const { webhooks, pathItems } = webhooksOf(components);
+  const sorted = (all: Readonly<Record<string, ContractNode>>): ContractNode =>
+    Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));
   const used = new Set<string>(operations.map(({ tag }) => tag));
   return {
     openapi: '3.1.0',
@@ -83,7 +86,8 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
     paths,
     webhooks,
     components: {
-      schemas: Object.fromEntries(Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: sorted(components.schemas),
+      responses: sorted(components.responses),
       headers,
       parameters: sharedParameters,
       pathItems,

@@ -32,42 +32,92 @@ const onAll = {
 };
 
 const problemExample = (code: ErrorCode): ContractNode => ({
-  type: `https://api.example/v1/errors/${code}`,
-  title: errors[code].title,
-  status: errors[code].status,
-  code,
-  correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c',
+  summary: errors[code].title,
+  value: {
+    type: `https://api.example/v1/errors/${code}`,
+    title: errors[code].title,
+    status: errors[code].status,
+    code,
+    correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c',
+  },
 });
 
-const refusals = (operation: Operation): Record<string, ContractNode> => {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codesOf(operation)) {
-    const { status } = errors[code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+type ByStatus = ReadonlyMap<number, readonly ErrorCode[]>;
+
+const byStatus = (codes: readonly ErrorCode[]): ByStatus => Map.groupBy(codes, (code) => errors[code].status);
+
+/** Codes that every operation with this status has: the name of a response has the others. */
+const usualCodes = (operations: readonly Operation[]): ByStatus => {
+  const usual = new Map<number, readonly ErrorCode[]>();
+  for (const operation of operations) {
+    for (const [status, codes] of byStatus(codesOf(operation))) {
+      usual.set(status, usual.get(status)?.filter((code) => codes.includes(code)) ?? codes);
+    }
   }
-  return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
+  return usual;
+};
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  406: 'NotAcceptable',
+  408: 'RequestTimeout',
+  409: 'Conflict',
+  412: 'PreconditionFailed',
+  413: 'PayloadTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'UnprocessableContent',
+  429: 'TooManyRequests',
+  500: 'InternalServerError',
+  503: 'ServiceUnavailable',
+};
+
+const pascal = (name: string): string =>
+  name.replace(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+
+/** More codes than these would make a name that nobody reads: such a response is named after its operation. */
+const maxNamedCodes = 3;
+
+/** `ConflictStreamFullOfWrite`, `UnprocessableContentOfCreatePost`. */
+const responseName = (
+  { id, method }: Operation,
+  status: number,
+  codes: readonly ErrorCode[],
+  usual: ByStatus,
+): string => {
+  const own = codes.filter((code) => usual.get(status)?.includes(code) !== true);
+  const reason = reasons[status] ?? `Refused${status}`;
+  if (own.length > maxNamedCodes) return `${reason}Of${pascal(id)}`;
+  return `${reason}${own.map(pascal).join('Or')}${method === 'GET' ? '' : 'OfWrite'}`;
+};
+
+/** Short: generated clients make it the message of their exception, before the problem itself. */
+const refusedWords = 'Refused: `code` of the problem says why, and `errors` which members of the input are at fault.';
+
+const refusals = (operation: Operation, usual: ByStatus, components: Components): Record<string, ContractNode> =>
+  Object.fromEntries(
+    [...byStatus(codesOf(operation))].map(([status, codes]) => [
       String(status),
-      {
-        description: codes.map((code) => `\`${code}\`: ${errors[code].title}.`).join(' '),
+      components.response(responseName(operation, status, codes, usual), {
+        description: refusedWords,
         headers: {
           ...onAll,
           ...(status === 429 || status === 503 ? { 'Retry-After': headerRef('RetryAfter') } : {}),
-          ...(status === 401 ? { 'WWW-Authenticate': headerRef('Challenge') } : {}),
-          ...(status === 403 && operation.scope !== null ? { 'WWW-Authenticate': headerRef('Challenge') } : {}),
+          ...(status === 401 || status === 403 ? { 'WWW-Authenticate': headerRef('Challenge') } : {}),
           // A call may have stored events before it was refused.
           ...(operation.method === 'GET' ? {} : { 'X-Consistency-Token': headerRef('ConsistencyToken') }),
         },
         content: {
           'application/problem+json': {
             schema: { $ref: '#/components/schemas/Problem' },
-            examples: Object.fromEntries(codes.map((code) => [code, { value: problemExample(code) }])),
+            examples: Object.fromEntries(codes.map((code) => [code, problemExample(code)])),
           },
         },
-      },
+      }),
     ]),
   );
-};
 
 const exampleMeta = { correlationId: '3f0d6b58-6a9e-4b43-8a53-0f6f5c1a2b3c' };
 
@@ -137,11 +187,15 @@ const success = (operation: Operation, operations: readonly Operation[], compone
   };
 };
 
+/** The answers of each of these operations, by status. Refusals are components: most operations refuse alike. */
 export const responsesOf = (
-  operation: Operation,
   operations: readonly Operation[],
   components: Components,
-): Record<string, ContractNode> => {
+): ((operation: Operation) => Record<string, ContractNode>) => {
   components.published(Problem);
-  return { '200': success(operation, operations, components), ...refusals(operation) };
+  const usual = usualCodes(operations);
+  return (operation) => ({
+    '200': success(operation, operations, components),
+    ...refusals(operation, usual, components),
+  });
 };

@@ -121,13 +121,18 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(Object.keys(limitRules).sort(), operations.map(({ id }) => id).sort());
     assert.equal(limitRuleOf('somethingNew'), 'refused');
     const { text } = await all.get('/openapi.json');
-    const { paths } = JSON.parse(text) as {
-      readonly paths: Record<string, Record<string, { readonly responses: object }>>;
+    const { paths, components } = JSON.parse(text) as {
+      readonly paths: Record<
+        string,
+        Record<string, { readonly responses: Record<string, { readonly $ref?: string }> }>
+      >;
+      readonly components: { readonly responses: Record<string, object> };
     };
     for (const { id, path, method } of operations) {
       if (limitRuleOf(id) !== 'open' && limitRuleOf(id) !== 'ids') assert.ok(text.includes(`\`${id}\``), id);
-      const { responses } = paths[path]?.[method.toLowerCase()] ?? {};
-      assert.equal(JSON.stringify(responses).includes('client_limited'), limitCodesOf(id).length > 0, id);
+      const { responses = {} } = paths[path]?.[method.toLowerCase()] ?? {};
+      const refused = components.responses[responses['403']?.$ref?.split('/').at(-1) ?? ''];
+      assert.equal(JSON.stringify(refused).includes('client_limited'), limitCodesOf(id).length > 0, id);
     }
   });
 

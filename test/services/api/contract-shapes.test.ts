@@ -17,6 +17,7 @@ interface Link {
   readonly parameters: Readonly<Record<string, string>>;
 }
 interface Response {
+  readonly description: string;
   readonly content?: Readonly<Record<string, Content>>;
   readonly links?: Readonly<Record<string, Link>>;
   readonly headers?: Readonly<Record<string, unknown>>;
@@ -30,19 +31,35 @@ interface Described {
   readonly requestBody?: { readonly content: Readonly<Record<string, Content>> };
   readonly responses: Readonly<Record<string, Response>>;
 }
+interface Documented extends Omit<Described, 'responses'> {
+  readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>;
+}
 interface Contract {
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Documented>>>>;
   readonly webhooks: Readonly<Record<string, { readonly $ref: string }>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, ContractNode>>;
+    readonly responses: Readonly<Record<string, Response>>;
     readonly pathItems: Readonly<Record<string, { readonly post: Described }>>;
   };
 }
 
 const contract = JSON.parse(contractFiles()['openapi.json'] ?? '') as Contract;
 const { schemas, pathItems } = contract.components;
-const operations = Object.values(contract.paths).flatMap((item) => Object.values(item));
+const documented = Object.values(contract.paths).flatMap((item) => Object.values(item));
+const responseAt = (response: Response | { readonly $ref: string }): Response =>
+  '$ref' in response
+    ? (contract.components.responses[response.$ref.replace('#/components/responses/', '')] ??
+      assert.fail(response.$ref))
+    : response;
+/** The operations, each with its responses in place. */
+const operations = documented.map(
+  (one): Described => ({
+    ...one,
+    responses: Object.fromEntries(Object.entries(one.responses).map(([status, own]) => [status, responseAt(own)])),
+  }),
+);
 const json = 'application/json';
 const check = checkerOf(contract);
 const nameOf = (schema: unknown): string => (schema as { readonly named: string }).named;
@@ -114,6 +131,20 @@ suite('shapes of the contract', (t) => {
         if (type === json) assert.ok(schema.$ref, operationId);
       }
     }
+  });
+
+  t('every refusal is a component with a short description, and no two components are alike', () => {
+    for (const { operationId, responses } of documented) {
+      for (const [status, own] of Object.entries(responses)) {
+        assert.equal('$ref' in own, status >= '400', `${operationId} ${status}`);
+      }
+    }
+    const shared = Object.entries(contract.components.responses);
+    assert.equal(new Set(shared.map(([, one]) => JSON.stringify(one))).size, shared.length);
+    // Generated clients make it the message of their exception.
+    for (const [name, { description }] of shared) assert.ok(description.length <= 110, `${name}: ${description}`);
+    const text = contractFiles()['openapi.json'] ?? '';
+    assert.ok(text.length < 2_000_000, `the contract has ${text.length} characters`);
   });
 
   t('every schema is used', () => {
