@@ -33,8 +33,8 @@ export const go: Generator = {
     writeFileSync(path.join(tour, 'go.mod'), `module tour\n\ngo 1.24\n\n${needs}`);
     const env = { GOFLAGS: '-mod=mod' };
     place.step('go vet and go build');
-    await run(program, ['vet', './...'], { cwd: client, log: place.log, env });
-    await run(program, ['vet', '.'], { cwd: tour, log: place.log, env });
+    await run(program, ['vet', './...'], { cwd: client, log: place.log, env, fetches: true });
+    await run(program, ['vet', '.'], { cwd: tour, log: place.log, env, fetches: true });
     await run(program, ['build', '-o', 'tour-program', '.'], { cwd: tour, log: place.log, env });
     return {
       types: matches(client, named('.go', 'model_'), /^type (\w+) /gm).filter((name) => !/^_|^Nullable/.test(name)),

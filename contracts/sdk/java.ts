@@ -30,7 +30,7 @@ export const java: Generator = {
         ...['-B', '-q', '-DskipTests', 'compile', `${dependencies}:build-classpath`],
         ...[`-Dmdep.outputFile=${classpath}`, '-Dmdep.includeScope=runtime'],
       ],
-      { cwd: client, log: place.log },
+      { cwd: client, log: place.log, fetches: true },
     );
     const classes = [path.join(client, 'target/classes'), readFileSync(classpath, 'utf8').trim()];
     return {

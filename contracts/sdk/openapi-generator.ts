@@ -21,6 +21,7 @@ const jarIn = async (place: Place): Promise<string> => {
   await run(maven, ['-B', '-q', copy, artifact, `-DoutputDirectory=${place.tools}`], {
     cwd: place.folder,
     log: place.log,
+    fetches: true,
   });
   if (isRight()) return jar;
   rmSync(jar, { force: true });

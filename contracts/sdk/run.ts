@@ -19,12 +19,13 @@ const generators: readonly Generator[] = [openapiFetch, openapiPythonClient, pyt
 
 const help = `make sdk ARGS="[--only <name>] [--all] [--keep]"
 
-  --only <name>   one client: ${generators.map(({ name }) => name).join(', ')}; missing tools count as a failure
-  --all           all of them; missing tools count as a failure
+  --only <name>   one client: ${generators.map(({ name }) => name).join(', ')}; what is not checked counts as a failure
+  --all           all of them; what is not checked counts as a failure
   --keep          leaves the generated clients in node_modules/.cache/sdk/clients
   --help          print this
 
-Fetches the pinned generators once, through npm, pip, Maven and Go as they are set up on this machine.`;
+Fetches the pinned generators once, through npm, pip, Maven, Go and .NET as they are set up on this machine. A client whose
+tools are missing or whose registry cannot be reached is not checked.`;
 
 const options = {
   help: { type: 'boolean', default: false },

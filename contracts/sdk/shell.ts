@@ -4,8 +4,19 @@ import path from 'node:path';
 
 /** Other people's programs: their output goes to a log, and its end into the error when one fails. */
 
-/** A tool that this machine lacks: the client is not checked, unless --all asks for every one. */
+/** A tool or a registry that this machine lacks: the client is not checked, unless --all asks for every one. */
 export class MissingTool extends Error {}
+
+/** How pip, Maven, Go, NuGet and what they are made of say that nobody answers, or that a proxy lets nothing through. */
+const unreachable = new RegExp(
+  [
+    'E(?:CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT|AI_AGAIN)|[Nn]o such host|Name or service not known|UnknownHostException',
+    'Temporary failure in name resolution|Network is unreachable|nodename nor servname|Unknown host',
+    'Failed to establish a new connection|Max retries exceeded with url|connection broken by|dial tcp|i/o timeout',
+    'Could not transfer (?:artifact|metadata)|Connection (?:refused|timed out|reset)|Connect timed out',
+    'NU1301|Unable to load the service index|Proxy Authentication Required|Tunnel connection failed',
+  ].join('|'),
+);
 
 export interface RunOptions {
   readonly cwd: string;
@@ -13,6 +24,8 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Milliseconds. */
   readonly within?: number;
+  /** Whether it fetches packages: then a registry that cannot be reached is a `MissingTool`, and no failure. */
+  readonly fetches?: boolean;
 }
 
 const tailLines = 25;
@@ -74,13 +87,16 @@ const ended = (program: string, args: readonly string[], options: RunOptions): P
     });
   });
 
-/** @returns what it printed on both streams. @throws when it cannot be started, fails, or takes too long */
+/** @returns what it printed on both streams. @throws MissingTool, or Error when it does not start, fails or takes too long */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<string> => {
   mkdirSync(path.dirname(options.log), { recursive: true });
   const { code, isLate, output } = await ended(program, args, options);
   appendFileSync(options.log, `$ ${program} ${args.join(' ')}\n${output}\n`);
   if (code === 0) return output;
   const tail = output.trimEnd().split('\n').slice(-tailLines).join('\n');
+  if (options.fetches === true && (isLate || unreachable.test(output))) {
+    throw new MissingTool(`the registry of its packages cannot be reached, see ${options.log}`);
+  }
   const limit = `took longer than ${(options.within ?? patience) / 1_000} s`;
   const how = isLate ? limit : code === null ? 'was ended' : `ended with ${code}`;
   throw new Error(`${path.basename(program)} ${how}:\n${tail}\nAll of it: ${options.log}`);

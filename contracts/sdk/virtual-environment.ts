@@ -17,7 +17,8 @@ export const virtualEnvironment = async (
   mkdirSync(path.dirname(folder), { recursive: true });
   const options = { cwd: path.dirname(folder), log };
   await run(python, ['-m', 'venv', '--clear', folder], options);
-  await run(path.join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', '--no-deps', ...packages], options);
+  const install = ['-m', 'pip', 'install', '--quiet', '--no-deps', ...packages];
+  await run(path.join(bin, 'python'), install, { ...options, fetches: true });
   writeFileSync(stamp, wanted);
   return bin;
 };

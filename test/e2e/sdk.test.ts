@@ -8,7 +8,7 @@ import path from 'node:path';
 import { faultsOf } from '#contracts/sdk/checks.ts';
 import { root } from '#contracts/sdk/client.ts';
 import { receiver } from '#contracts/sdk/receiver.ts';
-import { run } from '#contracts/sdk/shell.ts';
+import { MissingTool, run } from '#contracts/sdk/shell.ts';
 import { openapiFetch } from '#contracts/sdk/typescript.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
@@ -93,5 +93,27 @@ suite('other people’s programs', (t) => {
     await assert.rejects(slow, /sh took longer than 0\.3 s/);
     // The output ends when the last program that holds it has ended.
     assert.ok(performance.now() - began < 10_000);
+  });
+
+  t('one that cannot reach its registry is a tool that is missing; one that fails otherwise has failed', async () => {
+    const ending = (text: string, fetches: boolean) =>
+      run('sh', ['-c', 'echo "$SAID" >&2; exit 1'], { cwd: folder, log, env: { SAID: text }, fetches });
+    const saidWithoutNetwork = [
+      'ERROR: HTTPConnectionPool: Max retries exceeded with url: /simple/attrs/ (Caused by NewConnectionError)',
+      '[ERROR] Could not transfer artifact org.openapitools:openapi-generator-cli:jar:7.25.0: Unknown host',
+      'go: gopkg.in/validator.v2@v2.0.1: Get "https://go.example/": dial tcp: lookup go.example: no such host',
+      'error NU1301: Unable to load the service index for source https://packages.example/index.json.',
+    ];
+    for (const text of saidWithoutNetwork) {
+      await assert.rejects(ending(text, true), (error) => error instanceof MissingTool, text);
+      await assert.rejects(ending(text, false), (error) => !(error instanceof MissingTool), text);
+    }
+    const wrong = 'ERROR: No matching distribution found for attrs==0.0.0';
+    await assert.rejects(
+      ending(wrong, true),
+      (error) => !(error instanceof MissingTool) && /No matching/.test(String(error)),
+    );
+    const late = run('sleep', ['30'], { cwd: folder, log, within: 100, fetches: true });
+    await assert.rejects(late, (error) => error instanceof MissingTool);
   });
 });
