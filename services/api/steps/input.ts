@@ -100,13 +100,15 @@ export const metered = async (
 
 /** @throws Refusal 400, 422 */
 const valid = async (
-  { merge }: Operation,
+  { merge, bodyOptional }: Operation,
   schema: TObject,
   text: Buffer | null,
   notes: BodyNotes,
   piece: Piece,
 ): Promise<unknown> => {
-  const sent = text === null ? {} : await piece(() => parseJson(text));
+  const read = text === null ? null : await piece(() => parseJson(text));
+  // Some generated clients send the text null where their caller leaves an optional body out.
+  const sent = read === null && bodyOptional === true ? {} : read;
   const issues = await piece(() => issuesOf(schema, sent));
   if (issues.length > 0) throw new Refusal('validation_failed', 'The input is not valid.', { errors: issues });
   return piece(() => clean(schema, sent, { merge: merge === true, notes }));
