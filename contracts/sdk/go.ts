@@ -20,9 +20,6 @@ export const go: Generator = {
         packageName: 'postline',
         // Answers may get members that this client does not know.
         disallowAdditionalPropertiesIfNotPresent: false,
-        // It tells the members of a union apart by nothing else.
-        useOneOfDiscriminatorLookup: true,
-        enumClassPrefix: true,
       },
       ['--git-host', 'postline.example', '--git-user-id', 'sdk', '--git-repo-id', 'postline'],
     );

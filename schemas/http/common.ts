@@ -249,7 +249,10 @@ export const Problem = Named(
   Type.Object(
     {
       type: Type.String({ format: 'uri', description: 'Address of the page that explains the code.' }),
-      title: Type.String({ description: 'The code in words; the same for each answer with this code.' }),
+      // Some generators make this member the message of their exception.
+      title: shownAs(Type.String({ description: 'The code in words; the same for each answer with this code.' }), {
+        'x-ms-primary-error-message': true,
+      }),
       status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status of the answer.' }),
       code: Type.String({
         description: 'Stable: branch on this member. GET /errors lists all codes.',

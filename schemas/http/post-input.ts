@@ -9,25 +9,28 @@ import { type Cleaned, Defaulted, InstantInput, Maybe, PlatformInput, UuidInput 
 export const Text = (maxLength: number, description: string) => Type.String({ maxLength, description });
 export const MediaIds = (description: string) => Type.Array(UuidInput, { maxItems: 20, description });
 
-/** The contract shows one such schema for each network. */
+/** The contract shows the members that the networks read. */
+const NetworkOverrides = Named('NetworkOverrides', Type.Record(Type.String(), Type.Unknown()));
+
 export const VariantInput = Named(
   'VariantInput',
-  Type.Object({
-    platform: PlatformInput,
-    contentOverride: Maybe(
-      Text(
-        maxContent,
-        'Replaces the content on this network; an empty string is a real empty caption. Absent: the content.',
+  Type.Object(
+    {
+      platform: said(PlatformInput, 'The network.'),
+      contentOverride: Maybe(
+        Text(
+          maxContent,
+          'Replaces the content on this network; an empty string is a real empty caption. Absent: the content.',
+        ),
       ),
-    ),
-    mediaIdsOverride: Maybe(MediaIds('Replaces the media on this network, in order. Absent: the media of the post.')),
-    overrides: Defaulted(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Settings of the network; unknown keys are ignored, with a warning.',
-      }),
-      {},
-    ),
-  }),
+      mediaIdsOverride: Maybe(MediaIds('Replaces the media on this network, in order. Absent: the media of the post.')),
+      overrides: Defaulted(
+        said(NetworkOverrides, 'Settings of the network; unknown keys are ignored, with a warning.'),
+        {},
+      ),
+    },
+    { description: 'What differs from the post on one network.' },
+  ),
 );
 
 export const TargetSelectionInput = Named(

@@ -14,6 +14,19 @@ const mapped = (node: unknown, change: (one: ContractNode) => ContractNode): Con
 
 const nullType = { type: 'null' };
 const isNull = (node: ContractNode): boolean => node.type === 'null';
+const copyOf = (schema: TSchema): ContractNode => JSON.parse(JSON.stringify(schema)) as ContractNode;
+
+/** The one schema of a union that is not null. @throws Error because generators guess at the members of other unions */
+const onlyOf = (node: ContractNode): ContractNode => {
+  const [only, second] = (node.anyOf as readonly ContractNode[]).filter((one) => !isNull(one));
+  if (only === undefined || second !== undefined) throw new Error(`a union has no form: ${JSON.stringify(node)}`);
+  return only;
+};
+
+const joined = (...texts: readonly unknown[]): string =>
+  texts.filter((one) => typeof one === 'string' && one !== '').join(' ');
+const described = (description: unknown): ContractNode =>
+  description === undefined || description === '' ? {} : { description };
 
 const prefix = '#/components/schemas/';
 
@@ -29,15 +42,21 @@ const valueText = (value: unknown): string =>
 const widthOf = ({ maximum }: ContractNode): ContractNode =>
   typeof maximum === 'number' && maximum < 2 ** 31 ? {} : { format: 'int64' };
 
+const closedWords = 'Other values are refused.';
+
 /** Words of a member that the server fills where it is absent. A keyword would make clients send the value. */
 export const withDefault = (description: unknown, preset: unknown): string => {
   const words = preset === null ? '' : `Default: ${valueText(preset)}.`;
-  return [description, words].filter((one) => one !== undefined && one !== '').join(' ');
+  return joined(description, words);
 };
 
 /** Words of a member of a partial update, which null gives its default again. */
 const withReset = (description: unknown, preset: unknown): string =>
   `${description} Null: ${preset === null ? 'none' : valueText(preset)} again.`;
+
+/** Whether the schema is a text with a name. */
+const isText = ({ named, type, enum: values }: ContractNode): boolean =>
+  typeof named === 'string' && (type === 'string' || Array.isArray(values));
 
 /** Schemas that are made from other data than their validator, by name. */
 type Made = Readonly<Record<string, (self: Components) => ContractNode>>;
@@ -57,13 +76,18 @@ export class Components {
 
   /** The schema as published: a reference where it has a name. */
   published(schema: TSchema): ContractNode {
-    return this.#node(JSON.parse(JSON.stringify(schema)) as ContractNode);
+    return this.#node(copyOf(schema));
   }
 
-  /** The words of a schema: those of its place, else those under its name. */
-  wordsOf(schema: TSchema): unknown {
-    const { $ref, description } = this.published(schema);
-    return description ?? this.schemas[String($ref).replace(prefix, '')]?.description;
+  /**
+   * A parameter as published, which is absent or has a value and so is never null, with the words of its place, else
+   * those under its name.
+   */
+  parameter(schema: TSchema): { readonly description: unknown; readonly schema: ContractNode } {
+    const node = copyOf(schema);
+    const { description: words, ...value } = this.#node(node.anyOf === undefined ? node : onlyOf(node));
+    const named = this.schemas[String(value.$ref).replace(prefix, '')]?.description;
+    return { description: node.description ?? words ?? named, schema: value };
   }
 
   /** Publishes an object of the contract's own under a name. @throws Error when the name has another shape already */
@@ -112,8 +136,10 @@ export class Components {
     const { open, patternProperties, properties, items, additionalProperties, enum: values, ...more } = node;
     // A format says it to generators; with a pattern too, some of them match the text of a date that they have parsed.
     const rest = without(more, more.format === undefined ? annotations : [...annotations, 'pattern']);
+    // A text with its values listed. Of a closed one generators make a type whose names some of them send as the values.
     if (Array.isArray(values)) {
-      return { ...rest, type: 'string', ...(open === true ? { 'x-extensible-enum': values } : { enum: values }) };
+      const words = joined(rest.description, open === true ? '' : closedWords);
+      return { ...rest, type: 'string', ...described(words), 'x-extensible-enum': values };
     }
     if ('const' in node) return { type: typeOfConst(node.const), ...rest };
     // Null today, an id tomorrow: generators have no type for null alone.
@@ -137,20 +163,25 @@ export class Components {
     return isObject(schema) && Object.keys(schema).length > 0 ? this.#node(schema) : true;
   }
 
-  /** A member that may be null, or that is absent where the caller sends null; a union of objects has a name. */
+  /**
+   * A member that may be null. So is one that is absent where the caller sends null: a language whose numbers and flags
+   * cannot be null would send 0 and false for each that its caller leaves out.
+   */
   #union(node: ContractNode): ContractNode {
     const { anyOf, default: preset, nullIsAbsent, description, ...more } = node;
-    const rest = without(more, annotations);
-    const alternatives = (anyOf as readonly ContractNode[]).filter((one) => !isNull(one));
-    const [only, second] = alternatives;
-    if (only === undefined || second !== undefined) throw new Error(`a union has no form: ${JSON.stringify(node)}`);
-    const inner = this.#node(only);
-    const words = description ?? inner.description;
+    const only = onlyOf(node);
+    const inner = isText(only) ? this.#textInPlace(only, description) : this.#node(only);
+    const words = isText(only) ? inner.description : (description ?? inner.description);
     const said =
       preset === undefined ? words : nullIsAbsent === true ? withDefault(words, preset) : withReset(words, preset);
-    const outer = { ...rest, ...(said === undefined || said === '' ? {} : { description: said }) };
-    if (nullIsAbsent === true) return { ...inner, ...outer };
+    const outer = { ...without(more, annotations), ...described(said) };
     if ('$ref' in inner) return { ...outer, oneOf: [{ $ref: inner.$ref }, nullType] };
     return { ...inner, ...outer, type: [inner.type, 'null'] };
+  }
+
+  /** A named text without its name: generators lose a member that is a union of a named text and null. */
+  #textInPlace(node: ContractNode, words: unknown): ContractNode {
+    const { description, ...body } = this.#body(without(node, ['named', 'here']));
+    return { ...body, ...described(joined(words ?? node.here, description)) };
   }
 }

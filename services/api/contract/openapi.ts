@@ -5,7 +5,7 @@ import { Components, type ContractNode } from './components.ts';
 import { parametersOf, sharedParameters } from './parameters.ts';
 import { headers, responsesOf } from './responses.ts';
 import { tags } from './tags.ts';
-import { variantInputs } from './variants.ts';
+import { networkOverrides } from './variants.ts';
 import { webhooksOf } from './webhooks.ts';
 
 /** The contract, made from the table of operations. Pure: the same table gives the same bytes. */
@@ -41,7 +41,7 @@ const words = (operation: Operation): string => {
 };
 
 export const openapiOf = (operations: readonly Operation[]): ContractNode => {
-  const components = new Components({ made: { VariantInput: variantInputs } });
+  const components = new Components({ made: { NetworkOverrides: networkOverrides } });
   const responses = responsesOf(operations, components);
   const paths: Record<string, ContractNode> = {};
   for (const operation of operations) {
@@ -73,7 +73,7 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
       version: '1.0.0',
       summary: 'Social-media publishing and analytics for agencies.',
       description:
-        'Compose one post and it goes out to many accounts, each at its own time. Success bodies are `{data, meta}` or `{data, page, meta}`; errors are `application/problem+json`, branch on `code`. Within version 1 shapes and enums may grow, never change: expect members and values that you do not know. Requests are limited per credential and api process, see RateLimit-Policy; all credentials of a workspace together have what five have, unless the installation sets another number.',
+        'Compose one post and it goes out to many accounts, each at its own time. Success bodies are `{data, meta}` or `{data, page, meta}`; errors are `application/problem+json`, branch on `code`. Within version 1 shapes and enums may grow, never change: expect members and values that you do not know. In a body, null is as good as leaving an optional member out; in an update of single members it gives the member its default again. Requests are limited per credential and api process, see RateLimit-Policy; all credentials of a workspace together have what five have, unless the installation sets another number.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: 'https://api.example/v1' }],

@@ -6,13 +6,12 @@ import type { Components, ContractNode } from './components.ts';
 
 /** A parameter's words stand beside its schema; its default is a keyword, which no client sends. */
 const parameter = (components: Components, member: TSchema): ContractNode => {
-  const { default: preset, ...schema } = member as TSchema & { readonly default?: unknown };
-  const { description: _words, ...rest } = components.published(schema as TSchema);
-  const description = components.wordsOf(schema as TSchema);
+  const { default: preset, ...own } = member as TSchema & { readonly default?: unknown };
+  const { description, schema } = components.parameter(own as TSchema);
   return {
     ...(description === undefined ? {} : { description }),
-    ...(rest.type === 'array' ? { style: 'form', explode: false } : {}),
-    schema: preset === undefined || preset === null ? rest : { ...rest, default: preset },
+    ...(schema.type === 'array' ? { style: 'form', explode: false } : {}),
+    schema: preset === undefined || preset === null ? schema : { ...schema, default: preset },
   };
 };
 

@@ -81,19 +81,14 @@ func main() {
 	api := postline.NewAPIClient(configuration)
 	ctx := context.WithValue(context.Background(), postline.ContextAccessToken, os.Getenv("POSTLINE_KEY"))
 	receiver := os.Getenv("POSTLINE_RECEIVER")
-	platforms := []postline.PlatformInput{
-		postline.PLATFORMINPUT_X, postline.PLATFORMINPUT_BLUESKY,
-		postline.PLATFORMINPUT_INSTAGRAM, postline.PLATFORMINPUT_PINTEREST,
-	}
+	platforms := []string{"x", "bluesky", "instagram", "pinterest"}
 
-	wanted := postline.NewWebhookCreate(receiver, []postline.EventFilterInput{
-		postline.EVENTFILTERINPUT_POST_PUBLISHED, postline.EVENTFILTERINPUT_TARGET_PUBLISHED,
-	})
+	wanted := postline.NewWebhookCreate(receiver, []string{"post.published", "target.published"})
 	webhook := must(api.WebhooksAPI.RegisterWebhook(ctx).IdempotencyKey(key()).WebhookCreate(*wanted).Execute()).Data
 	check(webhook.GetSecret() != "", "a webhook shows its secret once")
 
 	once := key()
-	body := postline.NewClientCreate("Northwind "+once[:8], postline.CLIENTTYPEINPUT_BRAND)
+	body := postline.NewClientCreate("Northwind "+once[:8], "brand")
 	body.SetTimezone("Europe/Berlin")
 	client := must(api.ClientsAPI.CreateClient(ctx).IdempotencyKey(once).ClientCreate(*body).Execute()).Data
 	check(client.Name == body.Name, "a client is created")
@@ -107,10 +102,10 @@ func main() {
 		IdempotencyKey(key()).ConnectInviteCreate(*wish).Execute()).Data
 	for _, platform := range platforms {
 		// What the invite page sends when a brand connects its account.
-		form := url.Values{"platform": {string(platform)}, "username": {"northwind"}, "timezone": {""}}
+		form := url.Values{"platform": {platform}, "username": {"northwind"}, "timezone": {""}}
 		headers := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
 		answer := send(http.MethodPost, *invite.Url.Get(), headers, []byte(form.Encode()))
-		check(answer.StatusCode == http.StatusSeeOther, "the invite page connects "+string(platform))
+		check(answer.StatusCode == http.StatusSeeOther, "the invite page connects "+platform)
 	}
 
 	connected := map[string]bool{}
@@ -147,29 +142,30 @@ func main() {
 	})
 
 	link := "https://northwind.example/winter"
-	group := postline.NewTargetSelectionInput(postline.SELECTIONMODEINPUT_GROUP)
+	group := postline.NewTargetSelectionInput("group")
 	group.SetClientId(client.Id)
 	in := func(when time.Time) postline.ScheduleInput {
-		schedule := postline.NewScheduleInput(postline.SCHEDULETYPEINPUT_AT)
+		schedule := postline.NewScheduleInput("at")
 		schedule.SetScheduledAt(when)
 		return *schedule
 	}
-	onX := postline.NewXVariantInput("x")
+	onX := postline.NewVariantInput("x")
 	onX.SetContentOverride("Winter menu: " + link)
-	onBluesky := postline.NewBlueskyVariantInput("bluesky")
-	onBluesky.SetOverrides(postline.BlueskyOverrides{Link: &link})
-	title := "Winter menu"
-	onPinterest := postline.NewPinterestVariantInput("pinterest")
-	onPinterest.SetOverrides(postline.PinterestOverrides{BoardId: "918273645", Title: &title, Link: &link})
+	card := postline.NewNetworkOverrides()
+	card.SetLink(link)
+	onBluesky := postline.NewVariantInput("bluesky")
+	onBluesky.SetOverrides(*card)
+	pin := postline.NewNetworkOverrides()
+	pin.SetBoardId("918273645")
+	pin.SetTitle("Winter menu")
+	pin.SetLink(link)
+	onPinterest := postline.NewVariantInput("pinterest")
+	onPinterest.SetOverrides(*pin)
 	compose := postline.NewPostCreate(client.Id, *group, in(time.Now().Add(time.Hour)))
 	compose.SetContent("Winter menu is here.")
 	compose.SetMediaIds([]string{upload.AssetId})
 	compose.SetMediaAltTexts(map[string]string{upload.AssetId: "An espresso with a spoon"})
-	compose.SetVariants([]postline.VariantInput{
-		postline.XVariantInputAsVariantInput(onX),
-		postline.BlueskyVariantInputAsVariantInput(onBluesky),
-		postline.PinterestVariantInputAsVariantInput(onPinterest),
-	})
+	compose.SetVariants([]postline.VariantInput{*onX, *onBluesky, *onPinterest})
 	post := must(api.PostsAPI.CreatePost(ctx).IdempotencyKey(key()).PostCreate(*compose).Execute()).Data
 	check(post.Status == "scheduled" && len(post.Targets) == len(platforms), "a post has a target for each account")
 	for _, variant := range post.Variants {
@@ -178,9 +174,7 @@ func main() {
 		}
 	}
 
-	two := must(api.PostTargetsAPI.ListPostTargets(ctx).PostId(post.Id).Platform([]postline.PlatformInput{
-		postline.PLATFORMINPUT_X, postline.PLATFORMINPUT_PINTEREST,
-	}).Execute()).Data
+	two := must(api.PostTargetsAPI.ListPostTargets(ctx).PostId(post.Id).Platform([]string{"x", "pinterest"}).Execute()).Data
 	check(len(two) == 2 && two[0].Failure.Get() == nil, "targets are listed by post and network")
 	for _, target := range post.Targets {
 		now := postline.PostTargetReschedule{}
@@ -223,7 +217,7 @@ func main() {
 	check(int(event.Data.Counts.Published) == len(platforms), "the webhook received post.published")
 	eventually("the delivery is recorded", func() bool {
 		rows := must(api.WebhooksAPI.ListWebhookDeliveries(ctx, webhook.Id).
-			EventType(postline.EVENTTYPEINPUT_POST_PUBLISHED).Execute()).Data
+			EventType("post.published").Execute()).Data
 		for _, row := range rows {
 			if row.EventId == event.Id && row.Status == "delivered" {
 				return true

@@ -69,8 +69,8 @@ public final class Tour {
     return OffsetDateTime.now(ZoneOffset.UTC);
   }
 
-  private static int connect(String inviteUrl, PlatformInput platform) throws Exception {
-    Map<String, String> form = Map.of("platform", platform.getValue(), "username", "northwind", "timezone", "");
+  private static int connect(String inviteUrl, String platform) throws Exception {
+    Map<String, String> form = Map.of("platform", platform, "username", "northwind", "timezone", "");
     String body =
         form.entrySet().stream()
             .map(one -> one.getKey() + "=" + URLEncoder.encode(one.getValue(), StandardCharsets.UTF_8))
@@ -95,8 +95,7 @@ public final class Tour {
     AnalyticsApi analytics = new AnalyticsApi(api);
     WebhooksApi webhooks = new WebhooksApi(api);
     String receiver = System.getenv("POSTLINE_RECEIVER");
-    List<PlatformInput> platforms =
-        List.of(PlatformInput.X, PlatformInput.BLUESKY, PlatformInput.INSTAGRAM, PlatformInput.PINTEREST);
+    List<String> platforms = List.of("x", "bluesky", "instagram", "pinterest");
 
     Webhook webhook =
         webhooks
@@ -104,7 +103,7 @@ public final class Tour {
                 WebhooksApi.APIRegisterWebhookRequest.newBuilder()
                     .idempotencyKey(key())
                     .webhookCreate(
-                        new WebhookCreate().url(receiver).events(List.of(EventFilterInput.POST_PUBLISHED, EventFilterInput.TARGET_PUBLISHED)))
+                        new WebhookCreate().url(receiver).events(List.of("post.published", "target.published")))
                     .build())
             .getData();
     check(webhook.getSecret() != null, "a webhook shows its secret once");
@@ -116,7 +115,7 @@ public final class Tour {
             .clientCreate(
                 new ClientCreate()
                     .name("Northwind " + once.substring(0, 8))
-                    .type(ClientTypeInput.BRAND)
+                    .type("brand")
                     .timezone("Europe/Berlin"))
             .build();
     Client client = clients.createClient(creation).getData();
@@ -135,7 +134,7 @@ public final class Tour {
                     .build())
             .getData();
     // What the invite page sends when a brand connects its account.
-    for (PlatformInput platform : platforms)
+    for (String platform : platforms)
       check(connect(invite.getUrl(), platform) == 303, "the invite page connects " + platform);
 
     List<Account> connected =
@@ -193,8 +192,8 @@ public final class Tour {
 
     URI link = URI.create("https://northwind.example/winter");
     TargetSelectionInput group =
-        new TargetSelectionInput().mode(SelectionModeInput.GROUP).clientId(client.getId());
-    PinterestOverrides pin = new PinterestOverrides().boardId("918273645").title("Winter menu").link(link);
+        new TargetSelectionInput().mode("group").clientId(client.getId());
+    NetworkOverrides pin = new NetworkOverrides().boardId("918273645").title("Winter menu").link(link);
     PostCreate compose =
         new PostCreate()
             .clientId(client.getId())
@@ -204,19 +203,10 @@ public final class Tour {
             .mediaAltTexts(Map.of(upload.getAssetId().toString(), "An espresso with a spoon"))
             .variants(
                 List.of(
-                    new VariantInput(
-                        new XVariantInput()
-                            .platform(XVariantInput.PlatformEnum.X)
-                            .contentOverride("Winter menu: " + link)),
-                    new VariantInput(
-                        new BlueskyVariantInput()
-                            .platform(BlueskyVariantInput.PlatformEnum.BLUESKY)
-                            .overrides(new BlueskyOverrides().link(link))),
-                    new VariantInput(
-                        new PinterestVariantInput()
-                            .platform(PinterestVariantInput.PlatformEnum.PINTEREST)
-                            .overrides(pin))))
-            .schedule(new ScheduleInput().type(ScheduleTypeInput.AT).scheduledAt(now().plusHours(1)));
+                    new VariantInput().platform("x").contentOverride("Winter menu: " + link),
+                    new VariantInput().platform("bluesky").overrides(new NetworkOverrides().link(link)),
+                    new VariantInput().platform("pinterest").overrides(pin)))
+            .schedule(new ScheduleInput().type("at").scheduledAt(now().plusHours(1)));
     Post post =
         posts
             .createPost(
@@ -234,7 +224,7 @@ public final class Tour {
             .listPostTargets(
                 PostTargetsApi.APIListPostTargetsRequest.newBuilder()
                     .postId(post.getId())
-                    .platform(List.of(PlatformInput.X, PlatformInput.PINTEREST))
+                    .platform(List.of("x", "pinterest"))
                     .build())
             .getData();
     check(
@@ -306,7 +296,7 @@ public final class Tour {
                   .listWebhookDeliveries(
                       WebhooksApi.APIListWebhookDeliveriesRequest.newBuilder()
                           .id(webhook.getId())
-                          .eventType(EventTypeInput.POST_PUBLISHED)
+                          .eventType("post.published")
                           .build())
                   .getData();
           return rows.stream().anyMatch(one -> Objects.equals(one.getEventId(), event.getId())
@@ -321,7 +311,7 @@ public final class Tour {
         new PostCreate()
             .clientId(client.getId())
             .targets(group)
-            .schedule(new ScheduleInput().type(ScheduleTypeInput.AT).scheduledAt(past));
+            .schedule(new ScheduleInput().type("at").scheduledAt(past));
     Problem refused =
         problemOf(
             () ->

@@ -24,31 +24,22 @@ from postline_client.api.posts import create_post, get_post
 from postline_client.api.webhooks import delete_webhook, get_webhook, list_webhook_deliveries, register_webhook
 from postline_client.models import (
     Account,
-    BlueskyOverrides,
-    BlueskyVariantInput,
     ClientCreate,
-    ClientTypeInput,
     ConnectInviteCreate,
-    EventFilterInput,
-    EventTypeInput,
     Media,
     MediaPresign,
     MediaRegister,
-    PinterestOverrides,
-    PinterestVariantInput,
-    PlatformInput,
+    NetworkOverrides,
     Post,
     PostCreate,
     PostPublishedEvent,
     PostTargetReschedule,
     Problem,
     ScheduleInput,
-    ScheduleTypeInput,
-    SelectionModeInput,
     TargetSelectionInput,
+    VariantInput,
     WebhookCreate,
     WebhookDelivery,
-    XVariantInput,
 )
 from postline_client.types import Response
 
@@ -83,7 +74,7 @@ def eventually(what: str, look: Callable[[], Value | None]) -> Value:
 
 postline = AuthenticatedClient(base_url=os.environ["POSTLINE_URL"], token=os.environ["POSTLINE_KEY"])
 receiver = os.environ["POSTLINE_RECEIVER"]
-platforms = [PlatformInput.X, PlatformInput.BLUESKY, PlatformInput.INSTAGRAM, PlatformInput.PINTEREST]
+platforms = ["x", "bluesky", "instagram", "pinterest"]
 
 
 def key() -> str:
@@ -91,8 +82,7 @@ def key() -> str:
     return str(uuid4())
 
 
-events = [EventFilterInput("post.published"), EventFilterInput("target.published")]
-wanted = WebhookCreate(url=receiver, events=events)
+wanted = WebhookCreate(url=receiver, events=["post.published", "target.published"])
 webhook = ok(
     register_webhook.sync_detailed(
         client=postline, idempotency_key=key(), body=wanted
@@ -101,7 +91,7 @@ webhook = ok(
 check(isinstance(webhook.secret, str), "a webhook shows its secret once")
 
 once = key()
-body = ClientCreate(name=f"Northwind {once[:8]}", type_=ClientTypeInput.BRAND, timezone="Europe/Berlin")
+body = ClientCreate(name=f"Northwind {once[:8]}", type_="brand", timezone="Europe/Berlin")
 client = ok(create_client.sync_detailed(client=postline, idempotency_key=once, body=body)).data
 check(client.name == body.name, "a client is created")
 again = create_client.sync_detailed(client=postline, idempotency_key=once, body=body)
@@ -118,9 +108,9 @@ invite = ok(
 ).data
 for platform in platforms:
     # What the invite page sends when a brand connects its account.
-    form = {"platform": platform.value, "username": "northwind", "timezone": ""}
+    form = {"platform": platform, "username": "northwind", "timezone": ""}
     status = httpx.post(str(invite.url), data=form).status_code
-    check(status == 303, f"the invite page connects {platform.value}")
+    check(status == 303, f"the invite page connects {platform}")
 
 
 def all_accounts() -> list[Account] | None:
@@ -164,7 +154,7 @@ def publishable() -> Media | None:
 eventually("the photo is publishable", publishable)
 
 link = "https://northwind.example/winter"
-group = TargetSelectionInput(mode=SelectionModeInput.GROUP, client_id=client.id)
+group = TargetSelectionInput(mode="group", client_id=client.id)
 post = ok(
     create_post.sync_detailed(
         client=postline,
@@ -175,14 +165,14 @@ post = ok(
             targets=group,
             media_ids=[upload.asset_id],
             variants=[
-                XVariantInput(platform="x", content_override=f"Winter menu: {link}"),
-                BlueskyVariantInput(platform="bluesky", overrides=BlueskyOverrides(link=link)),
-                PinterestVariantInput(
+                VariantInput(platform="x", content_override=f"Winter menu: {link}"),
+                VariantInput(platform="bluesky", overrides=NetworkOverrides(link=link)),
+                VariantInput(
                     platform="pinterest",
-                    overrides=PinterestOverrides(board_id="918273645", title="Winter menu", link=link),
+                    overrides=NetworkOverrides(board_id="918273645", title="Winter menu", link=link),
                 ),
             ],
-            schedule=ScheduleInput(type_=ScheduleTypeInput.AT, scheduled_at=datetime.now(UTC) + timedelta(hours=1)),
+            schedule=ScheduleInput(type_="at", scheduled_at=datetime.now(UTC) + timedelta(hours=1)),
         ),
     )
 ).data
@@ -192,7 +182,7 @@ check(board == "918273645", "its variants keep their overrides")
 
 two = ok(
     list_post_targets.sync_detailed(
-        client=postline, post_id=post.id, platform=[PlatformInput.X, PlatformInput.PINTEREST]
+        client=postline, post_id=post.id, platform=["x", "pinterest"]
     )
 ).data
 check(len(two) == 2 and all(one.failure is None for one in two), "targets are listed by post and network")
@@ -231,13 +221,13 @@ check(event.data.counts.published == len(platforms), "the webhook received post.
 
 
 def recorded() -> list[WebhookDelivery] | None:
-    rows = ok(list_webhook_deliveries.sync_detailed(webhook.id, client=postline, event_type=EventTypeInput(event.type_))).data
+    rows = ok(list_webhook_deliveries.sync_detailed(webhook.id, client=postline, event_type=event.type_)).data
     return [one for one in rows if one.event_id == event.id and one.status == "delivered"] or None
 
 
 check(len(eventually("its delivery is recorded", recorded)) > 0, "and the delivery is recorded")
 
-past = ScheduleInput(type_=ScheduleTypeInput.AT, scheduled_at=datetime(2020, 1, 1, tzinfo=UTC))
+past = ScheduleInput(type_="at", scheduled_at=datetime(2020, 1, 1, tzinfo=UTC))
 refused = create_post.sync_detailed(
     client=postline, idempotency_key=key(), body=PostCreate(client_id=client.id, targets=group, schedule=past)
 ).parsed

@@ -28,32 +28,22 @@ from postline import (
 )
 from postline.models import (
     Account,
-    BlueskyOverrides,
-    BlueskyVariantInput,
     ClientCreate,
-    ClientTypeInput,
     ConnectInviteCreate,
-    EventFilterInput,
-    EventTypeInput,
     Media,
     MediaPresign,
     MediaRegister,
-    PinterestOverrides,
-    PinterestVariantInput,
-    PlatformInput,
+    NetworkOverrides,
     Post,
     PostCreate,
     PostPublishedEvent,
     PostTargetReschedule,
     Problem,
     ScheduleInput,
-    ScheduleTypeInput,
-    SelectionModeInput,
     TargetSelectionInput,
     VariantInput,
     WebhookCreate,
     WebhookDelivery,
-    XVariantInput,
 )
 
 Value = TypeVar("Value")
@@ -97,15 +87,14 @@ api = ApiClient(Configuration(host=os.environ["POSTLINE_URL"], access_token=os.e
 clients, accounts, media, posts = ClientsApi(api), AccountsApi(api), MediaApi(api), PostsApi(api)
 targets, analytics, webhooks = PostTargetsApi(api), AnalyticsApi(api), WebhooksApi(api)
 receiver = os.environ["POSTLINE_RECEIVER"]
-platforms = [PlatformInput.X, PlatformInput.BLUESKY, PlatformInput.INSTAGRAM, PlatformInput.PINTEREST]
+platforms = ["x", "bluesky", "instagram", "pinterest"]
 
-events = [EventFilterInput("post.published"), EventFilterInput("target.published")]
-wanted = WebhookCreate(url=receiver, events=events)
+wanted = WebhookCreate(url=receiver, events=["post.published", "target.published"])
 webhook = webhooks.register_webhook(key(), wanted).data
 check(isinstance(webhook.secret, str), "a webhook shows its secret once")
 
 once = key()
-body = ClientCreate(name=f"Northwind {once[:8]}", type=ClientTypeInput.BRAND, timezone="Europe/Berlin")
+body = ClientCreate(name=f"Northwind {once[:8]}", type="brand", timezone="Europe/Berlin")
 client = clients.create_client(once, body).data
 check(client.name == body.name, "a client is created")
 again = clients.create_client_with_http_info(once, body)
@@ -116,9 +105,9 @@ wish = ConnectInviteCreate(platforms=platforms, expiresInHours=1)
 invite = clients.create_connect_invite(client.id, key(), wish).data
 for platform in platforms:
     # What the invite page sends when a brand connects its account.
-    form = {"platform": platform.value, "username": "northwind", "timezone": ""}
+    form = {"platform": platform, "username": "northwind", "timezone": ""}
     answer = http.request("POST", str(invite.url), fields=form, encode_multipart=False, redirect=False)
-    check(answer.status == 303, f"the invite page connects {platform.value}")
+    check(answer.status == 303, f"the invite page connects {platform}")
 
 
 def all_accounts() -> list[Account] | None:
@@ -150,8 +139,8 @@ def publishable() -> Media | None:
 eventually("the photo is publishable", publishable)
 
 link = "https://northwind.example/winter"
-group = TargetSelectionInput(mode=SelectionModeInput.GROUP, clientId=client.id)
-pin = PinterestOverrides(boardId="918273645", title="Winter menu", link=link)
+group = TargetSelectionInput(mode="group", clientId=client.id)
+pin = NetworkOverrides(boardId="918273645", title="Winter menu", link=link)
 compose = PostCreate(
     clientId=client.id,
     content="Winter menu is here.",
@@ -159,18 +148,18 @@ compose = PostCreate(
     mediaIds=[upload.asset_id],
     mediaAltTexts={str(upload.asset_id): "An espresso with a spoon"},
     variants=[
-        VariantInput(XVariantInput(platform="x", contentOverride=f"Winter menu: {link}")),
-        VariantInput(BlueskyVariantInput(platform="bluesky", overrides=BlueskyOverrides(link=link))),
-        VariantInput(PinterestVariantInput(platform="pinterest", overrides=pin)),
+        VariantInput(platform="x", contentOverride=f"Winter menu: {link}"),
+        VariantInput(platform="bluesky", overrides=NetworkOverrides(link=link)),
+        VariantInput(platform="pinterest", overrides=pin),
     ],
-    schedule=ScheduleInput(type=ScheduleTypeInput.AT, scheduledAt=datetime.now(UTC) + timedelta(hours=1)),
+    schedule=ScheduleInput(type="at", scheduledAt=datetime.now(UTC) + timedelta(hours=1)),
 )
 post = posts.create_post(key(), compose).data
 check(post.status == "scheduled" and len(post.targets) == len(platforms), "a post has a target for each account")
 board = next(one.overrides for one in post.variants if one.platform == "pinterest")["boardId"]
 check(board == "918273645", "its variants keep their overrides")
 
-two = targets.list_post_targets(post_id=post.id, platform=[PlatformInput.X, PlatformInput.PINTEREST]).data
+two = targets.list_post_targets(post_id=post.id, platform=["x", "pinterest"]).data
 check(len(two) == 2 and all(one.failure is None for one in two), "targets are listed by post and network")
 for target in post.targets:
     now = PostTargetReschedule(scheduledAt=datetime.now(UTC))
@@ -207,13 +196,13 @@ check(event.data.counts.published == len(platforms), "the webhook received post.
 
 
 def recorded() -> list[WebhookDelivery] | None:
-    rows = webhooks.list_webhook_deliveries(webhook.id, event_type=EventTypeInput(event.type)).data
+    rows = webhooks.list_webhook_deliveries(webhook.id, event_type=event.type).data
     return [one for one in rows if one.event_id == event.id and one.status == "delivered"] or None
 
 
 check(len(eventually("its delivery is recorded", recorded)) > 0, "and the delivery is recorded")
 
-past = ScheduleInput(type=ScheduleTypeInput.AT, scheduledAt=datetime(2020, 1, 1, tzinfo=UTC))
+past = ScheduleInput(type="at", scheduledAt=datetime(2020, 1, 1, tzinfo=UTC))
 late = PostCreate(clientId=client.id, targets=group, schedule=past)
 refused = problem_of(lambda: posts.create_post(key(), late))
 check(refused.code == "schedule_in_past" and refused.status == 422, "a refusal has a code to branch on")
