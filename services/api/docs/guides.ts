@@ -8,6 +8,7 @@ export const guideNames = [
   'media',
   'errors-and-retries',
   'idempotency',
+  'generated-clients',
   'agents-and-apps',
 ] as const;
 export type GuideName = (typeof guideNames)[number];

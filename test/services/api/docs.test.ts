@@ -42,6 +42,7 @@ const files = [
   ['/docs/guides/media.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/errors-and-retries.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/idempotency.md', 'text/plain; charset=utf-8'],
+  ['/docs/guides/generated-clients.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/agents-and-apps.md', 'text/plain; charset=utf-8'],
 ] as const;
 const guides = files.map(([path]) => path).filter((path) => path.endsWith('.md'));
