@@ -63,7 +63,7 @@ export const MediaProbe = Type.Object({
       /** `jpeg`, `png`, `webp`, `avif`, `heic`, `gif`, `tiff`. */
       format: Text(20),
       alpha: Type.Boolean(),
-      /** Whether its colours are sRGB, without a colour profile that says otherwise. */
+      /** Whether its colours are sRGB in 8 bits, without a colour profile that says otherwise. */
       srgb: Type.Boolean(),
       /** Whether its pixels are stored in display orientation. */
       upright: Type.Boolean(),
@@ -89,14 +89,16 @@ export const MediaProbe = Type.Object({
       interlaced: Type.Boolean(),
       /** PQ or HLG transfer, or BT.2020 primaries. */
       hdr: Type.Boolean(),
-      /** Bits a second of the video stream, measured where the file does not state them. */
+      /** Bits a second of the video stream, measured where the file states none, or others. */
       bitrate: Nullable(Count),
-      /** MP4 and MOV: the index comes before the data. */
+      /** MP4 and MOV: the whole index comes before the data. */
       indexFirst: Type.Boolean(),
-      /** MP4 and MOV: an edit list that cuts or delays. */
+      /** MP4 and MOV: an edit list that cuts, delays, or changes the speed. */
       editList: Type.Boolean(),
       /** Whether it carries a place or device metadata that must be removed. */
       located: Type.Boolean(),
+      /** Index of its stream in the file. Absent: the first with pictures. */
+      stream: Type.Optional(Count),
     }),
   ),
   audio: Nullable(
@@ -106,6 +108,8 @@ export const MediaProbe = Type.Object({
       channels: Count,
       sampleRate: Count,
       bitrate: Nullable(Count),
+      /** Index of its stream in the file. Absent: the first with sound. */
+      stream: Type.Optional(Count),
     }),
   ),
   /** IPTC digital source type found in XMP, IPTC or a C2PA manifest, e.g. `trainedAlgorithmicMedia`. */

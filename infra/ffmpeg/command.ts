@@ -3,7 +3,7 @@ import ffmpeg from 'fluent-ffmpeg';
 import type { SourceFile } from '#contracts/ports/transcoder.ts';
 import type { RenditionSpec } from '#schemas/media.ts';
 import type { KeptColours } from './hdr.ts';
-import { blockLimit, inputOptions, inputUrl, picturesOf } from './input.ts';
+import { blockLimit, inputOptions, inputUrl, picturesOf, soundOf } from './input.ts';
 import { type Colours, chainOf, graphOf, paceOf } from './picture.ts';
 
 export type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
@@ -41,7 +41,7 @@ const audioOptions = ({ probe }: SourceFile, { audio }: VideoSpec): readonly str
   audio === null || probe.audio === null
     ? ['-an']
     : [
-        ...['-map', '0:a:0', '-c:a', 'aac', '-b:a', `${audio.kbps}k`],
+        ...['-map', soundOf(0, probe.audio.stream), '-c:a', 'aac', '-b:a', `${audio.kbps}k`],
         ...['-ar', String(audio.sampleRate), '-ac', String(audio.channels)],
         // Fills holes of the source's sound, and a late beginning, with silence.
         ...['-af', 'aresample=async=1:first_pts=0'],
@@ -143,7 +143,8 @@ export const encodeCommand = (
 
 /** Copies the streams, or the pictures alone, into a new MP4. `pictures`: the index of their stream. */
 export const remuxCommand = (source: SourceFile, pictures: number, { spec, to }: VideoOutput): readonly string[] => {
-  const copied = spec.audio === null || source.probe.audio === null ? ['-an'] : ['-map', '0:a:0', '-c:a', 'copy'];
+  const { audio: sound } = source.probe;
+  const copied = spec.audio === null || sound === null ? ['-an'] : ['-map', soundOf(0, sound.stream), '-c:a', 'copy'];
   const audio = spec.sound === 'encode' ? audioOptions(source, spec) : copied;
   // From Matroska it would become hev1, which Apple's players do not play.
   const tag = source.probe.video?.codec === 'hevc' ? ['-tag:v', 'hvc1'] : [];
@@ -167,7 +168,7 @@ export const frameCommand = (
   const seek = at.seconds > 0 ? ['-ss', at.seconds.toFixed(3)] : [];
   const chain = `${chainOf(source.probe, { ...spec, fps: null }, colours)},format=rgb24`;
   const command = begin(source, 1, at.exactly ? [] : seek)
-    .complexFilter([`[${picturesOf(0)}]${chain}[still]`])
+    .complexFilter([`[${picturesOf(0, source.probe.video?.stream)}]${chain}[still]`])
     .output(to)
     .outputOptions(
       ...(at.exactly ? seek : []),

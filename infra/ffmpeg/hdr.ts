@@ -64,7 +64,14 @@ export const keptColours = async (
   said: Extract<Colours, { kind: 'hdr' }>,
   signal: AbortSignal,
 ): Promise<KeptColours> => {
-  const entries = ['-show_entries', 'frame=side_data_list', '-select_streams', 'v', '-read_intervals', '%+#4'];
+  const entries = [
+    '-show_entries',
+    'frame=side_data_list',
+    '-select_streams',
+    String(probe.video?.stream ?? 'v'),
+    '-read_intervals',
+    '%+#4',
+  ];
   const args = ['-v', 'error', '-of', 'json', ...entries, '-show_frames', ...input(path, probe.contentType)];
   const { stdout, code } = await runTool(ffprobe, args, limits({ reads: [path] }), signal);
   const frames: readonly { readonly side_data_list?: readonly SideData[] }[] =

@@ -72,5 +72,9 @@ export const blockLimit: readonly string[] = ['-max_alloc', String(512 * MiB)];
 /**
  * The pictures of an input in a filter graph, which takes the first match: an attached cover never matches, wherever it
  * lies. NOTE: `V:0` is not the same: ffmpeg 4 counts covers in its numbers.
+ * @param stream index of theirs; absent: the first
  */
-export const picturesOf = (input: number): string => `${input}:V`;
+export const picturesOf = (input: number, stream?: number): string => `${input}:${stream ?? 'V'}`;
+
+/** The sound of an input. @param stream index of its; absent: the first */
+export const soundOf = (input: number, stream?: number): string => `${input}:${stream ?? 'a:0'}`;

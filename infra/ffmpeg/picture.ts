@@ -161,7 +161,7 @@ export const graphOf = (
   }
   fan(
     shared(probe, distinct, colours),
-    flat ? 'flat' : picturesOf(0),
+    flat ? 'flat' : picturesOf(0, probe.video?.stream),
     roots.map((picture) => `s${distinct.indexOf(picture)}`),
   );
   distinct.forEach((picture, index) => {

@@ -7,6 +7,7 @@ import { gifFrames } from './gif.ts';
 import { maxPixels, workOnImage } from './images.ts';
 import { heaviest, marksOf } from './marks.ts';
 import { probeVideo } from './probe-video.ts';
+import { refuseSeveral } from './stills.ts';
 import type { Tools } from './tools.ts';
 
 const nothing = { durationMs: null, frames: null, image: null, video: null, audio: null, digitalSourceType: null };
@@ -16,6 +17,7 @@ const refuseHuge = (width: number, height: number): void => {
 };
 
 const probeImage = async (path: string, bytes: Bytes, { contentType }: SniffedType, signal: AbortSignal) => {
+  await refuseSeveral(bytes, contentType, budgetOf(signal));
   const job = { path, contentType, threads: 1, digitalSourceType: null, outputs: null };
   const { found } = await workOnImage(job, signal);
   if (found === undefined) throw new Error('the child did not probe the picture');

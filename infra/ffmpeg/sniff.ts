@@ -9,6 +9,8 @@ import { isTwoThings } from './polyglot.ts';
 const accepted: Readonly<Record<string, SniffedType>> = {
   'image/jpeg': { kind: 'image', contentType: 'image/jpeg' },
   'image/png': { kind: 'image', contentType: 'image/png' },
+  // Editors write a still so too; the probe counts its pictures.
+  'image/apng': { kind: 'image', contentType: 'image/png' },
   'image/webp': { kind: 'image', contentType: 'image/webp' },
   'image/avif': { kind: 'image', contentType: 'image/avif' },
   // By their usual content; the probe decides.
@@ -28,9 +30,10 @@ const accepted: Readonly<Record<string, SniffedType>> = {
 
 /** Harmless types that are refused with their own message. */
 const declined: Readonly<Record<string, string>> = {
-  'image/apng': 'Animated PNG is not taken; send a GIF or a video.',
   'image/heic-sequence': 'Animated HEIC is not taken; send a GIF or a video.',
   'image/heif-sequence': 'Animated HEIF is not taken; send a GIF or a video.',
+  'video/3gpp': '3GP is not taken; send an MP4.',
+  'video/3gpp2': '3GP is not taken; send an MP4.',
 };
 
 /** Types that hold other files, or run. */
@@ -63,7 +66,7 @@ const sniffBytes = async (bytes: Bytes): Promise<SniffedType | null> => {
   const mime = (await fileTypeFromBuffer(head).catch(() => undefined))?.mime ?? '';
   const type = accepted[mime];
   if (type === undefined) {
-    const words = declined[mime];
+    const words = declined[mime] ?? (mime.startsWith('audio/') ? 'Sound alone is not taken; send a video.' : undefined);
     if (words !== undefined) throw unsupported(words);
     if (archiveOrProgram.test(mime)) throw refusedKind('The file is an archive or a program.');
     // A PDF reader searches for its header anywhere near the beginning.

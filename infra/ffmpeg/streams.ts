@@ -31,6 +31,10 @@ const ask = async (
 export const isPictures = ({ codec_type, disposition }: Pick<Stream, 'codec_type' | 'disposition'>): boolean =>
   codec_type === 'video' && disposition?.attached_pic !== 1;
 
+/** The pictures that the probe chose. */
+const picturesIn = (streams: readonly Stream[], { probe }: SourceFile): Stream | undefined =>
+  streams.find((each) => isPictures(each) && (probe.video?.stream ?? each.index) === each.index);
+
 /** From this height on players assume HD. */
 const hd = 720;
 
@@ -43,7 +47,7 @@ export const coloursOf = async (
   const { video: probed, width, height } = source.probe;
   if (!probed?.hdr && Math.min(width ?? 0, height ?? 0) < hd) return null;
   const streams = await ask(binaries, source, 'color_space,color_transfer,color_primaries', signal);
-  const video = streams.find(isPictures);
+  const video = picturesIn(streams, source);
   if (!probed?.hdr) return (video?.color_space ?? 'unknown') === 'unknown' ? { kind: 'unsaid' } : null;
   return { kind: 'hdr', transfer: video?.color_transfer ?? '', primaries: video?.color_primaries ?? 'bt2020' };
 };
@@ -62,9 +66,11 @@ export const beginningOf = async (
   signal: AbortSignal,
 ): Promise<Beginning | null> => {
   const streams = await ask(binaries, source, 'start_time', signal);
-  const video = streams.find(isPictures);
+  const video = picturesIn(streams, source);
   if (video === undefined) return null;
-  const sound = source.probe.audio === null ? video : streams.find(({ codec_type: type }) => type === 'audio');
+  const heard = source.probe.audio;
+  const isHeard = ({ index, codec_type: type }: Stream) => type === 'audio' && (heard?.stream ?? index) === index;
+  const sound = heard === null ? video : streams.find(isHeard);
   const [pictures, first] = [video, sound].map((stream) => Number(stream?.start_time ?? 0) || 0);
   return { pictures: video.index, apartMs: 1_000 * Math.abs((pictures ?? 0) - (first ?? 0)) };
 };

@@ -8,9 +8,11 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
+import { type ReadLines, readPackets } from '#infra/ffmpeg/packets.ts';
 import { makeClip } from '#test/support/media/clips.ts';
 import { toolsOf } from '#test/support/media/groups.ts';
-import { flatPng, gradient, manyFrames, save } from '#test/support/media/pictures.ts';
+import { flatPng, gradient, manyFrames, pngChunk, save } from '#test/support/media/pictures.ts';
+import { tiffOf } from '#test/support/media/recorders.ts';
 import { pathOf, pictureSpec, transcoding, videoSpec } from '#test/support/media/world.ts';
 import { suite } from '#test/support/suite.ts';
 import { alias, box, changed } from './boxes.ts';
@@ -154,11 +156,31 @@ suite('hostile files', (t) => {
     await ends('mp4', tracks, 'hostile', 'media_bomb');
     await ends('mp4', Buffer.concat([beginning, many('free', 250_000)]), 'hostile', 'media_bomb');
     await ends('mp4', Buffer.concat([beginning, many('meta', 250_000)]), 'hostile', 'media_bomb');
+    const handler = box('hdlr', Buffer.alloc(8), Buffer.from('vide'));
+    const sizes = box('minf', box('stbl', box('stsz', Buffer.alloc(65 * 2 ** 20))));
+    const table = Buffer.concat([beginning, box('moov', box('trak', box('mdia', handler, sizes)))]);
+    await ends('mp4', table, 'hostile', 'media_bomb');
     const path = await save(folder, 'mp4', tracks);
     const stop = new AbortController();
     const looking = transcoder.probe(path, { kind: 'video', contentType: 'video/mp4' }, { signal: stop.signal });
     setImmediate(() => stop.abort());
     await rejects(looking, { kind: 'interrupted' });
+  });
+
+  t('a video of endless packets is given up, and a picture of endless parts', async () => {
+    const endless: ReadLines = async (_, onLine, __, until) => {
+      for (let packet = 0; packet < 100 && !until.aborted; packet += 1)
+        onLine(`stream_index=0|pts_time=${packet}|flags=K_`);
+      throw new Error('the tool was ended');
+    };
+    await rejects(readPackets(endless, false, new AbortController().signal, 20), { kind: 'hostile' });
+    const round = tiffOf([1]);
+    // The next directory is this one.
+    round.writeUInt32LE(8, round.length - 8);
+    await ends('tiff', round, 'hostile', 'media_bomb');
+    const dot = flatPng(1, 1);
+    const chunks = new Array(3_000).fill(pngChunk('noTe', Buffer.alloc(0)));
+    await ends('png', Buffer.concat([dot.subarray(0, 33), ...chunks, dot.subarray(33)]), 'hostile', 'media_bomb');
   });
 
   t('a truncated file is refused', async () => {

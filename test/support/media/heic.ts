@@ -18,6 +18,8 @@ export interface Heic {
   /** TIFF of an EXIF block, which begins with `Exif\0\0`. */
   readonly exif?: Buffer;
   readonly icc?: Buffer;
+  /** With a depth picture beside it, as phones add to portraits. */
+  readonly depth?: true;
   /** The major brand of the file. */
   readonly brand?: string;
 }
@@ -40,13 +42,26 @@ const contentOf = (film: Buffer, type: string): Buffer => {
 };
 
 const metaOf = (offsets: readonly number[], { hvcC, exif, picture }: Parts, given: Heic): Buffer => {
-  const { width = 320, height = 240, turned = 0, icc } = given;
-  const lengths = [picture.length, ...(exif === null ? [] : [exif.length])];
+  const { width = 320, height = 240, turned = 0, icc, depth = false } = given;
+  const [first = 0, second = 0] = offsets;
+  // The depth picture shares the data of the other.
+  const items = [
+    { id: 1, type: 'hvc1', offset: first, length: picture.length },
+    ...(exif === null ? [] : [{ id: 2, type: 'Exif', offset: second, length: exif.length }]),
+    ...(depth ? [{ id: 3, type: 'hvc1', offset: first, length: picture.length }] : []),
+  ];
   const properties = [
     box('hvcC', hvcC),
     full('ispe', 0, u32(width), u32(height)),
     ...(icc === undefined ? [] : [box('colr', text('prof'), icc)]),
     ...(turned === 0 ? [] : [box('irot', u8(turned))]),
+  ];
+  const own = [u16(1), u8(properties.length, ...properties.map((_, index) => 0x80 | (index + 1)))];
+  const auxiliary = full('auxC', 0, text('urn:mpeg:hevc:2015:auxid:2\0'));
+  const depthOwn = [u16(3), u8(3, 0x81, 0x82, 0x80 | (properties.length + 1))];
+  const references = [
+    ...(exif === null ? [] : [box('cdsc', u16(2), u16(1), u16(1))]),
+    ...(depth ? [box('auxl', u16(3), u16(1), u16(1))] : []),
   ];
   const entry = (id: number, type: string) => full('infe', 2, u16(id), u16(0), text(type), u8(0));
   return full(
@@ -54,19 +69,19 @@ const metaOf = (offsets: readonly number[], { hvcC, exif, picture }: Parts, give
     0,
     full('hdlr', 0, u32(0), text('pict'), Buffer.alloc(13)),
     full('pitm', 0, u16(1)),
-    full('iinf', 0, u16(lengths.length), entry(1, 'hvc1'), ...(exif === null ? [] : [entry(2, 'Exif')])),
-    ...(exif === null ? [] : [full('iref', 0, box('cdsc', u16(2), u16(1), u16(1)))]),
+    full('iinf', 0, u16(items.length), ...items.map(({ id, type }) => entry(id, type))),
+    ...(references.length === 0 ? [] : [full('iref', 0, ...references)]),
     box(
       'iprp',
-      box('ipco', ...properties),
-      full('ipma', 0, u32(1), u16(1), u8(properties.length, ...properties.map((_, index) => 0x80 | (index + 1)))),
+      box('ipco', ...properties, ...(depth ? [auxiliary] : [])),
+      full('ipma', 0, u32(depth ? 2 : 1), ...own, ...(depth ? depthOwn : [])),
     ),
     full(
       'iloc',
       0,
       u8(0x44, 0),
-      u16(lengths.length),
-      ...lengths.flatMap((length, index) => [u16(index + 1), u16(0), u16(1), u32(offsets[index] ?? 0), u32(length)]),
+      u16(items.length),
+      ...items.flatMap(({ id, offset, length }) => [u16(id), u16(0), u16(1), u32(offset), u32(length)]),
     ),
   );
 };
