@@ -45,6 +45,8 @@ interface Own {
   readonly span: ReportDefinition['window'];
   readonly formats: readonly ReportFormat[];
   readonly schedule: ReportDefinition['schedule'];
+  /** Null: the definition does not say. */
+  readonly bom: boolean | null;
   /** Newest first, `maxRuns` of them; the stream has all. */
   readonly runs: readonly RunRow[];
   readonly removed_at: string | null;
@@ -78,14 +80,16 @@ export const reports = defineModel<Own, ReportEvent>({
     span: 'text',
     formats: 'text[]',
     schedule: 'jsonb',
+    bom: 'bool',
     runs: 'jsonb',
     removed_at: 'timestamptz',
   },
   indexes: [{ on: '(workspace_id, created_at, id) where removed_at is null' }],
   on: {
-    ReportDefined: (row, { definition: { window, ...definition } }) => ({
+    ReportDefined: (row, { definition: { window, bom = null, ...definition } }) => ({
       ...definition,
       span: window,
+      bom,
       runs: row?.runs ?? [],
       removed_at: null,
     }),

@@ -7,7 +7,7 @@ import { Named, OpenEnum } from './published.ts';
 
 export const reportFormats = ['csv', 'json', 'pdf'] as const;
 export const formatWords =
-  'The form of an exported file. csv: the days as a table; json: all figures, for programs; pdf: pages to read, with charts.';
+  'The form of an exported file. csv: the days as a table, for spreadsheets; json: all figures, for programs; pdf: pages to read, with charts.';
 export const ReportFormat = OpenEnum('ReportFormat', reportFormats, formatWords);
 export type ReportFormat = (typeof reportFormats)[number];
 
@@ -36,6 +36,8 @@ export const ReportDefinition = Type.Object({
       hour: Type.Integer({ minimum: 0, maximum: 23 }),
     }),
   ),
+  /** Whether a csv begins with U+FEFF. Absent: it does. */
+  bom: Type.Optional(Type.Boolean()),
 });
 export type ReportDefinition = Static<typeof ReportDefinition>;
 

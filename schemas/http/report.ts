@@ -127,6 +127,10 @@ const definition = {
     ),
     'When it runs by itself. Null: only on request, as after its client was archived.',
   ),
+  bom: Type.Boolean({
+    description:
+      'Whether a csv of its runs begins with U+FEFF, by which spreadsheets know that the file is UTF-8. A program that reads the file leaves the mark out.',
+  }),
 };
 
 const run = {

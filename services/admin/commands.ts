@@ -146,9 +146,9 @@ export const commands: readonly Command[] = [
   },
   {
     usage:
-      'report define --name NAME [--report ID] [--kind KIND] [--window WINDOW] [--formats A,B] [--client ID] [--account ID] [--platform PLATFORM] [--every PERIOD] [--weekday N] [--day N] [--hour N] [--workspace ID] [--mode MODE]',
+      'report define --name NAME [--report ID] [--kind KIND] [--window WINDOW] [--formats A,B] [--client ID] [--account ID] [--platform PLATFORM] [--every PERIOD] [--weekday N] [--day N] [--hour N] [--no-bom] [--workspace ID] [--mode MODE]',
     about:
-      'KIND: workspace, client or account; WINDOW: last_30_days (the default), last_7_days, last_90_days, last_week or last_month; formats: pdf, csv, json; PERIOD: day, week or month, at --hour of the workspace, on --weekday (1 = Monday) or --day of the month. --report replaces the definition of a saved report',
+      'KIND: workspace, client or account; WINDOW: last_30_days (the default), last_7_days, last_90_days, last_week or last_month; formats: pdf, csv, json; PERIOD: day, week or month, at --hour of the workspace, on --weekday (1 = Monday) or --day of the month; --no-bom: csv files begin without U+FEFF. --report replaces the definition of a saved report',
     run: defineReport,
   },
   {

@@ -112,7 +112,7 @@ const carryOut = async (admin: Admin, workspaceId: string, id: string, command: 
   return done;
 };
 
-export const defineReport = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
+export const defineReport = async (admin: Admin, { flag, has }: Given): Promise<CommandOutput> => {
   const workspaceId = await tenantOf(admin, flag);
   const filters = await filtersOf(admin, workspaceId, flag);
   const meant = filters.socialAccountId !== null ? 'account' : filters.clientId !== null ? 'client' : 'workspace';
@@ -123,6 +123,7 @@ export const defineReport = async (admin: Admin, { flag }: Given): Promise<Comma
     window: oneOf('--window', flag('window') ?? 'last_30_days', windows),
     formats: formatsOf(flag('formats')) ?? ['pdf', 'csv'],
     schedule: scheduleOf(flag),
+    ...(has('no-bom') ? { bom: false } : {}),
   };
   const named = flag('report');
   const reportId = named === undefined ? uuidv7() : idOf(named, 'report');

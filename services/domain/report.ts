@@ -22,7 +22,7 @@ export type ReportRun = ReportEventData<'ReportRunRequested'> & {
   /** ISO 8601. */
   readonly requestedAt: string;
   /** The definition at the time of the request: a later definition does not change a run. */
-  readonly about: Pick<ReportDefinition, 'name' | 'kind' | 'filters'>;
+  readonly about: Pick<ReportDefinition, 'name' | 'kind' | 'filters' | 'bom'>;
 } & (
     | { readonly status: 'open' }
     | {
@@ -140,8 +140,8 @@ const evolve: Decider<ReportState, ReportCommand, ReportEvent>['evolve'] = (stat
     }
     case 'ReportRunRequested': {
       if (state.status === 'none' || state.runs.has(event.data.runId)) return state;
-      const { name, kind, filters } = state.definition;
-      const about = { name, kind, filters };
+      const { name, kind, filters, bom } = state.definition;
+      const about = { name, kind, filters, ...(bom === undefined ? {} : { bom }) };
       const run: ReportRun = { ...event.data, requestedAt: fact.occurredAt, about, status: 'open' };
       return { ...state, runs: new Map(state.runs).set(run.runId, run) };
     }

@@ -134,7 +134,7 @@ const write = async (
   for (const format of run.formats) {
     signal.throwIfAborted();
     const { contentType, make: made } = exportsOf[format];
-    const bytes = await made(contents);
+    const bytes = await made(contents, { bom: run.about.bom ?? true });
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const key = blobKey(job.workspaceId, run.runId, format, sha256);
     await note(work, tools, key);

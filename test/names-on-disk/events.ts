@@ -29,7 +29,7 @@ export const sharedShapes: Readonly<Record<string, string>> = {
   AccountFigures:
     '{followerCount?:null profileViews?:null accountsEngaged?:null profileLinkTaps?:null videoViews?:null videoWatchTimeMinutes?:null contentPlays?:null}',
   ReportDefinition:
-    '{name kind:workspace|client|account filters:{clientId:null socialAccountId:null platform:Platform|null} window:last_7_days|last_30_days|last_90_days|last_week|last_month formats:[csv|json|pdf] schedule:{every:day|week|month weekday:null dayOfMonth:null hour}|null}',
+    '{name kind:workspace|client|account filters:{clientId:null socialAccountId:null platform:Platform|null} window:last_7_days|last_30_days|last_90_days|last_week|last_month formats:[csv|json|pdf] schedule:{every:day|week|month weekday:null dayOfMonth:null hour}|null bom?}',
 };
 
 export const events: Readonly<Record<string, Readonly<Record<string, string>>>> = {

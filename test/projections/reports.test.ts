@@ -37,7 +37,12 @@ suite('read models: reports', (t) => {
     const shown = { ...open, completedAt: null, failure: null };
     await given(report('ReportDefined', { definition }), requested(runId))
       .project(pool, reports)
-      .sees([{ id, name: 'Monthly', span: 'last_30_days', formats: ['pdf', 'csv'], runs: [shown], removed_at: null }]);
+      .sees([
+        {
+          ...{ id, name: 'Monthly', span: 'last_30_days', formats: ['pdf', 'csv'], bom: null },
+          ...{ runs: [shown], removed_at: null },
+        },
+      ]);
     const done = { ...shown, status: 'completed', asOf: instant(9), exports, completedAt: instant(2), completeness };
     await given(
       report('ReportDefined', { definition }),
@@ -45,13 +50,13 @@ suite('read models: reports', (t) => {
       completed,
       requested(other),
       report('ReportRunFailed', { runId: other, ...failure }),
-      report('ReportDefined', { definition: { ...definition, name: 'Each month' } }),
+      report('ReportDefined', { definition: { ...definition, name: 'Each month', bom: false } }),
       report('ReportRunFailed', { runId, ...failure }),
     )
       .project(pool, reports)
       .sees([
         {
-          ...{ id, name: 'Each month', created_at: instant(0), removed_at: null },
+          ...{ id, name: 'Each month', bom: false, created_at: instant(0), removed_at: null },
           runs: [{ ...shown, runId: other, startedAt: instant(3), status: 'failed', failure }, done],
         },
       ]);

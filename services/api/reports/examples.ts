@@ -2,8 +2,8 @@
 
 const ids = {
   report: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000b',
-  run: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000c',
-  client: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  run: '25506999-43cb-5b0c-af35-7476a419ca0f',
+  client: '315d0d36-9a7d-573e-8bc2-d5133b51f29b',
 };
 const asked = '2026-03-01T05:00:00.000Z';
 const file = {
@@ -21,6 +21,7 @@ export const exampleSummary = {
   window: 'last_month',
   formats: ['pdf'],
   schedule: { every: 'month', weekday: null, dayOfMonth: 1, hour: 6 },
+  bom: true,
   createdAt: '2026-01-31T08:00:00.000Z',
   updatedAt: '2026-03-01T05:00:02.000Z',
   revision: 2,

@@ -26,6 +26,7 @@ export const showSummary = (row: ReportRow) => ({
   window: row.span,
   formats: row.formats,
   schedule: row.schedule,
+  bom: row.bom ?? true,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   revision: row.revision,

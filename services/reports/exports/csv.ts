@@ -2,15 +2,25 @@ import { counters } from '#schemas/insights.ts';
 import type { Contents } from '../contents.ts';
 
 /**
- * One table (RFC 4180, UTF-8): the total, each network, each day, the posts with the most interactions. An empty cell:
+ * One table (RFC 4180): the total, each network, each day, the posts with the most interactions. An empty cell:
  * the network does not report the figure, or it was not fetched. A figure of the audience that was never asked for has no
  * column.
  */
 
 type Cell = string | number | null | undefined;
 
-/** Puts a quote before a text that a spreadsheet would take for a formula; figures are never texts. */
-const guarded = (text: string): string => (/^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text);
+/** What a spreadsheet takes for the beginning of a formula: it skips characters that show nothing. */
+const formula = /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠﹦﹢﹣﹫−]/u;
+/** A spreadsheet that separates cells by semicolons or tabs, or knows no quotes, begins a cell here. */
+const laterCell = /([;\t\r\n][\s\p{C}\p{Default_Ignorable_Code_Point}]*)([=+\-@＝＋－＠﹦﹢﹣﹫−]?)/gu;
+
+/** Puts a quote before what a spreadsheet would take for a formula; figures are never texts. */
+const guarded = (text: string): string => {
+  const rest = text.replace(laterCell, (all, before: string, sign: string) =>
+    sign === '' ? all : `${before}'${sign}`,
+  );
+  return formula.test(text) ? `'${rest}` : rest;
+};
 const cellOf = (cell: Cell): string => {
   if (cell === null || cell === undefined) return '';
   if (typeof cell === 'number') return String(cell);

@@ -502,6 +502,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       (await listed('report list')).map(({ name, window, runs }) => [name, window, runs]),
       [['Weekly', 'last_week', 'on request']],
     );
+    const bare = await did(`report define --report ${reportId} --name Weekly --window last_week --no-bom`);
+    assert.equal(bare.bom as unknown, false);
     assert.deepEqual(await listed('report list --mode test'), []);
     const stolen = await admin(`report define --report ${reportId} --name Mine --mode test`);
     assert.equal(stolen.code, 1);

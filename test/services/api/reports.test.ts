@@ -55,13 +55,21 @@ suite('reports over HTTP', (t) => {
   });
 
   t('are listed page by page without their runs, the newest first, without removed ones', async () => {
-    const ids = [await define(), await define({ name: 'Second' }), await define({ name: 'Third', schedule: null })];
+    const ids = [
+      await define(),
+      await define({ name: 'Second' }),
+      await define({ name: 'Third', schedule: null, bom: false }),
+    ];
     const gone = await define({ name: 'Gone' });
     await command(gone, { type: 'Remove' });
     const first = await world.owner.get('/reports?limit=2');
     assert.deepEqual(
       first.rows.map(({ id }) => id),
       [ids[2], ids[1]],
+    );
+    assert.deepEqual(
+      first.rows.map(({ bom }) => bom),
+      [false, true],
     );
     const next = await world.owner.get(`/reports?limit=2&cursor=${first.body.page?.nextCursor}`);
     const [row, ...rest] = next.rows;
@@ -70,7 +78,7 @@ suite('reports over HTTP', (t) => {
     const { name, kind, filters, window, formats, schedule } = definition;
     const { createdAt, updatedAt } = row;
     assert.deepEqual(row, {
-      ...{ id: ids[0], object: 'report', name, kind, filters, window, formats, schedule },
+      ...{ id: ids[0], object: 'report', name, kind, filters, window, formats, schedule, bom: true },
       ...{ createdAt, updatedAt, revision: 0 },
     });
     assert.equal((await world.owner.get('/reports?cursor=nonsense')).body.code, 'invalid_cursor');

@@ -186,6 +186,10 @@ suite('report', (t) => {
     const about = (id: string) => (after.status === 'live' ? after.runs.get(id)?.about : undefined);
     deepEqual(about(runId), { name: 'Monthly', kind: 'workspace', filters: everything });
     deepEqual(about(otherRun), { name: 'Other', kind: 'client', filters: other.filters });
+    const bare: ReportEvent = { type: 'ReportDefined', data: { definition: { ...definition, bom: false } } };
+    const unmarked = state([defined, requested, bare, next]);
+    const boms = unmarked.status === 'live' ? [...unmarked.runs.values()].map(({ about: { bom } }) => bom) : [];
+    deepEqual(boms, [undefined, false]);
   });
 
   t('its schedule ends with its client, and not with another one', () => {

@@ -123,27 +123,58 @@ suite('report as CSV', (t) => {
     match(csvOf({ ...contents, demographics: null }), /demographics\.count/);
   });
 
+  t('begins with U+FEFF, by which spreadsheets know UTF-8, unless the definition says otherwise', async () => {
+    const { make } = exportsOf.csv;
+    const [marked, bare] = [await make(contents, { bom: true }), await make(contents, { bom: false })];
+    equal(bare.toString(), csvOf(contents));
+    ok(marked.equals(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bare])));
+    for (const format of ['json', 'pdf'] as const) {
+      const made = await exportsOf[format].make(contents, { bom: true });
+      ok(!made.subarray(0, 3).equals(marked.subarray(0, 3)), format);
+    }
+  });
+
   t('escapes formulas, quotes and line ends, and keeps every letter', () => {
-    const names = ['=HYPERLINK("http://x","y")', '+1', '-1', '@a', '\t=1', 'a,"b"\r\nc', '日本 👩‍👩‍👧', 'ok'];
+    const names = ['=HYPERLINK("http://x","y")', '+1', '-1', '@a', 'a,"b"\r\nc', '日本 👩‍👩‍👧', 'ok'];
+    // Spaces of every kind, and characters that show nothing; the signs in full width and in small form.
+    for (const blank of [' ', '  ', '\u00a0', '\u3000', '\u200b', '\ufeff', '\u2060', '\u00ad', '\0'])
+      names.push(`${blank}=1`, `${blank}a`);
+    for (const sign of ['＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−'])
+      names.push(`${sign}1`, ` ${sign}1`, `1${sign}1`);
     for (const name of names) {
       const csv = csvOf({ ...ofAccount, name, client: name });
+      const isFormula = /^[^\p{L}\p{N}\p{P}\p{S}]*[=+\-@＝＋－＠﹦﹢﹣﹫−]/u.test(name);
       for (const row of records(csv)) {
-        const guard = /^[=+\-@\t]/.test(name) ? "'" : '';
-        equal(row.report, guard + name);
-        equal(row.client, guard + name);
+        equal(row.report, isFormula ? `'${name}` : name);
+        equal(row.client, row.report);
       }
     }
     equal(records(csvOf(ofAccount)).at(-1)?.['demographics.dimension'], "'=age");
     equal(records(csvOf(ofAccount)).at(-1)?.['demographics.label'], "'-18");
+  });
+
+  t('no cell begins with a formula, also where a spreadsheet cuts at semicolons or tabs and knows no quotes', () => {
+    const cases = [
+      ['\t=1', "'\t'=1"],
+      ['a;=1', "a;'=1"],
+      ['a; ＝1;b', "a; '＝1;b"],
+      ['a\r\n\n+1', "a\r\n\n'+1"],
+      ['a;b', 'a;b'],
+      ['a=1', 'a=1'],
+    ] as const;
+    for (const [name, shown] of cases) equal(records(csvOf({ ...contents, name }))[0]?.report, shown, name);
+    const opening = fc.constantFrom('=', '＝', '-', ' ', '\t', '\n', '\r', ';', ',', '"', '\u200b', "'", 'a', '1');
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (name) => {
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: opening })), (name) => {
         const [row] = records(csvOf({ ...contents, name }));
-        const whole = name.toWellFormed();
-        ok(row?.report === whole || row?.report === `'${whole}`);
-        ok(!/^[=+\-@\t\r\n]/.test(row?.report ?? ''));
+        const [kept, whole] = [row?.report ?? '', name.toWellFormed()];
+        for (const cell of kept.split(/[;\t\r\n]/)) ok(!/^[\s\p{C}]*[=+\-@＝＋－＠]/u.test(cell), JSON.stringify(kept));
+        equal(kept.replaceAll("'", ''), whole.replaceAll("'", ''));
       }),
       { seed: seeded('report names').seed },
     );
+    const long = '\t \u200b'.repeat(40_000);
+    ok(csvOf({ ...contents, name: long, client: null, series: [], byPlatform: [] }).includes(long));
   });
 });
 
@@ -298,8 +329,9 @@ suite('report as PDF', (t) => {
   });
 
   t('the same contents give the same bytes in every format', async () => {
-    for (const { make } of Object.values(exportsOf)) ok((await make(contents)).equals(await make(contents)));
-    const bytes = await exportsOf.pdf.make(contents);
+    const bom = { bom: true };
+    for (const { make } of Object.values(exportsOf)) ok((await make(contents, bom)).equals(await make(contents, bom)));
+    const bytes = await exportsOf.pdf.make(contents, bom);
     equal(bytes.subarray(0, 5).toString(), '%PDF-');
     ok(bytes.length < 200_000, String(bytes.length));
   });

@@ -3,9 +3,11 @@ import { createHash, randomUUID } from 'node:crypto';
 import { BlobError, type BlobStore } from '#contracts/ports/blob-store.ts';
 import { client } from '#domain/client.ts';
 import { markDirty } from '#projections/analytics/dirty.ts';
-import { liveVersion } from '#projections/analytics/live.ts';
+import { analyticsStore, liveVersion } from '#projections/analytics/live.ts';
+import { analyticsReader } from '#projections/analytics/queries.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { type CounterName, counters } from '#schemas/insights.ts';
 import { exportDays, type ReportDefinition } from '#schemas/report.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { ReportJson } from '#services/reports/exports/json.ts';
@@ -82,6 +84,25 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     const fetched = ['impressions', 'likes', 'shares', 'totalInteractions'];
     assert.deepEqual(Object.keys(json.totals).sort(), [...fetched, 'engagementRate', 'followerCount'].sort());
     assert.deepEqual([json.topPosts?.length, json.topPosts?.[0]?.interactions], [1, 9]);
+    // One number asked for in two ways: the report, and the read of the same days.
+    const reader = analyticsReader(analyticsStore(world.clickhouse.client, world.posts.pool));
+    const read = await reader.client(world.posts.workspaceId, clientId, { from: json.from, to: json.to }, {});
+    assert.deepEqual([json.totals, json.byPlatform, json.series], [read.totals, read.byPlatform, read.series]);
+    const lines = (await world.bytes(run.exports[1]?.key ?? '')).toString().replace('\ufeff', '').split('\r\n');
+    const [header = [], ...cells] = lines.map((line) => line.split(','));
+    const figuresIn = (scope: string) =>
+      cells
+        .filter((row) => row[header.indexOf('scope')] === scope)
+        .map((row) => counters.map((name) => row[header.indexOf(name)]));
+    const shownAs = (of: Partial<Record<CounterName, number | null>>) => counters.map((name) => String(of[name] ?? ''));
+    assert.deepEqual(figuresIn('total'), [shownAs(json.totals)]);
+    assert.deepEqual(figuresIn('day'), json.series.map(shownAs));
+    assert.deepEqual(figuresIn('platform'), json.byPlatform.map(shownAs));
+    const csv = (await world.bytes(run.exports[1]?.key ?? '')).toString();
+    assert.ok(csv.startsWith('\ufeffreport,'), 'a spreadsheet knows that it is UTF-8');
+    const bare = await world.define({ formats: ['csv'], bom: false });
+    const [unmarked] = (await world.ended(bare, await world.request(bare), 'completed')).exports;
+    assert.ok((await world.bytes(unmarked?.key ?? '')).toString().startsWith('report,'));
     await worker.stop();
   });
 
