@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
+import { excerptOf } from '#domain/content.ts';
 import type { Platform } from '#schemas/common.ts';
+import { excerptLength } from '#schemas/post.ts';
 import { type Page, type PageOf, pageOf, toIso } from './rows.ts';
 
 /** Published posts, each with its published targets. */
@@ -7,10 +9,15 @@ import { type Page, type PageOf, pageOf, toIso } from './rows.ts';
 export interface PublishedTarget {
   readonly id: string;
   readonly platform: Platform;
+  readonly clientId: string;
+  readonly accountId: string;
+  /** Null: its network gave none. */
+  readonly permalink: string | null;
 }
 
 export interface PublishedPost {
   readonly id: string;
+  readonly client_id: string;
   /** ISO 8601: when the first target was published. Null: none was. */
   readonly published_at: string | null;
   /** ISO 8601: when the last of the shown targets was published; null where none was. */
@@ -45,7 +52,8 @@ const targetsOf = ({ clientId, accountId, platforms }: PublishedFilters) => {
   if (accountId !== undefined) where.push(['t.account_id = ?', accountId]);
   if (platforms !== undefined) where.push(['t.platform = any(?::text[])', [...platforms]]);
   return {
-    sql: `select json_agg(json_build_object('id', t.id, 'platform', t.platform) order by t.platform, t.id) as targets,
+    sql: `select json_agg(json_build_object('id', t.id, 'platform', t.platform, 'clientId', t.client_id,
+        'accountId', t.account_id, 'permalink', t.permalink) order by t.platform, t.id) as targets,
         max(t.published_at) as last_published_at
       from read.post_targets t where t.post_id = p.id and t.published_at is not null
       ${where.map(([one]) => `and ${one}`).join(' ')}`,
@@ -63,6 +71,7 @@ const ofClients = ({
 
 const asPost = (raw: Readonly<Record<string, unknown>>): PublishedPost => ({
   id: String(raw.id),
+  client_id: String(raw.client_id),
   published_at: toIso(raw.published_at),
   last_published_at: toIso(raw.last_published_at),
   targets: (raw.targets ?? []) as readonly PublishedTarget[],
@@ -78,7 +87,7 @@ export const listPublished = async (
 ): Promise<Page<PublishedPost>> => {
   const targets = targetsOf(filters);
   const found = await knex.raw(
-    `select p.id, p.published_at, f.last_published_at, f.targets from read.posts p
+    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from read.posts p
      cross join lateral (${targets.sql}) f
      where p.workspace_id = ? and p.published_at >= ?::timestamptz and p.published_at < ?::timestamptz
        and f.targets is not null ${ofClients(filters).sql}
@@ -107,7 +116,7 @@ export const publishedByIds = async (
 ): Promise<readonly PublishedPost[]> => {
   const targets = targetsOf(filters);
   const found = await knex.raw(
-    `select p.id, p.published_at, f.last_published_at, f.targets from read.posts p
+    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from read.posts p
      cross join lateral (${targets.sql}) f
      where p.id = any(?::uuid[]) and p.workspace_id = ? and p.published_at >= ?::timestamptz
        and p.published_at < ?::timestamptz and f.targets is not null ${ofClients(filters).sql}`,
@@ -166,10 +175,31 @@ export const getPublished = async (
 ): Promise<PublishedPost | null> => {
   const targets = targetsOf(filters);
   const found = await knex.raw(
-    `select p.id, p.published_at, f.last_published_at, f.targets from read.posts p cross join lateral (${targets.sql}) f
+    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from read.posts p cross join lateral (${targets.sql}) f
      where p.id = ? and p.workspace_id = ?`,
     [...targets.bindings, id, workspaceId],
   );
   const [raw] = found.rows;
   return raw === undefined ? null : asPost(raw);
+};
+
+/**
+ * The beginning of the released text of each of these posts, by id. A body is long, so it is read for the posts that
+ * an answer shows, and not for those that a list walks over.
+ */
+export const excerptsOf = async (
+  knex: Knex,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  if (ids.length === 0) return new Map();
+  const found = await knex.raw<{ rows: readonly { readonly id: string; readonly text: string | null }[] }>(
+    `select id, left(coalesce(nullif(body->>'content', ''), (
+         select segment->>'content' from jsonb_array_elements(body->'thread'->'segments') with ordinality as s (segment, n)
+         where segment->>'content' <> '' order by n limit 1
+       )), ${excerptLength}) as text
+     from read.posts where id = any(?::uuid[]) and workspace_id = ?`,
+    [[...ids], workspaceId],
+  );
+  return new Map(found.rows.map(({ id, text }) => [id, excerptOf(text ?? '')]));
 };

@@ -11,6 +11,11 @@ import { grown, type Upcast } from './upcast.ts';
 export const maxContent = 50_000;
 /** Characters from the start of the content that a search scans. */
 export const searchedCharacters = 5_000;
+export const excerptLength = 280;
+export const Excerpt = Type.String({
+  maxLength: excerptLength,
+  description: `The first ${excerptLength} characters of the content; where a thread has no content, of its first segment with a text.`,
+});
 const Content = Type.String({ maxLength: maxContent });
 
 export const Variant = Named(

@@ -10,6 +10,7 @@ import {
   PostFigures,
   unknownFigure,
 } from '#schemas/insights.ts';
+import { Excerpt } from '#schemas/post.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
 import { Maybe, PlatformInput, paging, UuidInput } from './common.ts';
 
@@ -132,7 +133,7 @@ const Posts = Nullable(
   Type.Integer({
     minimum: 0,
     description:
-      'Posts published in the window; for a network, those published there. Null: they could not be counted in time.',
+      'Posts of which a target was published in the window; for a network, there. GET /analytics/posts lists a post in the window of its first target alone. Null: they could not be counted in time.',
   }),
 );
 const board = {
@@ -338,10 +339,22 @@ const FetchedAt = Nullable(
   }),
 );
 
+const Permalink = (description: string) =>
+  Nullable(Type.String({ description, examples: ['https://www.instagram.com/p/C3xYz1aBcDe/'] }));
+
 const post = {
   object: Kind('post_analytics'),
   ...window,
   postId: said(Uuid, 'The post.'),
+  clientId: said(Uuid, 'The client of the post.'),
+  accountId: said(
+    Nullable(Uuid),
+    'The account that it is on. Null: it is on several that fit the filters, or on none. GET /analytics/posts/{id} has each.',
+  ),
+  excerpt: Excerpt,
+  permalink: Permalink(
+    'Its address on the network. Null: the network gave none, or it is on several accounts that fit the filters.',
+  ),
   platforms: Type.Array(Platform, {
     description: 'Networks where it was published, of those that fit the filters; each once.',
   }),
@@ -370,6 +383,9 @@ export const PostAnalytics = Named(
             {
               targetId: said(Uuid, 'The target.'),
               platform: said(Platform, 'The network of its account.'),
+              clientId: said(Uuid, 'The client of its account.'),
+              accountId: said(Uuid, 'The account that it is on.'),
+              permalink: Permalink('Its address on the network. Null: the network gave none.'),
               metrics: said(Metrics, 'Its own figures. Empty: not fetched yet.'),
               fetchedAt: FetchedAt,
             },

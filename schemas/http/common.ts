@@ -120,6 +120,10 @@ export const warningWords = {
   unknown_override: 'the network has no override of this name, and does not get it',
   timezone_not_used:
     '`timezone` does not count for these targets, because their accounts or clients have a zone of their own; the message names both instants',
+  local_time_skipped:
+    'the clocks in the zone of these targets skip `scheduledLocal`, which moves forward by the gap; the message names the instant',
+  local_time_repeated:
+    'the clocks in the zone of these targets show `scheduledLocal` twice, and the first time counts; the message names both instants',
   changes_requested:
     'an approver asked for changes, and the content is still the same: `lastDecision` of the post has the comment',
   approval_not_required: '`requestApproval` changes nothing, because no approval is required',

@@ -1,7 +1,7 @@
 /** Values of the contract's examples: one story, the same ids throughout. */
 
 const exampleIds = {
-  client: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  client: '315d0d36-9a7d-573e-8bc2-d5133b51f29b',
   account: '7d2f7f0e-6f43-5e0e-8d3c-2b6a4c1f0002',
   invite: '5e1c9b7a-2d44-5f6e-9a3b-7c8d9e0f0003',
   workspace: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0004',

@@ -12,7 +12,7 @@ import {
   takesCoverFrame,
 } from './platforms/index.ts';
 import { idle, type PreviewWarning, warning } from './preview.ts';
-import { instantOf } from './zones.ts';
+import { clockChangeAt, instantOf } from './zones.ts';
 
 /**
  * What of a body changes nothing, or means something else than its author may think. It follows from the body and its
@@ -55,6 +55,7 @@ export const composedWarnings = (body: PostBody, goes: ComposedFor): readonly Co
   ...unknownOverrides(body.variants),
   ...idleTimes(body, goes).map(ofPost),
   ...lostZones(body, goes),
+  ...changedClocks(body, goes),
   ...(goes.targets === null || goes.targets.length === 0 ? [] : unusedContent(body, goes.targets)).map(ofPost),
 ];
 
@@ -131,6 +132,24 @@ const lostZones = (
     return [{ ...warning('timezone_not_used', '/timezone', message), platform, accountId }];
   });
 };
+
+/** Wall-clock times that the zone of a target skips or has twice. */
+const changedClocks = (
+  { schedule: { scheduledLocal } }: PostBody,
+  { targets }: ComposedFor,
+): readonly ComposedWarning[] => {
+  if (scheduledLocal === null || targets === null) return [];
+  const timed = targets.filter(({ scheduledLocal: local }) => local === scheduledLocal);
+  return [...Map.groupBy(timed, ({ timezone }) => timezone)].flatMap(([timezone, its]) => {
+    const change = clockChangeAt(scheduledLocal, timezone);
+    if (change === null) return [];
+    const one = warning(change.code, '/schedule/scheduledLocal', change.message);
+    return its.map(({ platform, accountId }) => ({ ...one, platform, accountId }));
+  });
+};
+
+/** The warnings that are about the times of targets. */
+export const timeWarnings: readonly string[] = ['timezone_not_used', 'local_time_skipped', 'local_time_repeated'];
 
 /** Members that no target of the post reads. */
 const unusedContent = (body: PostBody, targets: readonly ComposedTarget[]): readonly PreviewWarning[] => {

@@ -1,5 +1,5 @@
 import type { Platform } from '#schemas/common.ts';
-import type { PostBody } from '#schemas/post.ts';
+import { excerptLength, type PostBody } from '#schemas/post.ts';
 import { capabilities, showsNothing } from './platforms/index.ts';
 
 /** The content of a post for one network: the segments of a thread, else the network's variant, else the base. */
@@ -31,6 +31,12 @@ export const contentFor = (body: ContentBody, platform: Platform): PlatformConte
   };
   const [head = whole, ...replies] = goesOutAsThread(body, platform) ? (body.thread?.segments ?? []) : [];
   return { segments: [head, ...replies], overrides: variant?.overrides ?? {} };
+};
+
+/** The beginning of a text, short enough to name its post. A surrogate pair is not cut in half. */
+export const excerptOf = (text: string): string => {
+  const last = text.charCodeAt(excerptLength - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? excerptLength - 1 : excerptLength);
 };
 
 /** The comment that follows the post; null: none is wanted, or the network takes none and the key is ignored. */

@@ -25,6 +25,29 @@ export const instantOf = (local: string, timezone: string): string =>
     Temporal.PlainDateTime.from(local).toZonedDateTime(timezone, { disambiguation: 'compatible' }).epochMilliseconds,
   ).toISOString();
 
+/** A wall-clock time that a change of the clocks leaves without an instant, or with two. */
+export interface ClockChange {
+  readonly code: 'local_time_skipped' | 'local_time_repeated';
+  /** What it means, in words for the author: the instant that counts, and the other one. */
+  readonly message: string;
+}
+
+/** Null: the clocks of the zone show the time exactly once. */
+export const clockChangeAt = (local: string, timezone: string): ClockChange | null => {
+  const time = Temporal.PlainDateTime.from(local);
+  const first = time.toZonedDateTime(timezone, { disambiguation: 'earlier' });
+  const second = time.toZonedDateTime(timezone, { disambiguation: 'later' });
+  if (first.epochMilliseconds === second.epochMilliseconds) return null;
+  const [at, again] = [instantOf(local, timezone), new Date(second.epochMilliseconds).toISOString()];
+  if (first.toPlainDateTime().equals(time)) {
+    const message = `The clocks in ${timezone} show ${local} twice, at ${at} and at ${again}: the first counts. If the second is meant, send it as scheduledAt.`;
+    return { code: 'local_time_repeated', message };
+  }
+  const shown = second.toPlainDateTime().toString({ smallestUnit: 'minute' });
+  const message = `The clocks in ${timezone} skip ${local}: it counts as ${at}, when they show ${shown}.`;
+  return { code: 'local_time_skipped', message };
+};
+
 /** The same wall-clock time so many days later, as `instantOf` resolves it. ISO 8601. */
 export const daysLater = (instant: string, timezone: string, days: number): string =>
   new Date(Temporal.Instant.from(instant).toZonedDateTimeISO(timezone).add({ days }).epochMilliseconds).toISOString();

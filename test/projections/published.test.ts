@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { contentFor } from '#domain/content.ts';
 import { useOf } from '#domain/platforms/index.ts';
 import { postKinds } from '#projections/post-kinds.ts';
-import { getPublished, listPublished, type PublishedFirst } from '#projections/published.ts';
+import { excerptsOf, getPublished, listPublished, type PublishedFirst } from '#projections/published.ts';
 import { migrate } from '#projections/tables.ts';
 import { platforms } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
@@ -93,6 +93,32 @@ suite('published posts', (t) => {
     const wanted = Array.from({ length: 20 }, (_, n) => 119 - n).filter((n) => n % 7 > 0);
     assert.deepEqual(seen, wanted.map(at));
     assert.deepEqual((await listPublished(knex, randomUUID(), all, {}, { after: null, limit: 5 })).rows, []);
+  });
+
+  t('the text that names a post: the first characters, of a thread without content its first segment', async () => {
+    const { rows } = await listPublished(knex, big, all, {}, { after: null, limit: 5 });
+    const long = `${'a'.repeat(279)}🙂${'b'.repeat(50_000)}`;
+    const thread = { segments: [{ content: '' }, { content: 'Second' }, { content: 'Third' }] };
+    const bodies = [
+      { content: 'Short', thread: null },
+      { content: long, thread: null },
+      { content: '', thread },
+      { content: '', thread: null },
+      { content: 'Base', thread },
+    ];
+    for (const [n, { id }] of rows.entries())
+      await pool.query('update read.posts_v1 set body = $1 where id = $2', [JSON.stringify(bodies[n]), id]);
+    const ids = rows.map(({ id }) => id);
+    const found = await excerptsOf(knex, big, ids);
+    assert.deepEqual(
+      ids.map((id) => found.get(id)),
+      ['Short', 'a'.repeat(279), 'Second', '', 'Base'],
+    );
+    assert.equal((await excerptsOf(knex, randomUUID(), ids)).size, 0, 'of another workspace');
+    assert.equal((await excerptsOf(knex, big, [])).size, 0);
+    const [one] = (await listPublished(knex, big, { from: at(120), to: at(121) }, {}, { after: null, limit: 1 })).rows;
+    const [target] = one?.targets ?? [];
+    assert.deepEqual([one?.client_id, target?.clientId, target?.accountId], [client, client, account]);
   });
 
   t('filters apply to published targets and leave out all others', async () => {

@@ -1,5 +1,5 @@
+import { excerptOf } from '#domain/content.ts';
 import type { TargetOutcome } from '#domain/post.ts';
-import { excerptLength } from '#schemas/http/webhook-events/common.ts';
 import type { postPublic } from '#schemas/http/webhook-events/post.ts';
 import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
 import type { Publisher } from './rule.ts';
@@ -67,15 +67,12 @@ const marked = (post: Post, targetId: string, code: number): Post => {
 const reopened = (post: Post, targetId: string): Post =>
   post.outcomes[post.indexes.get(targetId) ?? -1] === codes.failed ? marked(post, targetId, open) : post;
 
-/** The first characters; a surrogate pair is not cut in half. */
-const excerptOf = ({ content, thread }: PostBody): string => {
-  const text = content || (thread?.segments.find((segment) => segment.content !== '')?.content ?? '');
-  const last = text.charCodeAt(excerptLength - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? excerptLength - 1 : excerptLength);
-};
+/** The text that names a post. */
+const textOf = ({ content, thread }: PostBody): string =>
+  content || (thread?.segments.find((segment) => segment.content !== '')?.content ?? '');
 
 const composed = (body: PostBody) => ({
-  excerpt: excerptOf(body),
+  excerpt: excerptOf(textOf(body)),
   mediaIds: body.mediaIds,
   ...labelsOf(body),
 });

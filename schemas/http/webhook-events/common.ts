@@ -53,30 +53,28 @@ export const Problem = Named(
   ),
 );
 
-export const excerptLength = 280;
-export const Excerpt = Type.String({
-  maxLength: excerptLength,
-  description: `The first ${excerptLength} characters of the content; where a thread has no content, of its first segment with a text.`,
-});
-
+/**
+ * Of the form that such ids have: those of what a call creates, and what follows from them, are derived (version 5); a
+ * member, a workspace, a key, a link and a report get a new one (version 7).
+ */
 export const example = {
-  clientId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
-  accountId: '7d2f7f0e-6f43-5e0e-8d3c-2b6a4c1f0002',
-  inviteId: '5e1c9b7a-2d44-5f6e-9a3b-7c8d9e0f0003',
+  clientId: '315d0d36-9a7d-573e-8bc2-d5133b51f29b',
+  accountId: '3f4f87e4-417f-5a84-adf3-719d1b0a2466',
+  inviteId: '1aead3a6-9bb2-5915-8517-2397c2deda9e',
   memberId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0005',
-  postId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0006',
-  targetId: '2c9e1b7a-5d44-5f6e-9a3b-7c8d9e0f0007',
-  assetId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0008',
-  approvalId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0009',
-  campaignId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000a',
+  postId: '5d53bc21-4db5-57bd-8c92-581ed4a74702',
+  targetId: '4729b4ea-ca98-57d1-85dc-740aaa03bf1b',
+  assetId: '7a20f124-5a55-588f-876e-55f1c1710217',
+  approvalId: '987fe7f2-dce9-56b5-b2ea-8e4bf7f05885',
+  campaignId: '2bd51e09-74ca-5548-9f9f-914219978137',
   reportId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000b',
-  runId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000c',
-  webhookId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000d',
-  refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e',
+  runId: '25506999-43cb-5b0c-af35-7476a419ca0f',
+  webhookId: 'e5012398-27b6-5b2b-b2a7-6225af69f062',
+  refreshId: 'a5b57b48-7a31-5acd-bcd7-86ad383d6523',
   workspaceId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0010',
   apiKeyId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0011',
   linkId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0012',
-  nextPostId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000f',
+  nextPostId: '9eba3a7c-3dcf-5f5a-9c12-ca975fe2983d',
 } as const;
 
 const { clientId, postId, accountId, targetId } = example;

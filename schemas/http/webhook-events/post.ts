@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { ActorRef, Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { ExternalRef } from '#schemas/externalref.ts';
-import { maxTargets, recycleStops } from '#schemas/post.ts';
+import { Excerpt, maxTargets, recycleStops } from '#schemas/post.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
-import { Excerpt, example, exampleActor, examplePost, instants, onceFor, postIds, publicEvent } from './common.ts';
+import { example, exampleActor, examplePost, instants, onceFor, postIds, publicEvent } from './common.ts';
 
 /** Events of a post as a whole; the `target.*` events report each destination. */
 

@@ -4,8 +4,9 @@ import { type CounterName, counters } from '#schemas/insights.ts';
 /** One story in all examples: two days of a brand that posts to Instagram and x. */
 
 const ids = {
-  client: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  client: '315d0d36-9a7d-573e-8bc2-d5133b51f29b',
   account: '7d2f7f0e-6f43-5e0e-8d3c-2b6a4c1f0002',
+  accountOnX: '3b1c9d8e-7f60-5a1b-9c2d-4e5f6a7b0003',
   post: '7d2f1c9e-3a64-5c2b-8a3e-6a9f0f1d4c33',
   onInstagram: '9a8b7c6d-5e4f-5a3b-8c2d-1e0f9a8b7c44',
   onX: '4c3b2a19-0f8e-5d7c-9b6a-5f4e3d2c1b55',
@@ -78,6 +79,10 @@ export const postAnalyticsRowExample = {
   object: 'post_analytics',
   ...window,
   postId: ids.post,
+  clientId: ids.client,
+  accountId: null,
+  excerpt: 'Our spring collection is here.',
+  permalink: null,
   platforms: ['instagram', 'x'],
   publishedAt: '2026-01-31T17:00:03.120Z',
   metrics: {
@@ -95,10 +100,21 @@ export const postAnalyticsExample = {
     {
       targetId: ids.onInstagram,
       platform: 'instagram',
+      clientId: ids.client,
+      accountId: ids.account,
+      permalink: 'https://www.instagram.com/p/C3xYz1aBcDe/',
       metrics: { ...figures.instagram, platformRemovedAt: null },
       ...looked,
     },
-    { targetId: ids.onX, platform: 'x', metrics: { ...figures.x, platformRemovedAt: null }, ...looked },
+    {
+      targetId: ids.onX,
+      platform: 'x',
+      clientId: ids.client,
+      accountId: ids.accountOnX,
+      permalink: 'https://x.com/i/status/2017654321098765432',
+      metrics: { ...figures.x, platformRemovedAt: null },
+      ...looked,
+    },
   ],
 };
 

@@ -22,13 +22,30 @@ const shownRows = ({ targets }: PublishedPost, rows: readonly PostFiguresRow[]):
   return rows.filter(({ targetId }) => shown.has(targetId));
 };
 
-export const renderPostAnalytics = (post: PublishedPost, all: readonly PostFiguresRow[], window: Window) => {
+/** Where the post is on its network. Some networks name the address only beside the figures. */
+const permalinkOf = (
+  { id, permalink }: PublishedPost['targets'][number],
+  rows: readonly PostFiguresRow[],
+): string | null => permalink ?? rows.find(({ targetId }) => targetId === id)?.figures.permalink ?? null;
+
+export const renderPostAnalytics = (
+  post: PublishedPost,
+  all: readonly PostFiguresRow[],
+  excerpts: ReadonlyMap<string, string>,
+  window: Window,
+) => {
   const rows = shownRows(post, all);
+  const [only, ...others] = post.targets;
+  const single = others.length === 0 ? only : undefined;
   return {
     object: 'post_analytics' as const,
     ...window,
     asOf: freshest(rows.filter(({ day }) => day >= window.from)),
     postId: post.id,
+    clientId: post.client_id,
+    accountId: single?.accountId ?? null,
+    excerpt: excerpts.get(post.id) ?? '',
+    permalink: single === undefined ? null : permalinkOf(single, rows),
     platforms: [...new Set(post.targets.map(({ platform }) => platform))],
     publishedAt: post.published_at,
     metrics: combined(rows),
@@ -37,11 +54,11 @@ export const renderPostAnalytics = (post: PublishedPost, all: readonly PostFigur
 };
 
 export const renderTargetAnalytics = (post: PublishedPost, rows: readonly PostFiguresRow[]) =>
-  post.targets.map(({ id, platform }) => {
+  post.targets.map((target) => {
+    const { id, platform, clientId, accountId } = target;
     const row = rows.find(({ targetId }) => targetId === id);
     return {
-      targetId: id,
-      platform,
+      ...{ targetId: id, platform, clientId, accountId, permalink: permalinkOf(target, rows) },
       metrics: combined(row === undefined ? [] : [row]),
       fetchedAt: row?.fetchedAt ?? null,
     };

@@ -1,10 +1,10 @@
 /** Values of the contract's examples of campaigns. */
 
 export const exampleCampaign = {
-  id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000a',
+  id: '2bd51e09-74ca-5548-9f9f-914219978137',
   object: 'campaign',
   name: 'Spring',
-  clientId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  clientId: '315d0d36-9a7d-573e-8bc2-d5133b51f29b',
   color: '#1f6feb',
   startsOn: '2026-02-01',
   endsOn: '2026-03-31',
@@ -15,7 +15,7 @@ export const exampleCampaign = {
   revision: 0,
 };
 
-const examplePost = '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0006';
+const examplePost = '5d53bc21-4db5-57bd-8c92-581ed4a74702';
 
 export const assignExample = {
   body: { postIds: [examplePost] },
@@ -37,6 +37,6 @@ export const shiftExample = {
     days: 1,
     shifted: 12,
     skippedCount: 1,
-    skipped: [{ targetId: '2c9e1b7a-5d44-5f6e-9a3b-7c8d9e0f0007', reason: 'handed_to_platform' }],
+    skipped: [{ targetId: '4729b4ea-ca98-57d1-85dc-740aaa03bf1b', reason: 'handed_to_platform' }],
   },
 };

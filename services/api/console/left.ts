@@ -98,8 +98,8 @@ export const leftBy = async (call: Asking) => {
 export const exampleLeft = {
   object: 'left_behind',
   kind: 'connect_invite',
-  id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0107',
-  parentId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  id: '1aead3a6-9bb2-5915-8517-2397c2deda9e',
+  parentId: '315d0d36-9a7d-573e-8bc2-d5133b51f29b',
   mode: 'live',
   name: 'bluesky, threads',
   expiresAt: '2026-02-02T08:00:00.000Z',

@@ -2,7 +2,7 @@
 
 const ids = {
   workspace: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0004',
-  client: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  client: '315d0d36-9a7d-573e-8bc2-d5133b51f29b',
   asset: '3f6c1d2a-58b7-5e91-8a4d-90c2b7e10005',
 };
 const key = `${ids.workspace}/${ids.asset}`;

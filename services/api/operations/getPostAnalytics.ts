@@ -1,4 +1,4 @@
-import { getPublished } from '#projections/published.ts';
+import { excerptsOf, getPublished } from '#projections/published.ts';
 import { AnalyticsQuery, PostAnalytics } from '#schemas/http/analytics.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { postAnalyticsExample } from '../analytics/examples.ts';
@@ -30,7 +30,12 @@ export const getPostAnalytics = operation({
     const post = await readRow(call, 'post', ['posts'], (id) =>
       getPublished(deps.knex, workspaceId, id, publishedFilters(filters)),
     );
-    const rows = await readerOf(call).posts(workspaceId, wentOut([post]), window.to);
-    return { data: { ...renderPostAnalytics(post, rows, window), targets: renderTargetAnalytics(post, rows) } };
+    const [rows, excerpts] = await Promise.all([
+      readerOf(call).posts(workspaceId, wentOut([post]), window.to),
+      excerptsOf(deps.knex, workspaceId, [post.id]),
+    ]);
+    return {
+      data: { ...renderPostAnalytics(post, rows, excerpts, window), targets: renderTargetAnalytics(post, rows) },
+    };
   },
 });

@@ -1,5 +1,5 @@
 import { instantsOf } from '#projections/analytics/instants.ts';
-import { listPublished, type PublishedFirst, type PublishedPost } from '#projections/published.ts';
+import { excerptsOf, listPublished, type PublishedFirst, type PublishedPost } from '#projections/published.ts';
 import { PostAnalyticsQuery, PostAnalyticsSummary } from '#schemas/http/analytics.ts';
 import { postAnalyticsRowExample } from '../analytics/examples.ts';
 import { renderPostAnalytics, wentOut } from '../analytics/posts.ts';
@@ -25,13 +25,20 @@ export const listPostAnalytics = operation({
   codes: [],
   example: { data: postAnalyticsRowExample },
   handle: async (call) => {
-    const { workspaceId } = call;
+    const { deps, workspaceId } = call;
     await call.behind(['posts']);
     const question = await questionOf(call);
     const { window, filters, timezone } = question;
     const reader = readerOf(call);
-    const figuresOf = async (posts: readonly PublishedPost[], seenBy?: string) =>
-      Map.groupBy(await reader.posts(workspaceId, wentOut(posts), window.to, seenBy), ({ postId }) => postId);
+    const besideOf = async (posts: readonly PublishedPost[], seenBy?: string) => {
+      const ids = posts.map(({ id }) => id);
+      const [figures, excerpts] = await Promise.all([
+        reader.posts(workspaceId, wentOut(posts), window.to, seenBy),
+        excerptsOf(deps.knex, workspaceId, ids),
+      ]);
+      const byPost = Map.groupBy(figures, ({ postId }) => postId);
+      return (post: PublishedPost) => renderPostAnalytics(post, byPost.get(post.id) ?? [], excerpts, window);
+    };
     const { sort } = call.query;
     if (sort !== undefined) {
       return listPage('listPostAnalytics', call, {
@@ -39,19 +46,19 @@ export const listPostAnalytics = operation({
           sortedPage({ reader, knex, workspaceId, question, sort, limit: page.limit }, page.after, call.now),
         keyOf: ({ after }) => after,
         beside: (rows) =>
-          figuresOf(
+          besideOf(
             rows.map(({ post }) => post),
             rows[0]?.after.seenBy,
           ),
-        show: ({ post }, figures) => renderPostAnalytics(post, figures.get(post.id) ?? [], window),
+        show: ({ post }, rendered) => rendered(post),
       });
     }
     return listPage('listPostAnalytics', call, {
       rows: (page: { readonly after: PublishedFirst | null; readonly limit: number }, knex) =>
         listPublished(knex, workspaceId, instantsOf(window, timezone), publishedFilters(filters), page),
       keyOf: (post) => ({ publishedAt: post.published_at ?? '', id: post.id }),
-      beside: (rows) => figuresOf(rows),
-      show: (post, figures) => renderPostAnalytics(post, figures.get(post.id) ?? [], window),
+      beside: (rows) => besideOf(rows),
+      show: (post, rendered) => rendered(post),
     });
   },
 });

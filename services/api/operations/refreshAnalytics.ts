@@ -27,7 +27,7 @@ export const refreshAnalytics = operation({
   body: AnalyticsRefreshCreate,
   answer: AnalyticsRefresh,
   codes: [],
-  example: { body: {}, data: { requested: 8, refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e' } },
+  example: { body: {}, data: { requested: 8, refreshId: 'a5b57b48-7a31-5acd-bcd7-86ad383d6523' } },
   handle: async (call) => {
     const { id, events, replayed } = await call.stream(refresh).create({
       command: async () => ({ type: 'Request', accountIds: await accountsToRefresh(call, call.body.accountIds) }),

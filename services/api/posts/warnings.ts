@@ -2,6 +2,7 @@ import {
   type ComposedTarget,
   type ComposedWarning,
   composedWarnings,
+  timeWarnings,
   unusedAltTexts,
 } from '#domain/composed-warnings.ts';
 import { newestBody, type PostState } from '#domain/post.ts';
@@ -129,7 +130,7 @@ export class PostWarnings {
     const isHeld = state.status === 'live' ? state.planHeld : (checked?.isHeld ?? null);
     const zone = notes.given.has('timezone') ? 'sent' : 'stored';
     const composed = composedWarnings(body, { targets, isHeld, zone }).filter(
-      ({ code }) => isTimed || code !== 'timezone_not_used',
+      ({ code }) => isTimed || !timeWarnings.includes(code),
     );
     const unused = sent === undefined ? [] : unusedAltTexts(sent.mediaAltTexts, body);
     return folded([...moment, ...composed, ...unused]).map((one) => shown(id, base, one));

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox';
-import { instantOf, isLocalDateTime, isTimezone } from '#domain/zones.ts';
+import { clockChangeAt, instantOf, isLocalDateTime, isTimezone } from '#domain/zones.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { maxContent } from '#schemas/post.ts';
 import { invalid } from '#services/api/refusal.ts';
@@ -164,10 +164,12 @@ export const instantIn = ({ scheduledLocal, timezone }: Pick<WhenArgs, 'schedule
   return instantOf(scheduledLocal, timezone);
 };
 
-/** Null where the person named no zone. */
+/** Null where the person named no zone. The operation gets the instant alone, and does not warn of the clocks. */
 export const zoneWords = (args: Pick<WhenArgs, 'scheduledLocal' | 'timezone'>): string | null => {
   const instant = instantIn(args);
-  return instant === undefined ? null : `${args.scheduledLocal} in ${args.timezone} is ${instant}.`;
+  if (instant === undefined) return null;
+  const { scheduledLocal = '', timezone = '' } = args;
+  return clockChangeAt(scheduledLocal, timezone)?.message ?? `${scheduledLocal} in ${timezone} is ${instant}.`;
 };
 
 /** Without a time: now. */

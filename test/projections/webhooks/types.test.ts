@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { type Decider, type Fact, Rejection } from '#domain/decider.ts';
-import { envelopeIdOf } from '#domain/ids.ts';
+import { accountIdOf, approvalIdOf, envelopeIdOf, keyedIdOf, recycledPostIdOf, targetIdOf } from '#domain/ids.ts';
 import { type PostCommand, post, statusOf, type TargetOutcome } from '#domain/post.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import {
@@ -20,6 +20,7 @@ import {
 } from '#projections/webhooks/types.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { eventCatalogue } from '#schemas/events.ts';
+import { example } from '#schemas/http/webhook-events/common.ts';
 import { Envelope, eventTypes, isKnownFilter, matches, publicEvents } from '#schemas/http/webhook-events.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { issuesOf } from '#schemas/validator.ts';
@@ -249,6 +250,39 @@ suite('samples', (t) => {
       deepEqual(sample, { id: envelopeIdOf(request.id, type), type, created: metadata.occurredAt, data: expected });
     }
     for (const type of ['post.unheard_of', 'constructor']) throws(() => sampleOf(type, id), /no public type/);
+  });
+
+  t('have ids of the form that real ones have, and that follow from one another as real ones do', () => {
+    const { workspaceId, memberId, apiKeyId, linkId, reportId, runId, clientId, accountId, postId } = example;
+    const keyed = (operation: string) => keyedIdOf(workspaceId, operation, 'example');
+    const [did = ''] = /did:plc:\w+/.exec(JSON.stringify(publicEvents['target.published'])) ?? [];
+    deepEqual(example, {
+      ...{ workspaceId, memberId, apiKeyId, linkId, reportId },
+      clientId: keyed('createClient'),
+      accountId: accountIdOf(clientId, 'bluesky', did),
+      inviteId: keyed('createConnectInvite'),
+      postId: keyed('createPost'),
+      targetId: targetIdOf(postId, accountId, 1),
+      assetId: keyed('importMedia'),
+      approvalId: approvalIdOf(postId, 1),
+      campaignId: keyed('createCampaign'),
+      runId,
+      webhookId: keyed('registerWebhook'),
+      refreshId: keyed('refreshAnalytics'),
+      nextPostId: recycledPostIdOf(postId, 1),
+    });
+    for (const one of [workspaceId, memberId, apiKeyId, linkId, reportId]) equal(one[14], '7', 'made anew');
+    equal(runId[14], '5', 'of its report, and of its instant or its key');
+    const known = new Set<string>([...Object.values(example), id, request.id]);
+    for (const type of Object.keys(publicEvents)) {
+      const sample = sampleBytes(type, request).toString();
+      const found = sample.match(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) ?? [];
+      deepEqual(
+        found.filter((one) => !known.has(one) && one !== envelopeIdOf(request.id, type)),
+        [],
+        type,
+      );
+    }
   });
 
   t('give the payload of webhook.test, which no rule renders; rules that need a stream fail without it', () => {

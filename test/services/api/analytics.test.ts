@@ -28,7 +28,7 @@ suite('analytics over HTTP', (t) => {
   const write = (table: TableName, ...values: readonly Readonly<Record<string, unknown>>[]) =>
     house.client.insert({ table: tableOf(table, 1), values: [...values], format: 'JSONEachRow' });
 
-  /** A post that went out; its targets by network. */
+  /** A post that went out; its targets by network. The network of x alone gives an address with the publication. */
   const published = async (publishedAt: string, platforms: readonly Platform[]) => {
     const id = randomUUID();
     const targets = platforms.map((platform) =>
@@ -55,10 +55,11 @@ suite('analytics over HTTP', (t) => {
       })),
     );
     for (const one of targets) {
+      const permalink = one.platform === 'x' ? `https://x.example/${one.targetId}` : null;
       await append(
         `target-${one.targetId}`,
         { type: 'TargetScheduled', data: { ...one, postId: id, postRevision: 0 } },
-        { type: 'TargetPublished', data: { ...attempt, externalId: one.targetId, permalink: null, publishedAt } },
+        { type: 'TargetPublished', data: { ...attempt, externalId: one.targetId, permalink, publishedAt } },
       );
     }
     return { id, publishedAt, targetOf: (platform: Platform) => targets.find((one) => one.platform === platform) };
@@ -234,6 +235,22 @@ suite('analytics over HTTP', (t) => {
         ...{ likes: 0, engagementRate: null, platformRemovedAt: '2026-05-01T01:00:00.000Z' },
       });
 
+      // What names a row; of several targets there is no one account and no one address.
+      const labels = (row: Readonly<Record<string, unknown>> | undefined) => [row?.accountId, row?.permalink];
+      const xAddress = `https://x.example/${late.targetOf('x')?.targetId}`;
+      for (const row of listed.rows) {
+        assert.deepEqual([row.clientId, row.excerpt], [acme.clientId, postBody().content]);
+      }
+      assert.deepEqual(labels(unseen), [acme.accounts.x, xAddress]);
+      assert.deepEqual(labels(two), [null, null]);
+      const onInstagram = await caller.get(`/analytics/posts?${window}&platform=instagram`);
+      assert.deepEqual(labels(onInstagram.rows[0]), [acme.accounts.instagram, 'https://a.example']);
+      const sorted = await caller.get(`/analytics/posts?${window}&platform=x&sort=likes`);
+      assert.deepEqual(
+        sorted.rows.map((row) => [row.postId, row.excerpt, row.accountId]),
+        [early.id, late.id].map((id) => [id, postBody().content, acme.accounts.x]),
+      );
+
       // A filter narrows the targets, and so what a post shows.
       const onFacebook = await caller.get(`/analytics/posts?${window}&platform=facebook`);
       assert.deepEqual(
@@ -266,6 +283,14 @@ suite('analytics over HTTP', (t) => {
       refused(await caller.get(`/analytics/posts?cursor=${first.body.page?.nextCursor}`), 400, 'invalid_cursor');
 
       const one = await caller.get(`/analytics/posts/${both.id}?${window}`);
+      assert.deepEqual(
+        (one.data.targets as Record<string, unknown>[]).map((row) => [row.clientId, ...labels(row)]),
+        [
+          [acme.clientId, acme.accounts.facebook, null],
+          [acme.clientId, acme.accounts.instagram, 'https://a.example'],
+        ],
+      );
+      assert.deepEqual([one.data.excerpt, ...labels(one.data)], [postBody().content, null, null]);
       assert.deepEqual(
         (one.data.targets as { platform: string; metrics: { impressions: number }; fetchedAt: string }[]).map(
           ({ platform, metrics: own, fetchedAt }) => [platform, own.impressions, fetchedAt],

@@ -36,6 +36,17 @@ const linesOf = (answer: Answered): readonly string[] =>
 const messageOf = (answer: Answered, code: string): string =>
   toldOf(answer).find((one) => one.code === code)?.message ?? '';
 
+/** The next day on which the clocks of Berlin change: the last Sunday of the month. */
+const changeOf = (month: number): string => {
+  const year = new Date().getUTCFullYear();
+  const days = [year, year + 1].map((one) => {
+    const last = new Date(Date.UTC(one, month, 0));
+    return last.getTime() - last.getUTCDay() * 86_400_000;
+  });
+  const next = days.find((day) => day > Date.now() + 2 * 86_400_000) ?? assert.fail();
+  return new Date(next).toISOString().slice(0, 10);
+};
+
 suite('warnings about the body of a call', (t) => {
   let all: Awaited<ReturnType<typeof composedWorld>>;
   t.before(async () => {
@@ -234,6 +245,35 @@ suite('warnings about the body of a call', (t) => {
     assert.deepEqual(await of({ ...group('instagram'), mediaIds: [asset.id], variants: [onInstagram] }), [
       'member_without_effect /variants/0/overrides/shareToFeed',
     ]);
+  });
+
+  t('a wall-clock time that the clocks of the zone skip or show twice, wherever it is sent', async () => {
+    const { tester } = all;
+    const at = (month: number, time: string) => ({ type: 'at', scheduledLocal: `${changeOf(month)}T${time}` });
+    const [skipped, repeated, plain] = [at(3, '02:30'), at(10, '02:30'), at(3, '03:30')];
+    const path = '/schedule/scheduledLocal';
+    const made = await tester.post('/posts', body({ schedule: skipped }));
+    assert.deepEqual(linesOf(made), [`local_time_skipped ${path}`]);
+    const words = /Europe\/Berlin skip \S+T02:30: it counts as \S+T01:30:00\.000Z, when they show \S+T03:30/;
+    assert.match(messageOf(made, 'local_time_skipped'), words);
+    const [one] = made.data.targets as readonly { readonly scheduledAt: string }[];
+    assert.ok(messageOf(made, 'local_time_skipped').includes(one?.scheduledAt ?? '?'));
+    assert.deepEqual(linesOf(await tester.post('/posts', body({ schedule: plain }))), []);
+    const twice = [`local_time_repeated ${path}`];
+    const preview = await tester.post('/posts/preview', body({ schedule: repeated }));
+    const [verdict] = preview.data.verdicts as readonly { readonly warnings: readonly Told[]; readonly ok: boolean }[];
+    assert.deepEqual([verdict?.ok, verdict?.warnings.map(({ code }) => `${code} ${path}`)], [true, twice]);
+    const saved = await tester.post('/posts', body({ schedule: repeated, saveDraft: true }));
+    assert.deepEqual(linesOf(saved), twice);
+    assert.deepEqual(linesOf(await tester.post(`/posts/${saved.data.id}/publish`, {})), twice);
+    const revised = await tester.post(`/posts/${made.data.id}/revise`, { schedule: repeated });
+    assert.deepEqual(linesOf(revised), twice);
+    assert.match(messageOf(revised, 'local_time_repeated'), /T00:30:00\.000Z and at \S+T01:30:00\.000Z: the first/);
+    // The targets keep their times, and nobody named one in this call.
+    const reworded = await tester.post(`/posts/${made.data.id}/revise`, { content: `Anew ${randomUUID()}` });
+    assert.deepEqual(linesOf(reworded), []);
+    const bulk = await tester.post('/posts/bulk', { posts: [body(), body({ schedule: skipped })] });
+    assert.deepEqual(linesOf(bulk), [`local_time_skipped /posts/1${path}`]);
   });
 
   t('known members that change nothing: of a client or a file that is there already', async () => {

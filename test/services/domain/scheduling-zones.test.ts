@@ -6,7 +6,7 @@ import * as assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Temporal } from 'temporal-polyfill';
 import { type Destination, type PlanInput, scheduleIssues } from '#domain/scheduling.ts';
-import { monthsAfter } from '#domain/zones.ts';
+import { clockChangeAt, monthsAfter } from '#domain/zones.ts';
 import { planOf } from '#test/support/planning.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -118,9 +118,11 @@ suite('wall-clock times of zones', (t) => {
       for (const change of changesOf(zone, Date.parse(now))) {
         const gained = offset(change, zone) - offset(change - minuteMs, zone);
         const first = new Map<string, number>();
+        const times = new Map<string, number>();
         for (let at = change - 30 * hourMs; at < change + 30 * hourMs; at += minuteMs) {
           const local = shown(at, zone);
           if (!first.has(local)) first.set(local, at);
+          times.set(local, (times.get(local) ?? 0) + 1);
         }
         const start = Date.parse(`${shown(change - 24 * hourMs, zone)}Z`);
         for (let wall = start; wall < start + 48 * hourMs; wall += 15 * minuteMs) {
@@ -129,6 +131,10 @@ suite('wall-clock times of zones', (t) => {
           const moved = new Date(wall + gained * minuteMs).toISOString().slice(0, 16);
           const expected = first.get(local) ?? first.get(moved);
           assert.equal(dueAt(local, zone), expected, `${zone} ${local}`);
+          const odd = ['local_time_skipped', undefined, 'local_time_repeated'][times.get(local) ?? 0];
+          const told = clockChangeAt(local, zone);
+          assert.equal(told?.code, odd, `${zone} ${local}`);
+          if (told !== null) assert.ok(told.message.includes(new Date(expected ?? 0).toISOString()), told.message);
           if (!first.has(local)) missing.add(zone);
           else if (gained < 0 && shown((expected ?? 0) - gained * minuteMs, zone) === local) doubled.add(zone);
           checked += 1;

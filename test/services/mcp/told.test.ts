@@ -115,6 +115,9 @@ suite('what an agent is told', (t) => {
     const later = { scheduledLocal: '2027-01-06T09:00', timezone };
     const updated = await mcp.call('revise_post', { postId: draft.postId, ...later });
     assert.deepEqual(warned(updated), []);
+    const skipped = { scheduledLocal: '2027-03-14T02:30', timezone };
+    const moved = await mcp.call('revise_post', { postId: draft.postId, ...skipped });
+    assert.match(moved.text, /America\/New_York skip 2027-03-14T02:30: it counts as 2027-03-14T07:30:00\.000Z/);
     const out = await mcp.call('publish_draft', { postId: draft.postId, action: 'schedule', ...later });
     assert.deepEqual(due(out), [instantOf(later.scheduledLocal, timezone), instantOf(later.scheduledLocal, timezone)]);
     // Without a zone each account has its own.
