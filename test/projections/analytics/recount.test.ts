@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import { interactionsOf } from '#domain/engagement.ts';
 import { utcZones, type Zones } from '#projections/analytics/calendar.ts';
 import { observationOf } from '#projections/analytics/encode.ts';
 import { Ingester } from '#projections/analytics/ingest.ts';
@@ -11,9 +12,12 @@ import { countDays } from '#projections/analytics/recount.ts';
 import { Recounter } from '#projections/analytics/recounter.ts';
 import { markFormer } from '#projections/analytics/rules.ts';
 import { columnOf, createStatements } from '#projections/analytics/tables.ts';
+import { daysOf } from '#projections/analytics/totals.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { type CounterName, counters } from '#schemas/insights.ts';
+import { combined } from '#services/api/analytics/combine.ts';
+import { previousOf } from '#services/api/analytics/window.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import {
   history,
@@ -49,7 +53,24 @@ const ids = () => ({
 const zones = new Map<string, Zones>();
 const zonesOf = async (workspaceId: string): Promise<Zones> => zones.get(workspaceId) ?? utcZones;
 const bitsOf = (...names: CounterName[]): number => names.reduce((bits, name) => bits + 2 ** counters.indexOf(name), 0);
+const byTime = (one: Seen, other: Seen): number => (one.observedAt < other.observedAt ? -1 : 1);
 const on = (day: string, hour = '02') => ({ day, observedAt: `${day}T${hour}:00:00.000Z` });
+
+/** What reads answer of a day, a network, a client or a window. */
+type Figures = Readonly<Partial<Record<CounterName | 'engagementRate', unknown>>>;
+const gains = (of: Figures): Figures =>
+  Object.fromEntries(counters.flatMap((name) => (of[name] === undefined ? [] : [[name, of[name]]])));
+const rated = (of: Figures): Figures => ({ ...gains(of), engagementRate: of.engagementRate });
+const added = (values: readonly unknown[]): number | null =>
+  values.reduce<number | null>((sum, one) => (typeof one === 'number' ? (sum ?? 0) + one : sum), null);
+/** Absent where no part has it, null where no part knows it. */
+const sumOf = (parts: readonly Figures[]): Figures =>
+  Object.fromEntries(
+    counters.flatMap((name) => {
+      const found = parts.flatMap((one) => (one[name] === undefined ? [] : [one[name]]));
+      return found.length === 0 ? [] : [[name, added(found)]];
+    }),
+  );
 
 suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
   let clickhouse: TestClickHouse;
@@ -408,6 +429,143 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
         const sorted = (of: typeof shown) => of.toSorted(([a], [b]) => (a < b ? -1 : 1));
         assert.deepEqual(sorted(shown), sorted(wanted), `${name} with SEED=${seed}`);
       }
+    }
+  });
+
+  t('one number that is asked for in two ways is one number', async () => {
+    const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+    const random = randomOf(seed);
+    const words = `SEED=${seed}`;
+    // Two targets a post, on any accounts. An account has one client.
+    const made = history(random, { targets: 14, days: 12 });
+    const clientOf = new Map(made.map((seen) => [seen.accountId, seen.clientId]));
+    const targets = [...new Set(made.map(({ targetId }) => targetId))];
+    const pair = (targetId: string) => targets[2 * Math.floor(targets.indexOf(targetId) / 2)] ?? '';
+    const all = made.map((seen) => ({
+      ...seen,
+      postId: pair(seen.targetId),
+      clientId: clientOf.get(seen.accountId) ?? '',
+    }));
+    await given(...all);
+    const [{ workspaceId }] = all as [Seen, ...Seen[]];
+    const accounts = new Map(all.map((seen) => [seen.accountId, seen]));
+    for (const { accountId, clientId, platform } of accounts.values()) {
+      for (const day of daysOf({ from: '2026-02-01', to: '2026-02-12' }).filter(() => random() < 0.4)) {
+        const about = { accountId, clientId, platform, source: 'test/1', raw: {}, figuresDay: null, day };
+        const figures = random() < 0.2 ? { followerCount: null } : { followerCount: Math.floor(random() * 900) };
+        const data = { ...about, observedAt: `${day}T03:00:00.000Z`, figures };
+        const told = { stream: `accountmetrics-${accountId}`, type: 'AccountMetricsObserved', data };
+        position += 1n;
+        await apply([await codec.decode(await stored(codec, told, { revision: 0, position, workspaceId }))]);
+      }
+    }
+    await recounter.all();
+    const reader = analyticsReader({ client: clickhouse.client, version: async () => 1 });
+    const whole = { from: '2026-01-28', to: '2026-02-16' };
+    const big = await reader.overview(workspaceId, whole, {}, { networks: true });
+    const bigDay = new Map(big.series.map((one) => [one.day, one]));
+    const days = daysOf(whole);
+    const between = () => {
+      const [a, b] = [0, 1].map(() => Math.floor(random() * days.length)).toSorted((x, y) => x - y) as [number, number];
+      return { from: days[a] ?? '', to: days[b] ?? '' };
+    };
+    for (let round = 0; round < 8; round += 1) {
+      const window = round === 0 ? whole : between();
+      const previous = previousOf(window, round % 2 === 0 ? 'previous' : 'previous_weekday');
+      const beside = { networks: true, previous };
+      const about = `${window.from} to ${window.to}, ${words}`;
+      const [board, before] = await Promise.all([
+        reader.overview(workspaceId, window, {}, beside),
+        reader.overview(workspaceId, previous, {}, { networks: true }),
+      ]);
+      const totals = gains(board.totals);
+      // One day in two windows, alone and in sums.
+      for (const one of board.series)
+        assert.deepEqual(rated(one), rated(bigDay.get(one.day) ?? {}), `${one.day} ${about}`);
+      assert.deepEqual(sumOf(board.series), totals, `days of ${about}`);
+      const { previous: _none, ...earlier } = before;
+      assert.deepEqual(board.previous, earlier, `previous of ${about}`);
+      const [day] = board.series;
+      const alone = await reader.overview(workspaceId, { from: window.from, to: window.from }, {});
+      assert.deepEqual(rated(alone.totals), rated(day ?? {}), `one day of ${about}`);
+      // Groups against rows.
+      assert.deepEqual(sumOf(board.byPlatform), totals, `networks of ${about}`);
+      for (const network of board.byPlatform) {
+        const only = await reader.overview(workspaceId, window, { platforms: [network.platform] }, { networks: true });
+        const { series, platform: _platform, ...shown } = network;
+        assert.deepEqual([shown, series], [only.totals, only.series], `${network.platform} of ${about}`);
+      }
+      const clients = await Promise.all(
+        [...new Set(clientOf.values())].map(async (clientId) => {
+          const one = await reader.client(workspaceId, clientId, window, {}, beside);
+          assert.deepEqual(one, await reader.overview(workspaceId, window, { clientId }, beside), `client of ${about}`);
+          return one.totals;
+        }),
+      );
+      assert.deepEqual(sumOf(clients), totals, `clients of ${about}`);
+      const owned = await Promise.all(
+        [...accounts.keys()].map(async (socialAccountId) => {
+          const one = await reader.account(workspaceId, socialAccountId, window);
+          const clientId = clientOf.get(socialAccountId) ?? '';
+          const filtered = await reader.overview(workspaceId, window, { socialAccountId, clientId });
+          assert.deepEqual(one.totals, filtered.totals, `account of ${about}`);
+          for (const [at, own] of one.series.entries()) {
+            const { followerCount, ...figures } = filtered.series[at] ?? assert.fail();
+            // The board goes on with the last snapshot of the window; the account shows the days that have one.
+            assert.deepEqual(
+              { ...own, followerCount: own.followerCount ?? followerCount },
+              { ...figures, followerCount },
+            );
+          }
+          return one.totals;
+        }),
+      );
+      assert.deepEqual(sumOf(owned), totals, `accounts of ${about}`);
+      assert.equal(board.totals.followerCount, added(owned.map(({ followerCount }) => followerCount)), about);
+      assert.equal(board.totals.followerCount, board.series.at(-1)?.followerCount, about);
+    }
+    // Posts against ranks, tops and gains.
+    const out = [...Map.groupBy(all, ({ postId }) => postId)].map(([id, its]) => {
+      const times = its.map(({ publishedAt = '' }) => publishedAt).sort();
+      return { id, first: times[0] ?? '', last: times.at(-1) ?? '' };
+    });
+    const found = await reader.posts(workspaceId, out, whole.to);
+    const byPost = Map.groupBy(found, ({ postId }) => postId);
+    const combinedOf = (id: string) => combined(byPost.get(id) ?? []);
+    const request = {
+      since: '2026-01-28T00:00:00.000Z',
+      to: whole.to,
+      seenBy: '2026-03-01T00:00:00.000Z',
+      filters: {},
+    };
+    for (const sort of ['impressions', 'likes', 'saves', 'totalInteractions', 'engagementRate'] as const) {
+      const ranked = await reader.ranked(workspaceId, request, sort, { after: null, limit: 100 });
+      const known = out.flatMap(({ id }) => {
+        const value = combinedOf(id)[sort];
+        return typeof value === 'number' ? [[id, value] as const] : [];
+      });
+      const order = (pairs: readonly (readonly [string, number])[]) => pairs.toSorted(([a], [b]) => (a < b ? -1 : 1));
+      assert.deepEqual(order(ranked.map(({ id, value }) => [id, Number(value)])), order(known), `${sort} ${words}`);
+    }
+    for (const { postId, ...top } of await reader.top(workspaceId, whole, 'UTC', {}, 100)) {
+      const { impressions = null, engagementRate = null } = combinedOf(postId);
+      const interactions = added((byPost.get(postId) ?? []).map(({ figures }) => interactionsOf(figures)));
+      const shown = {
+        impressions: top.impressions,
+        engagementRate: top.engagementRate,
+        interactions: top.interactions,
+      };
+      assert.deepEqual(shown, { impressions, engagementRate, interactions }, `top ${words}`);
+    }
+    // A network that stopped to report a counter takes back its figure, and none of its gains.
+    const lastKnown = (targetId: string, name: CounterName): unknown =>
+      all
+        .filter((one) => one.targetId === targetId && typeof one.figures[name] === 'number')
+        .toSorted(byTime)
+        .at(-1)?.figures[name];
+    for (const name of counters) {
+      const lifetime = found.map(({ targetId, figures }) => figures[name] ?? lastKnown(targetId, name));
+      assert.equal(big.totals[name] ?? null, added(lifetime), `${name} ${words}`);
     }
   });
 
