@@ -10,7 +10,7 @@ import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { Freshness } from '#projections/freshness.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
-import type { TrustedProxies } from '#runtime/identity/proxies.ts';
+import type { TrustedProxies, UnnamedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
@@ -72,6 +72,8 @@ export interface Deps {
   readonly mcpUrl: () => string;
   /** Proxies whose X-Forwarded-For the api trusts. Default: none. */
   readonly trustedProxies?: TrustedProxies;
+  /** Takes note of other proxies; absent: only the log tells of them. */
+  readonly unnamedProxies?: UnnamedProxies;
   /**
    * Requests per minute, and requests at once, for each credential in each process; and how many credentials' worth of
    * them all credentials of a workspace have together (default 5).

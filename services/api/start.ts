@@ -17,6 +17,7 @@ import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { UnnamedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { dropWithdrawals } from '#runtime/identity/withdrawals.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
@@ -118,6 +119,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const freshness = new Freshness({ pool, store: adapters.store, log }, 'workspaces');
   const hold = new PublishingHold(pool, config.publishing);
   const restores = new Restores(pool);
+  const unnamedProxies = new UnnamedProxies(logger);
   const names = projections.map((one) => one.name);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
@@ -139,6 +141,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     authUrl: () => config.authUrl ?? new URL(baseUrlOf(config, door)).origin,
     mcpUrl: () => config.mcpUrl ?? `${new URL(baseUrlOf(config, door)).origin}/mcp`,
     trustedProxies: config.trustedProxies,
+    unnamedProxies,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst, workspaceKeys: config.rateWorkspaceKeys },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
@@ -157,6 +160,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   };
   readiness.add(publishingCheck, () => hold.line());
   readiness.add(restoreCheck, () => restores.line());
+  readiness.add('proxies', async () => unnamedProxies.line());
   readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const sweep = new OAuthSweep(deps);

@@ -4,6 +4,8 @@ import { within } from '#runtime/process/within.ts';
 import { tooLate } from '#services/api/people.ts';
 import { notFound } from '#services/api/refusal.ts';
 import { stateOf } from '#services/api/state.ts';
+import { ownerOfDevice } from '#services/auth/people/sign-in.ts';
+import { readCookie } from './cookies.ts';
 import type { Console, Visit, Visitor } from './deps.ts';
 import { answerError } from './errors.ts';
 import { formTokenOf, readForm, requireOwnForm } from './forms.ts';
@@ -79,9 +81,17 @@ export const consolePages = (it: Console): ConsolePages => {
   const nothing = () => {
     throw notFound('page');
   };
+  /**
+   * A browser that has signed somebody in spends what that person may, whatever strangers at its address spend: before
+   * anything is read, a token of ours is all that shows it.
+   */
+  const spend = (ctx: Context): Promise<void> => {
+    const owner = ownerOfDevice(it.deps, readCookie(it, ctx, 'device'));
+    return owner === null ? allowances.spend(ctx, 1) : allowances.pages.spend(ctx, `person ${owner}`, 1);
+  };
   const guarded = async (ctx: Context, work: () => Promise<unknown>): Promise<void> => {
     try {
-      await allowances.spend(ctx, 1);
+      await spend(ctx);
       await work();
     } catch (error) {
       answerError(it, ctx, error);

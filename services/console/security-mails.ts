@@ -7,22 +7,25 @@ import { deviceOf } from './words.ts';
 
 /** Mails that follow an answer: its time tells nothing of whether there is such an account. */
 
-/** Mails that are on their way at once in this process; beyond that one is not sent, and the log says so. */
+/** Whoever asks for resets keeps no other mail from being sent. */
+type MailPurpose = 'reset' | 'confirm' | 'told';
+
+/** Mails of one purpose that are on their way at once in this process; beyond that one is not sent, and the log says so. */
 const maxSending = 50;
-let sending = 0;
+const sending: Record<MailPurpose, number> = { reset: 0, confirm: 0, told: 0 };
 
 export const canMail = ({ deps }: Console): boolean => deps.mailer !== undefined && deps.mailer !== null;
 
-export const sendLater = (it: Console, work: () => Promise<void>): void => {
-  if (sending >= maxSending) {
-    it.deps.logger.warn({ sending }, 'too many mails at once: one was not sent');
+export const sendLater = (it: Console, purpose: MailPurpose, work: () => Promise<void>): void => {
+  if (sending[purpose] >= maxSending) {
+    it.deps.logger.warn({ purpose, sending: maxSending }, 'too many mails at once: one was not sent');
     return;
   }
-  sending += 1;
+  sending[purpose] += 1;
   work()
     .catch((err: unknown) => it.deps.logger.error({ err }, 'a mail could not be made'))
     .finally(() => {
-      sending -= 1;
+      sending[purpose] -= 1;
     });
 };
 
@@ -33,7 +36,7 @@ export const tellPerson = (it: Console, ctx: Context, personId: string, change: 
   if (mailer === null) return;
   const where = `${deviceOf(ctx.get('User-Agent'))}, ${stateOf(ctx).address}`;
   const at = deps.clock();
-  sendLater(it, async () => {
+  sendLater(it, 'told', async () => {
     const email = (await loadPerson(deps, personId))?.email ?? null;
     if (email !== null) await mailer.send(securityMail(email, change, where, at));
   });

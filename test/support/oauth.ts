@@ -6,16 +6,15 @@ import { type OAuthOptions, oauthPart } from '#services/auth/oauth/part.ts';
 import { startWorld, type World, type WorldOptions } from './http.ts';
 
 export const many = { perMinute: 1_000_000, burst: 1_000_000 };
+/** Registrations of apps. */
+export const unbounded = { address: many, network: many, all: many };
 export const callback = 'http://127.0.0.1:7777/callback';
 
 /** A world whose server is the authorization server as well. */
 export const oauthWorld = (options: Partial<OAuthOptions> = {}, world: WorldOptions = {}): Promise<World> =>
   startWorld({
     ...world,
-    parts: [
-      oauthPart({ egress: null, registerRate: many, registerRateOfAll: many, ...options }),
-      ...(world.parts ?? []),
-    ],
+    parts: [oauthPart({ egress: null, registrations: unbounded, ...options }), ...(world.parts ?? [])],
   });
 
 export interface Answer {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
-import { callerAddress, isProxy, noProxies } from '#runtime/identity/proxies.ts';
+import { isProxy, noProxies, readCaller, UnnamedProxies } from '#runtime/identity/proxies.ts';
 import type { Deps } from '../deps.ts';
 import { begin, newState, stateOf } from '../state.ts';
 
@@ -31,7 +31,7 @@ const isSecure = ({ baseUrl, consoleUrl }: Deps, forwarded: string): boolean =>
 /** The other end of a connection, read once for all of its requests. */
 interface Peer {
   readonly isProxy: boolean;
-  /** Of the caller, where the peer is no proxy. */
+  /** Of the caller, where no header names another. */
   readonly address: string;
 }
 
@@ -40,13 +40,13 @@ interface Peer {
  * header and no body.
  */
 export const correlation = (deps: Deps): Middleware => {
-  const { logger, trustedProxies = noProxies } = deps;
+  const { logger, trustedProxies = noProxies, unnamedProxies = new UnnamedProxies(logger) } = deps;
   const peers = new WeakMap<Socket, Peer>();
   const peerOf = (socket: Socket): Peer => {
     const { remoteAddress } = socket;
     const known = peers.get(socket) ?? {
       isProxy: isProxy(remoteAddress, trustedProxies),
-      address: callerAddress(remoteAddress, '', trustedProxies),
+      address: readCaller(remoteAddress, '', trustedProxies).address,
     };
     peers.set(socket, known);
     return known;
@@ -56,9 +56,12 @@ export const correlation = (deps: Deps): Middleware => {
     const sent = ctx.get('X-Correlation-Id');
     const correlationId = acceptable.test(sent) ? sent : randomUUID();
     const path = loggable(ctx.path);
-    const address = peer.isProxy
-      ? callerAddress(ctx.req.socket.remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies)
-      : peer.address;
+    const forwardedFor = ctx.get('X-Forwarded-For');
+    const { address, unnamed } =
+      forwardedFor === ''
+        ? { address: peer.address, unnamed: null }
+        : readCaller(ctx.req.socket.remoteAddress, forwardedFor, trustedProxies);
+    if (unnamed !== null) unnamedProxies.note(unnamed);
     begin(ctx, newState(correlationId, address));
     ctx.set('X-Correlation-Id', correlationId);
     ctx.set('Cache-Control', 'no-store');

@@ -9,7 +9,7 @@ import type { OAuthDeps } from './deps.ts';
 import { type DocumentOptions, Documents } from './documents.ts';
 import { Families } from './families.ts';
 import { type KeySet, SigningKeys } from './keys.ts';
-import { Quota, type Rate } from './limits.ts';
+import { Quota, type Rate, type RegistrationRates, Registrations } from './limits.ts';
 import { type RouteName, routeOf } from './paths.ts';
 import { Repeats } from './repeats.ts';
 
@@ -22,10 +22,8 @@ export interface OAuthOptions {
   /** Judges the addresses of metadata documents. Null: clients have to register. */
   readonly egress: ((deps: OAuthDeps) => EgressGuard) | null;
   readonly documents?: DocumentOptions;
-  /** Registrations of one address. Default 20 an hour. */
-  readonly registerRate?: Rate;
-  /** Registrations of all addresses together. Default 600 an hour. */
-  readonly registerRateOfAll?: Rate;
+  /** How many apps may register. */
+  readonly registrations?: RegistrationRates;
   /** Milliseconds for which a process keeps the signing keys. Default a minute. */
   readonly keysKeptMs?: number;
   /** Where it counts reuses of spent tokens. */
@@ -58,13 +56,11 @@ const preflight = (ctx: Context): void => {
 };
 
 class Limits {
-  readonly #register: Quota;
-  readonly #registerOfAll: Quota;
+  readonly #registrations: Registrations;
   readonly #others: ReadonlyMap<RouteName, Quota>;
 
-  constructor(rate: Rate, { registerRate, registerRateOfAll }: OAuthOptions) {
-    this.#register = new Quota(registerRate ?? { perMinute: 20 / 60, burst: 20 });
-    this.#registerOfAll = new Quota(registerRateOfAll ?? { perMinute: 10, burst: 200 });
+  constructor(rate: Rate, { registrations }: OAuthOptions) {
+    this.#registrations = new Registrations(registrations);
     // Each has its own: an app that guesses tokens does not keep the person at the same address from consenting.
     const limited: readonly RouteName[] = ['registration', 'authorize', 'interaction', 'resume', 'token', 'revoke'];
     this.#others = new Map(limited.map((name) => [name, new Quota(rate)]));
@@ -72,9 +68,8 @@ class Limits {
 
   /** Seconds to wait; 0 = the request may go on. */
   take(route: RouteName, address: string): number {
-    if (route !== 'register') return this.#others.get(route)?.take(address) ?? 0;
-    const wait = this.#register.take(address);
-    return wait > 0 ? wait : this.#registerOfAll.take('');
+    if (route === 'register') return this.#registrations.take(address);
+    return this.#others.get(route)?.take(address) ?? 0;
   }
 }
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { Rejection } from '#domain/decider.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 
 /**
  * Back-off of attempts at a secret, for all processes: by account, whether it exists or not, and by address. An attempt
@@ -77,4 +78,21 @@ export const forgetAttempts = async (pool: Pool, attempted: Attempted): Promise<
 /** Takes back an attempt that says nothing about a secret. */
 export const takeBackAttempt = async (pool: Pool, attempted: Attempted): Promise<void> => {
   await pool.query('update auth.attempts set failures = greatest(0, failures - 1) where key = $1', [keyOf(attempted)]);
+};
+
+/**
+ * Checks a secret whose attempts were counted. Where too many wait for a check, no secret was checked: the attempts are
+ * taken back, or a flood of others would make the person wait once it is over.
+ */
+export const takenBackUnchecked = async <T>(
+  pool: Pool,
+  counted: readonly Attempted[],
+  check: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof Unavailable) for (const one of counted) await takeBackAttempt(pool, one);
+    throw error;
+  }
 };

@@ -16,6 +16,7 @@ import { People } from './credentials.ts';
 import { type PeopleDeps, personContext } from './deps.ts';
 import { requireProven } from './proof.ts';
 import { openStep, sealStep } from './sealed-forms.ts';
+import { ownerOfDevice } from './sign-in.ts';
 
 /**
  * Passkeys: WebAuthn credentials that find their person by themselves and verify who holds the device, so that one signs
@@ -189,13 +190,26 @@ export const askForPasskey = async (
   return { options, sealed: sealChallenge(deps, { challenge: options.challenge, personId: null, era: null }) };
 };
 
+export interface PasskeySignIn {
+  /** Of the form. */
+  readonly sealed: string;
+  readonly response: AuthenticationResponseJSON;
+  /** In the form by which allowances are counted. */
+  readonly address: string;
+  /** What a browser that signed somebody in before still has. Default: none. */
+  readonly knownDevice?: string | null;
+}
+
 /** The person of the passkey, and the era in which it was right; null where it is none of ours, or does not verify. @throws TooManyAttempts */
 export const signInByPasskey = async (
   deps: PeopleDeps,
   { origin }: RelyingParty,
-  { sealed, response, address }: { sealed: string; response: AuthenticationResponseJSON; address: string },
+  { sealed, response, address, knownDevice = null }: PasskeySignIn,
 ): Promise<{ readonly personId: string; readonly era: number } | null> => {
-  await beginAttempt(deps.pool, ofAddress(address));
+  // No passkey is guessed: the count bounds the work. That of a known device is its person's, whoever shares the address.
+  const owner = ownerOfDevice(deps, knownDevice);
+  const attempted = owner === null ? ofAddress(address) : { what: `passkey from a device of ${owner}`, free: 20 };
+  await beginAttempt(deps.pool, attempted);
   const challenge = (await openChallenge(deps, sealed, null))?.challenge ?? null;
   if (challenge === null || typeof response.id !== 'string') return null;
   const { rows } = await deps.pool.query(
@@ -228,6 +242,6 @@ export const signInByPasskey = async (
     [row.id, newCounter, new Date(deps.clock()).toISOString()],
   );
   if (rowCount !== 1) return null;
-  await takeBackAttempt(deps.pool, ofAddress(address));
+  await takeBackAttempt(deps.pool, attempted);
   return { personId: row.person_id, era: row.era };
 };

@@ -14,28 +14,90 @@ export const minPassword = 12;
 export const maxPassword = 256;
 
 /**
- * Each hash takes 19 MiB and some 30 ms of a core. Beyond this number at once they wait; beyond that queue the caller is
- * told to come again, so that a flood of sign-ins fills neither the memory nor the threads of the process.
+ * Each hash takes 19 MiB and some 30 ms of a core. Beyond this number at once they wait; beyond that queue a caller is told
+ * to come again, so that a flood of sign-ins fills neither the memory nor the threads of the process.
  */
 const maxAtOnce = 2;
+/** In each lane. */
 const maxWaiting = 64;
 
-let running = 0;
-const waiting: (() => void)[] = [];
+/** Who asks for a hash. */
+export interface HashFor {
+  /**
+   * Whether something shows who it is: a session, a link, or a browser that has signed the person in before. They have a
+   * lane of their own, so that strangers hold up nobody who was here before.
+   */
+  readonly known: boolean;
+  /** Whose share of the lane it takes: a person or link; a network (`networkOf`) for a stranger. */
+  readonly owner: string;
+}
 
-const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-  if (running >= maxAtOnce) {
-    if (waiting.length >= maxWaiting) throw new Unavailable('Too many people sign in at once.');
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  } else {
-    running += 1;
+interface Waiter {
+  readonly owner: string;
+  readonly begin: () => void;
+  readonly refuse: (reason: Unavailable) => void;
+}
+
+const tooMany = (): Unavailable => new Unavailable('Too many people sign in at once.');
+
+/** Hashes that wait. Owners take turns; in a full lane whoever has most of it gives a place to whoever has less. */
+class HashLane {
+  readonly #lines = new Map<string, Waiter[]>();
+  #waiting = 0;
+
+  /** @throws Unavailable, also later, when somebody with less of the lane takes the place */
+  wait(owner: string): Promise<void> {
+    if (this.#waiting >= maxWaiting) this.#makeRoomFor(owner);
+    this.#waiting += 1;
+    return new Promise((begin, refuse) => {
+      const line = this.#lines.get(owner) ?? [];
+      line.push({ owner, begin, refuse });
+      this.#lines.set(owner, line);
+    });
   }
+
+  /** The next one; null: nobody waits. */
+  next(): Waiter | null {
+    const [first] = this.#lines;
+    if (first === undefined) return null;
+    const [owner, line] = first;
+    const next = line.shift() ?? null;
+    this.#waiting -= 1;
+    // An owner with more goes to the end of the round.
+    this.#lines.delete(owner);
+    if (line.length > 0) this.#lines.set(owner, line);
+    return next;
+  }
+
+  #makeRoomFor(owner: string): void {
+    const [, most] = [...this.#lines].reduce((one, other) => (other[1].length > one[1].length ? other : one));
+    if (most.length <= (this.#lines.get(owner)?.length ?? 0) + 1) throw tooMany();
+    this.#waiting -= 1;
+    most.pop()?.refuse(tooMany());
+  }
+}
+
+let running = 0;
+const lanes = { known: new HashLane(), strangers: new HashLane() };
+let isKnownNext = true;
+
+/** The lanes take turns, so that neither starves the other. */
+const nextWaiter = (): Waiter | null => {
+  const { known, strangers } = lanes;
+  const [first, second] = isKnownNext ? [known, strangers] : [strangers, known];
+  isKnownNext = !isKnownNext;
+  return first.next() ?? second.next();
+};
+
+const inTurn = async <T>({ known, owner }: HashFor, work: () => Promise<T>): Promise<T> => {
+  if (running >= maxAtOnce) await (known ? lanes.known : lanes.strangers).wait(owner);
+  else running += 1;
   try {
     return await work();
   } finally {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
+    const next = nextWaiter();
+    if (next === null) running -= 1;
+    else next.begin();
   }
 };
 
@@ -43,8 +105,10 @@ const derive = (
   password: string,
   salt: Buffer,
   { memory, passes, parallelism }: { memory: number; passes: number; parallelism: number },
+  caller: HashFor,
 ): Promise<Buffer> =>
   inTurn(
+    caller,
     () =>
       new Promise((resolve, reject) => {
         const options = {
@@ -58,10 +122,14 @@ const derive = (
 
 const encoded = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
 
-/** In the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`. */
-export const hashPassword = async (password: string): Promise<string> => {
+/**
+ * In the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`.
+ * @param owner of somebody known: only such a one sets a password
+ * @throws Unavailable
+ */
+export const hashPassword = async (password: string, owner: string): Promise<string> => {
   const salt = randomBytes(16);
-  const tag = await derive(password, salt, parameters);
+  const tag = await derive(password, salt, parameters, { known: true, owner });
   const { memory, passes, parallelism } = parameters;
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encoded(salt)}$${encoded(tag)}`;
 };
@@ -72,25 +140,22 @@ let nobodys: Promise<string> | null = null;
 
 /** A hash to compare with where there is none, so that the time tells nothing. Made once, by the first who signs in. */
 const nobodysHash = (): Promise<string> => {
-  nobodys ??= hashPassword(randomBytes(16).toString('hex')).catch((error: unknown) => {
+  nobodys ??= hashPassword(randomBytes(16).toString('hex'), 'nobody').catch((error: unknown) => {
     nobodys = null;
     throw error;
   });
   return nobodys;
 };
 
-/** Takes as long for a person without a password, or for no person at all. */
-export const isPassword = async (password: string, hash: string | null): Promise<boolean> => {
+/** Takes as long for a person without a password, or for no person at all. @throws Unavailable */
+export const isPassword = async (password: string, hash: string | null, caller: HashFor): Promise<boolean> => {
   // Made for everybody, or the first to sign in would tell by the time whether the account exists.
   const other = await nobodysHash();
   const [, memory, passes, parallelism, salt = '', tag = ''] = form.exec(hash ?? other) ?? [];
   if (password.length > maxPassword) return false;
   const expected = Buffer.from(tag, 'base64');
-  const given = await derive(password, Buffer.from(salt, 'base64'), {
-    memory: Number(memory),
-    passes: Number(passes),
-    parallelism: Number(parallelism),
-  });
+  const own = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
+  const given = await derive(password, Buffer.from(salt, 'base64'), own, caller);
   return hash !== null && given.length === expected.length && timingSafeEqual(given, expected);
 };
 

@@ -1,4 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { PeopleDeps } from './deps.ts';
 
 /**
@@ -13,27 +15,79 @@ const lifeMs: Readonly<Record<LinkPurpose, number>> = {
   sign_in: 24 * 3_600_000,
   confirm: 24 * 3_600_000,
 };
-/** Open links of one person; a further one ends the oldest. */
+/**
+ * Open links of one person for one purpose: a stranger who asks for one ends no link of another. A further one ends the
+ * oldest, but none of the last hour, which may be on its way in a mail.
+ */
 const maxOpen = 5;
 
 const hashOf = (token: string): Buffer => hash('sha256', token, 'buffer');
 
-export const mintPersonLink = async (
-  { pool, clock }: Pick<PeopleDeps, 'pool' | 'clock'>,
+type LinkDeps = Pick<PeopleDeps, 'pool' | 'clock'>;
+
+export interface MintedLink {
+  readonly token: string;
+  readonly expiresAt: string;
+}
+
+const mint = async (
+  queries: Pick<Pool, 'query'>,
+  { clock }: Pick<LinkDeps, 'clock'>,
   personId: string,
   purpose: LinkPurpose,
-): Promise<{ readonly token: string; readonly expiresAt: string }> => {
+): Promise<MintedLink> => {
   const token = randomBytes(32).toString('base64url');
   const expiresAt = new Date(clock() + lifeMs[purpose]).toISOString();
-  await pool.query(
+  await queries.query(
     `with gone as (
-       delete from auth.person_links where token_hash in (
-         select token_hash from auth.person_links where person_id = $2 order by created_at desc, token_hash offset $5)
+       delete from auth.person_links where created_at < now() - interval '1 hour' and token_hash in (
+         select token_hash from auth.person_links where person_id = $2 and purpose = $3
+         order by created_at desc, token_hash offset $5)
      )
      insert into auth.person_links (token_hash, person_id, purpose, expires_at) values ($1, $2, $3, $4)`,
     [hashOf(token), personId, purpose, expiresAt, maxOpen - 1],
   );
   return { token, expiresAt };
+};
+
+/** For an operator, or for the person. */
+export const mintPersonLink = (deps: LinkDeps, personId: string, purpose: LinkPurpose): Promise<MintedLink> =>
+  mint(deps.pool, deps, personId, purpose);
+
+/** Whether so many links that were made within the last hour still work. */
+const isFull = async (
+  queries: Pick<Pool, 'query'>,
+  { clock }: Pick<LinkDeps, 'clock'>,
+  personId: string,
+  purpose: LinkPurpose,
+): Promise<boolean> => {
+  const { rows } = await queries.query<{ n: number }>(
+    `select count(*)::int as n from auth.person_links
+     where person_id = $1 and purpose = $2 and expires_at > $3 and created_at > now() - interval '1 hour'`,
+    [personId, purpose, new Date(clock()).toISOString()],
+  );
+  return (rows[0]?.n ?? 0) >= maxOpen;
+};
+
+/**
+ * For whoever asks, who may be a stranger. Null where five of the last hour still work: a further mail would say nothing
+ * new. The row of the person is locked, so that many who ask at once get no more.
+ */
+export const mintAskedLink = async (
+  deps: LinkDeps,
+  personId: string,
+  purpose: LinkPurpose,
+): Promise<MintedLink | null> => {
+  if (await isFull(deps.pool, deps, personId, purpose)) return null;
+  return inTransaction(
+    deps.pool,
+    async (tx) => {
+      await tx.query('select from auth.people where person_id = $1 for no key update', [personId]);
+      if (await isFull(tx, deps, personId, purpose)) return { commit: false, result: null };
+      return { commit: true, result: await mint(tx, deps, personId, purpose) };
+    },
+    'begin',
+  );
 };
 
 /** The person of a link that still works; null for any other token. Changes nothing: scanners of mail open links. */

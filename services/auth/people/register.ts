@@ -50,7 +50,7 @@ const checked = ({ email: typed, name: typedName, password, isProven = false }: 
 export const registerPerson = async (deps: PeopleDeps, wanted: NewPerson, cause: string): Promise<string> => {
   const { email, name, password, isProven } = checked(wanted);
   const people = new People(deps.pool, deps.secrets);
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPassword(password, cause);
   const claimId = emailClaimIdOf(emailMac(deps.secrets, email));
   for (let round = 1; ; round += 1) {
     const { state: claim } = await deps.store.load(personemail, claimId);

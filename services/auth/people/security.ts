@@ -5,7 +5,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PasswordCause, SessionEnd } from '#schemas/person.ts';
 import { revokeGrantsOfPerson } from '../grants.ts';
-import { beginAttempt, forgetAttempts } from './attempts.ts';
+import { beginAttempt, forgetAttempts, takenBackUnchecked } from './attempts.ts';
 import { People, type PersonCredentials } from './credentials.ts';
 import { nowOf, type PeopleDeps, personContext } from './deps.ts';
 import { hashPassword, isPassword, requireGoodPassword } from './passwords.ts';
@@ -38,7 +38,11 @@ export const requirePassword = async (
   const found = await credentialsOf(deps, personId);
   const attempted = { what: `password again ${personId}`, free: 5 };
   await beginAttempt(deps.pool, attempted);
-  if (!(await isPassword(password, found.passwordHash))) refuse('/currentPassword', 'This is not your password.');
+  const caller = { known: true, owner: personId };
+  const check = () => isPassword(password, found.passwordHash, caller);
+  if (!(await takenBackUnchecked(deps.pool, [attempted], check))) {
+    refuse('/currentPassword', 'This is not your password.');
+  }
   await forgetAttempts(deps.pool, attempted);
   return found;
 };
@@ -48,7 +52,7 @@ const hashOfGood = async (deps: PeopleDeps, personId: string, password: string):
   const known = await loadPerson(deps, personId);
   if (known === null) throw new Rejection('not_found', 'There is no such person.');
   requireGoodPassword(password, { email: known.email ?? '', name: known.name ?? '' });
-  return hashPassword(password);
+  return hashPassword(password, personId);
 };
 
 const noWays: RemovedWays = { passkeys: false, secondFactor: false };

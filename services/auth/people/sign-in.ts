@@ -1,7 +1,17 @@
 import { hash } from 'node:crypto';
 import { person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { beginAttempt, forgetAttempts, ofAccount, ofAddress, takeBackAttempt } from './attempts.ts';
+import { networkOf } from '#runtime/identity/proxies.ts';
+import { uuidPattern } from '#schemas/common.ts';
+import {
+  type Attempted,
+  beginAttempt,
+  forgetAttempts,
+  ofAccount,
+  ofAddress,
+  takeBackAttempt,
+  takenBackUnchecked,
+} from './attempts.ts';
 import { People, type PersonCredentials } from './credentials.ts';
 import { type PeopleDeps, personContext } from './deps.ts';
 import { emailMac, normaliseEmail } from './emails.ts';
@@ -37,20 +47,31 @@ export interface PasswordSignIn {
 }
 
 /**
- * A browser that has signed a person in has a token of that person. Its attempts are counted apart, so that a stranger
- * who guesses at an account from elsewhere does not lock its owner out.
+ * A browser that has signed a person in has a token of that person. Its attempts at that person are counted for it alone:
+ * a stranger who guesses at the account from elsewhere, or who shares its address, does not lock the owner out.
  */
 export const deviceToken = ({ secrets }: Pick<PeopleDeps, 'secrets'>, personId: string): string =>
   secrets.seal('forms', `device\n${personId}`);
 
-/** Whether this person has signed in with the browser that brings this token. */
-export const isDeviceOf = ({ secrets }: Pick<PeopleDeps, 'secrets'>, token: string | null, personId: string): boolean =>
-  token !== null && secrets.open('forms', token) === `device\n${personId}`;
+const uuid = new RegExp(uuidPattern);
 
-const deviceOf = (deps: PeopleDeps, token: string | null, credentials: PersonCredentials | null): string | null => {
-  if (token === null || credentials === null) return null;
-  return isDeviceOf(deps, token, credentials.personId) ? hash('sha256', token, 'hex') : null;
+/** The person who has signed in with the browser that brings this token; null for no token of ours. */
+export const ownerOfDevice = ({ secrets }: Pick<PeopleDeps, 'secrets'>, token: string | null): string | null => {
+  const [kind, personId = null] = (token === null ? null : secrets.open('forms', token))?.split('\n') ?? [];
+  return kind === 'device' && personId !== null && uuid.test(personId) ? personId : null;
 };
+
+/** Whether this person has signed in with the browser that brings this token. */
+export const isDeviceOf = (deps: Pick<PeopleDeps, 'secrets'>, token: string | null, personId: string): boolean =>
+  ownerOfDevice(deps, token) === personId;
+
+/** The token as attempts are counted by; null where it is of somebody else. */
+const deviceOf = (deps: PeopleDeps, token: string | null, personId: string | undefined): string | null =>
+  token !== null && personId !== undefined && isDeviceOf(deps, token, personId) ? hash('sha256', token, 'hex') : null;
+
+/** What the address counts: nothing for a known device, which guesses at its own person alone. */
+const countedBy = (address: string, device: string | null): readonly Attempted[] =>
+  device === null ? [ofAddress(address)] : [];
 
 /** @throws TooManyAttempts */
 export const signInByPassword = async (
@@ -59,12 +80,17 @@ export const signInByPassword = async (
 ): Promise<SignedIn> => {
   const email = normaliseEmail(typed).slice(0, 300);
   const credentials = await new People(deps.pool, deps.secrets).byEmail(email);
-  const account = ofAccount(emailMac(deps.secrets, email), deviceOf(deps, knownDevice, credentials));
-  await beginAttempt(deps.pool, ofAddress(address));
-  await beginAttempt(deps.pool, account);
-  const isRight = await isPassword(password.slice(0, maxPassword + 1), credentials?.passwordHash ?? null);
+  const device = deviceOf(deps, knownDevice, credentials?.personId);
+  const account = ofAccount(emailMac(deps.secrets, email), device);
+  const counted = countedBy(address, device);
+  for (const one of [...counted, account]) await beginAttempt(deps.pool, one);
+  const known = device === null ? null : (credentials?.personId ?? null);
+  const caller = { known: known !== null, owner: known ?? networkOf(address) };
+  const isRight = await takenBackUnchecked(deps.pool, [...counted, account], () =>
+    isPassword(password.slice(0, maxPassword + 1), credentials?.passwordHash ?? null, caller),
+  );
   if (!isRight || credentials === null) return { outcome: 'wrong' };
-  await takeBackAttempt(deps.pool, ofAddress(address));
+  for (const one of counted) await takeBackAttempt(deps.pool, one);
   await forgetAttempts(deps.pool, account);
   const { personId, totpConfirmed, era } = credentials;
   if (!totpConfirmed) return { outcome: 'signed_in', personId, by: 'password', era };
@@ -82,10 +108,19 @@ interface FirstStep {
 /** Hashes have a salt of 128 bits, so that nobody finds a password by the mark. */
 const passwordMarkOf = ({ passwordHash }: PersonCredentials): string => hash('sha256', passwordHash ?? '', 'base64url');
 
+export interface CodeSignIn {
+  /** Of the first step. */
+  readonly pending: string;
+  readonly code: string;
+  readonly address: string;
+  /** As for the password. Default: none. */
+  readonly knownDevice?: string | null;
+}
+
 /** The second step: a code of the authenticator app, or a recovery code. @throws TooManyAttempts */
 export const signInByCode = async (
   deps: PeopleDeps,
-  { pending, code, address }: { readonly pending: string; readonly code: string; readonly address: string },
+  { pending, code, address, knownDevice = null }: CodeSignIn,
 ): Promise<SignedIn | { readonly outcome: 'expired' }> => {
   const step = openStep<FirstStep>(deps, 'second factor', pending)?.value;
   if (step === undefined) return { outcome: 'expired' };
@@ -93,12 +128,13 @@ export const signInByCode = async (
   const people = new People(deps.pool, deps.secrets);
   const credentials = await people.byId(personId);
   if (credentials === null || passwordMarkOf(credentials) !== passwordMark) return { outcome: 'expired' };
-  const attempted = { what: `code ${personId}`, free: 5 };
-  await beginAttempt(deps.pool, ofAddress(address));
-  await beginAttempt(deps.pool, attempted);
+  const device = deviceOf(deps, knownDevice, personId);
+  const attempted = { what: device === null ? `code ${personId}` : `code ${personId} ${device}`, free: 5 };
+  const counted = countedBy(address, device);
+  for (const one of [...counted, attempted]) await beginAttempt(deps.pool, one);
   const by = await spendCode(deps, people, credentials, code.slice(0, 100));
   if (by === null) return { outcome: 'wrong' };
-  await takeBackAttempt(deps.pool, ofAddress(address));
+  for (const one of counted) await takeBackAttempt(deps.pool, one);
   await forgetAttempts(deps.pool, attempted);
   return { outcome: 'signed_in', personId, by, era: credentials.era };
 };

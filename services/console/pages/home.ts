@@ -1,3 +1,4 @@
+import { noProxies, readCaller } from '#runtime/identity/proxies.ts';
 import { notFound } from '#services/api/refusal.ts';
 import { chooseWorkspace } from '#services/auth/people/sessions.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
@@ -32,6 +33,12 @@ const unconfirmed = async (visit: Visit<MemberVisitor>): Promise<readonly Accoun
   return accounts.filter(({ id }) => left.has(id));
 };
 
+/** Whether this very request came through a proxy that nobody named: no stranger can make an Owner read it. */
+const isByUnnamedProxy = ({ it, ctx }: Visit<MemberVisitor>): boolean => {
+  const { trustedProxies = noProxies } = it.deps;
+  return readCaller(ctx.req.socket.remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies).unnamed !== null;
+};
+
 const showHome = async (visit: Visit<MemberVisitor>): Promise<void> => {
   const { it, visitor } = visit;
   const { membership, memberships, session } = visitor;
@@ -41,6 +48,7 @@ const showHome = async (visit: Visit<MemberVisitor>): Promise<void> => {
     data: {
       mode: session.mode,
       isAsked: canMail(it) && !visitor.isProven,
+      isByUnnamedProxy: membership.role === 'owner' && isByUnnamedProxy(visit),
       unconfirmed: await unconfirmed(visit),
       role: roleShown(membership.role),
       workspaces: memberships.map(({ workspaceId, name, role }) => ({

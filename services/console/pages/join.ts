@@ -64,7 +64,7 @@ const confirmByMail = async (
 ): Promise<void> => {
   const { deps } = it;
   if (provesEmail || !canMail(it) || !(await mayMail(deps, workspaceId, normaliseEmail(email)))) return;
-  sendLater(it, () => sendConfirmation(deps, personId, deps.consoleUrl()));
+  sendLater(it, 'confirm', () => sendConfirmation(deps, personId, deps.consoleUrl()));
 };
 
 const join = async (visit: Visit): Promise<void> => {

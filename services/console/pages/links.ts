@@ -1,22 +1,15 @@
 import { notFound } from '#services/api/refusal.ts';
-import { stateOf } from '#services/api/state.ts';
-import { beginAttempt } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
-import { emailMac, normaliseEmail } from '#services/auth/people/emails.ts';
+import { normaliseEmail } from '#services/auth/people/emails.ts';
 import { resetMail } from '#services/auth/people/mail.ts';
 import { listPasskeys } from '#services/auth/people/passkeys.ts';
 import { minPassword } from '#services/auth/people/passwords.ts';
-import {
-  findPersonLink,
-  type LinkPurpose,
-  mintPersonLink,
-  takePersonLink,
-} from '#services/auth/people/person-links.ts';
+import { findPersonLink, type LinkPurpose, mintAskedLink, takePersonLink } from '#services/auth/people/person-links.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import { confirmEmail, type PasswordLink, setPasswordByLink } from '#services/auth/people/security.ts';
 import { clearCookie } from '../cookies.ts';
 import type { Console, Visit } from '../deps.ts';
-import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
+import { attempt, type FormRefusal } from '../errors.ts';
 import { textOf } from '../forms.ts';
 import { home } from '../paths.ts';
 import type { Route } from '../routes.ts';
@@ -26,34 +19,34 @@ import { enter } from './sign-in.ts';
 
 /** Links that work once: for a new password, for the proof of an address, and into the console. Opening one changes nothing: scanners open links. */
 
-const sendReset = async (it: Console, email: string): Promise<void> => {
+/** If we die before the mail is sent, its link counts for an hour, and the person asks again. */
+const sendReset = async (it: Console, personId: string, email: string): Promise<void> => {
   const { deps } = it;
   const { mailer = null } = deps;
-  const found = await new People(deps.pool, deps.secrets).byEmail(email);
-  if (found === null || mailer === null) return;
-  const { token } = await mintPersonLink(deps, found.personId, 'reset');
-  await mailer.send(resetMail(email, `${deps.consoleUrl()}/reset-password/${token}`));
+  const link = await mintAskedLink(deps, personId, 'reset');
+  if (mailer === null || link === null) return;
+  const isSent = await mailer.send(resetMail(email, `${deps.consoleUrl()}/reset-password/${link.token}`));
+  // A link that reached nobody must not keep the next one from being sent.
+  if (!isSent) await takePersonLink(deps, link.token, 'reset');
 };
 
+/**
+ * Refuses nobody: a stranger who asks for a person, or from the same address, must not keep the person from asking. What
+ * is bounded is the mails. The look for the account comes before the answer for every address, and the mail after it: the
+ * time tells nothing, and addresses without an account keep no mail waiting.
+ */
 const forgot = async (visit: Visit): Promise<void> => {
-  const { it, ctx, form } = visit;
+  const { it, form } = visit;
   const { deps } = it;
   const byMail = canMail(it);
   const email = normaliseEmail(textOf(form, 'email', 300));
-  const refused = await refusalOf(ctx, async () => {
-    await beginAttempt(deps.pool, { what: `reset from ${stateOf(ctx).address}`, free: 20 });
-    await beginAttempt(deps.pool, { what: `reset ${emailMac(deps.secrets, email).toString('hex')}`, free: 3 });
-  });
-  if (refused !== null) return showForgot(visit, refused);
-  if (byMail) sendLater(it, () => sendReset(it, email));
+  const found = byMail ? await new People(deps.pool, deps.secrets).byEmail(email) : null;
+  if (found !== null) sendLater(it, 'reset', () => sendReset(it, found.personId, email));
   showPage(visit, { view: 'forgot-done', title: 'Look into your mail', data: { email, byMail } });
 };
 
-const showForgot = (visit: Visit, refused: FormRefusal | null): void =>
-  showPage(visit, {
-    ...{ view: 'forgot', title: 'Set a new password', ...refused },
-    data: { byMail: canMail(visit.it) },
-  });
+const showForgot = (visit: Visit): void =>
+  showPage(visit, { view: 'forgot', title: 'Set a new password', data: { byMail: canMail(visit.it) } });
 
 /** The person of the link of the path. @throws Refusal 404 where it works no more */
 const personOf = async ({ it, params }: Visit, purpose: LinkPurpose): Promise<string> => {
@@ -132,7 +125,7 @@ const takeLink = async (visit: Visit): Promise<void> => {
 };
 
 export const linkRoutes: readonly Route[] = [
-  { method: 'GET', path: '/forgot-password', for: 'anyone', answer: (visit) => showForgot(visit, null) },
+  { method: 'GET', path: '/forgot-password', for: 'anyone', answer: showForgot },
   { method: 'POST', path: '/forgot-password', for: 'anyone', answer: forgot },
   {
     method: 'GET',

@@ -122,7 +122,7 @@ const sendAgain = async (visit: Visit<Visitor>): Promise<void> => {
     beginAttempt(deps.pool, { what: `confirmation ${visitor.personId}`, free: 4 }),
   );
   if (refused !== null) return showSecurity(visit, { ...refused, section: 'email' });
-  sendLater(it, () => sendConfirmation(deps, visitor.personId, deps.consoleUrl()));
+  sendLater(it, 'confirm', () => sendConfirmation(deps, visitor.personId, deps.consoleUrl()));
   goTo(ctx, '/security?done=confirmation-sent');
 };
 

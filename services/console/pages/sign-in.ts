@@ -89,7 +89,8 @@ const byCode = async (visit: Visit): Promise<void> => {
   const pending = form.get('pending') ?? '';
   const code = textOf(form, 'code', 100);
   const { address } = stateOf(ctx);
-  const [result, refused] = await attempt(ctx, () => signInByCode(it.deps, { pending, code, address }));
+  const knownDevice = readCookie(it, ctx, 'device');
+  const [result, refused] = await attempt(ctx, () => signInByCode(it.deps, { pending, code, address, knownDevice }));
   if (refused !== null) return showCode(visit, next, pending, refused);
   if (result.outcome === 'expired') return showSignIn(visit, next, late);
   if (result.outcome === 'signed_in') return proceed(visit, next, result);
@@ -111,11 +112,9 @@ const byPasskey = async (visit: Visit): Promise<void> => {
   const next = nextOf(form.get('next'));
   const response = readCredential<AuthenticationResponseJSON>(form.get('response'));
   const sealed = form.get('sealed') ?? '';
-  const { address } = stateOf(ctx);
+  const sent = { sealed, address: stateOf(ctx).address, knownDevice: readCookie(it, ctx, 'device') };
   const [found, refused] = await attempt(ctx, async () =>
-    response === null
-      ? null
-      : signInByPasskey(it.deps, { origin: it.deps.consoleUrl() }, { sealed, response, address }),
+    response === null ? null : signInByPasskey(it.deps, { origin: it.deps.consoleUrl() }, { ...sent, response }),
   );
   if (found !== null) return proceed(visit, next, { ...found, by: 'passkey' });
   const unknown = 'The passkey was not accepted. Try again, or sign in with your password.';

@@ -76,7 +76,8 @@ export const isPublicAddress = (address: string): boolean => {
   return bytes !== null && isPublic(bytes);
 };
 
-const isPublic = (bytes: readonly number[]): boolean => {
+/** @param bytes 4 or 16 */
+export const isPublic = (bytes: readonly number[]): boolean => {
   if (bytes.length === 4) return !CLOSED_IPV4.some((one) => isWithin(bytes, one));
   if (isWithin(bytes, NAT64)) return isPublic(bytes.slice(12));
   return isWithin(bytes, GLOBAL_UNICAST) && !CLOSED_IPV6.some((one) => isWithin(bytes, one));

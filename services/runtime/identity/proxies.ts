@@ -1,8 +1,9 @@
-import { addressBytes, isWithin, type Range } from '#runtime/egress/addresses.ts';
+import type { Logger } from 'pino';
+import { addressBytes, isPublic, isWithin, type Range } from '#runtime/egress/addresses.ts';
 
 /**
- * Finds the caller's address behind proxies: which forwarded headers to trust, and whose allowance a request counts
- * against.
+ * Finds the caller's address behind proxies: which forwarded headers to trust, whose allowance a request counts against,
+ * and which requests show a proxy that no setting names.
  */
 
 /** How many proxies every request passes, or which addresses they have. Neither: no forwarded header is trusted. */
@@ -81,23 +82,110 @@ const ownerOf = (address: readonly number[]): string =>
   address.length === 4 ? address.join('.') : `${Buffer.from(address.slice(0, 8)).toString('hex')}/64`;
 
 /**
- * The caller's address, in the form by which allowances are counted. X-Forwarded-For is read from the right, where our
- * own proxies write: an entry counts when a trusted proxy wrote it, and an entry that is not an address ends the trust.
+ * What one network may have of the addresses: the /16 of an IPv4 address, the /32 of an IPv6 address, which is what a
+ * provider gets. Whoever rents a /48 has 65,536 owners of an allowance.
+ * @param owner as `readCaller` gives it
  */
+export const networkOf = (owner: string): string =>
+  owner.endsWith('/64') ? `${owner.slice(0, 8)}/32` : owner.split('.').slice(0, 2).join('.');
+
+const textOf = (address: readonly number[]): string =>
+  address.length === 4
+    ? address.join('.')
+    : Buffer.from(address)
+        .toString('hex')
+        .replaceAll(/(?!^)(?=(?:.{4})+$)/g, ':');
+
+export interface ReadCaller {
+  /** In the form by which allowances are counted. */
+  readonly address: string;
+  /**
+   * A proxy that wrote the header and that the setting does not name: its address, or `a public address`, which may be
+   * that of a person. Its callers all count as one. Null: the request shows none.
+   */
+  readonly unnamed: string | null;
+}
+
+/**
+ * X-Forwarded-For is read from the right, where our own proxies write: an entry counts when a trusted proxy wrote it, and
+ * an entry that is not an address ends the trust. Entries that are left were written by somebody else: by a caller, who
+ * may write what it likes, or by a proxy that nobody named, if they come from the peer itself or from a private address.
+ */
+export const readCaller = (
+  peer: string | undefined,
+  forwarded: string | undefined,
+  trusted: TrustedProxies,
+): ReadCaller => {
+  let address = peerOf(peer);
+  if (address === null) return { address: 'unknown', unnamed: null };
+  let rest = (forwarded ?? '').trim();
+  let hop = 1;
+  for (; hop <= maxHops && rest !== '' && isTrusted(trusted, address, hop); hop += 1) {
+    const comma = rest.lastIndexOf(',');
+    const entry = readEntry(rest.slice(comma + 1).trim());
+    if (entry === null) return { address: ownerOf(address), unnamed: null };
+    address = entry;
+    rest = rest.slice(0, Math.max(0, comma)).trim();
+  }
+  const isOpen = isPublic(address);
+  const isUnnamed = rest !== '' && hop <= maxHops && (hop === 1 || !isOpen);
+  return { address: ownerOf(address), unnamed: isUnnamed ? (isOpen ? 'a public address' : textOf(address)) : null };
+};
+
+/** The caller's address, in the form by which allowances are counted. */
 export const callerAddress = (
   peer: string | undefined,
   forwarded: string | undefined,
   trusted: TrustedProxies,
-): string => {
-  let address = peerOf(peer);
-  if (address === null) return 'unknown';
-  let rest = forwarded ?? '';
-  for (let hop = 1; hop <= maxHops && rest !== '' && isTrusted(trusted, address, hop); hop += 1) {
-    const comma = rest.lastIndexOf(',');
-    const entry = readEntry(rest.slice(comma + 1).trim());
-    if (entry === null) break;
-    address = entry;
-    rest = rest.slice(0, Math.max(0, comma));
+): string => readCaller(peer, forwarded, trusted).address;
+
+interface Sighting {
+  requests: number;
+  lastAt: number;
+}
+
+/** Milliseconds after its last request for which a proxy is told of. */
+const toldMs = 3_600_000;
+/** The most addresses that are remembered, so that callers of a private network fill neither the memory nor the log. */
+const maxSightings = 8;
+
+/** The proxies that requests to this process came through and that TRUSTED_PROXIES does not name. */
+export class UnnamedProxies {
+  readonly #logger: Pick<Logger, 'warn'>;
+  readonly #now: () => number;
+  readonly #sightings = new Map<string, Sighting>();
+
+  /** @param now monotonic milliseconds */
+  constructor(logger: Pick<Logger, 'warn'>, now: () => number = () => performance.now()) {
+    this.#logger = logger;
+    this.#now = now;
   }
-  return ownerOf(address);
-};
+
+  /** The log tells of each address once, and again after an hour without it. @param proxy as `readCaller` gives it */
+  note(proxy: string): void {
+    this.#forgetOld();
+    const known = this.#sightings.get(proxy);
+    if (known === undefined && this.#sightings.size >= maxSightings) return;
+    this.#sightings.set(proxy, { requests: (known?.requests ?? 0) + 1, lastAt: this.#now() });
+    if (known !== undefined) return;
+    this.#logger.warn(
+      { proxy },
+      'X-Forwarded-For came from an address that TRUSTED_PROXIES does not name: if a proxy of yours wrote it, name it, or all of its callers share one allowance and wait for the wrong sign-ins of each other',
+    );
+  }
+
+  /** The line for /readyz; null: there is nothing to tell. */
+  line(): string | null {
+    this.#forgetOld();
+    const seen = [...this.#sightings];
+    if (seen.length === 0) return null;
+    const list = seen.map(([proxy, { requests }]) => `${proxy} (${requests} requests)`).join(', ');
+    return `X-Forwarded-For came from ${list}: TRUSTED_PROXIES does not name it. If it is a proxy of yours, all of its callers share one allowance, and wait for the wrong sign-ins of each other`;
+  }
+
+  #forgetOld(): void {
+    for (const [proxy, { lastAt }] of this.#sightings) {
+      if (this.#now() - lastAt > toldMs) this.#sightings.delete(proxy);
+    }
+  }
+}

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import type { Context } from 'koa';
-import { readTrustedProxies } from '#runtime/identity/proxies.ts';
+import { noProxies, readTrustedProxies, UnnamedProxies } from '#runtime/identity/proxies.ts';
 import { createRegistry } from '#runtime/process/telemetry.ts';
 import type { Deps } from '#services/api/deps.ts';
 import { Allowance } from '#services/api/middleware/rate-limit.ts';
@@ -119,6 +119,21 @@ suite('limits of callers', (t) => {
     const { ask } = await behindProxy();
     const answers = await Promise.all(keys.map(({ secret }) => ask('/v1/agency', '203.0.113.1', secret)));
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  });
+
+  t('a proxy that nobody named is noted and in the log; one that is named is not', async () => {
+    const line =
+      /"proxy":"127\.0\.0\.1","msg":"X-Forwarded-For came from an address that TRUSTED_PROXIES does not name/;
+    const named = await behindProxy();
+    await named.ask('/v1/errors', '203.0.113.1');
+    assert.doesNotMatch(world.lines.join(''), line);
+    const unnamedProxies = new UnnamedProxies(world.deps.logger);
+    const unnamed = await behindProxy({ trustedProxies: noProxies, unnamedProxies });
+    await unnamed.ask('/v1/errors', '203.0.113.1');
+    assert.match(unnamedProxies.line() ?? '', /from 127\.0\.0\.1 \(1 requests\)/);
+    const told = world.lines.filter((one) => line.test(one));
+    assert.equal(told.length, 1);
+    assert.doesNotMatch(told.join(''), /203\.0\.113/, 'what the header says is not in it');
   });
 
   t('the memory of addresses is bounded: the one that spent least lately is forgotten', async () => {

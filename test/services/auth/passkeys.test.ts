@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { maxPasskeys, person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { beginAttempt, ofAddress, TooManyAttempts } from '#services/auth/people/attempts.ts';
 import { type PeopleDeps, personContext } from '#services/auth/people/deps.ts';
 import {
   addPasskey,
@@ -12,7 +13,9 @@ import {
   signInByPasskey,
 } from '#services/auth/people/passkeys.ts';
 import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { sealStep } from '#services/auth/people/sealed-forms.ts';
 import { resetPassword } from '#services/auth/people/security.ts';
+import { deviceToken } from '#services/auth/people/sign-in.ts';
 import { Authenticator } from '#test/support/authenticator.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { peopleDepsOf, personOf } from '#test/support/people.ts';
@@ -107,6 +110,24 @@ suite('passkeys', (t) => {
       assert.equal((await signIn(new Authenticator())).personId, null, 'nobody’s');
     },
   );
+
+  t('make no browser wait for its address in which a person has signed in', async () => {
+    const { personId, device } = await added();
+    const shared = address();
+    for (let at = 0; at < 20; at += 1) await beginAttempt(world.pool, ofAddress(shared));
+    const ask = async (knownDevice: string | null) => {
+      const { options, sealed } = await askForPasskey(people, party);
+      const response = device.signIn({ challenge: options.challenge, origin });
+      await world.pool.query(`update auth.attempts set last_at = now() + interval '1 minute'`);
+      return signInByPasskey(people, party, { sealed, response, address: shared, knownDevice });
+    };
+    for (const none of [null, 'x', sealStep(people, 'device', personId)]) {
+      await assert.rejects(ask(none), TooManyAttempts);
+    }
+    for (let at = 0; at < 25; at += 1) {
+      assert.equal((await ask(deviceToken(people, personId)))?.personId, personId, 'what was right does not count');
+    }
+  });
 
   t('expire with their form, and take no form of another step', async () => {
     const { personId, device } = await added();

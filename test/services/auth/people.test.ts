@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { Rejection } from '#domain/decider.ts';
 import { person } from '#domain/person.ts';
 import { workspace } from '#domain/workspace.ts';
 import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { beginAttempt, TooManyAttempts } from '#services/auth/people/attempts.ts';
+import { beginAttempt, ofAccount, TooManyAttempts } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
+import { emailMac } from '#services/auth/people/emails.ts';
 import { expirePeopleRows } from '#services/auth/people/expiry.ts';
-import { isPassword } from '#services/auth/people/passwords.ts';
-import { findPersonLink, mintPersonLink } from '#services/auth/people/person-links.ts';
+import { type HashFor, isPassword } from '#services/auth/people/passwords.ts';
+import { findPersonLink, mintAskedLink, mintPersonLink } from '#services/auth/people/person-links.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import {
   changePassword,
@@ -55,6 +57,27 @@ const letTimePass = () => world.pool.query(`update auth.attempts set last_at = l
 
 /** None of a wait is over, however long the hashes before took. */
 const noTimePassed = () => world.pool.query('update auth.attempts set last_at = now()');
+
+/** Attempts that count against the account from that browser. */
+const failuresOf = async (email: string, device: string): Promise<number> => {
+  const { what } = ofAccount(emailMac(people.secrets, email), hash('sha256', device, 'hex'));
+  const key = hash('sha256', what, 'buffer');
+  const { rows } = await world.pool.query('select failures from auth.attempts where key = $1', [key]);
+  return rows[0]?.failures ?? 0;
+};
+
+/** The links of the person were made more than an hour ago. */
+const makeOlder = (personId: string) =>
+  world.pool.query(
+    `update auth.person_links set created_at = created_at - interval '61 minutes' where person_id = $1`,
+    [personId],
+  );
+
+/** So many hashes at once; resolves to how many were refused. */
+const floodOf = async (hashes: number, caller: HashFor): Promise<number> => {
+  const ends = await Promise.allSettled(Array.from({ length: hashes }, () => isPassword('a guess', null, caller)));
+  return ends.filter(({ status }) => status === 'rejected').length;
+};
 
 suite('joining a team', (t) => {
   t('registers the person, whose credentials are there before the membership', async () => {
@@ -226,6 +249,23 @@ suite('sign-in', (t) => {
     assert.equal((await signIn(email, goodPassword)).outcome, 'signed_in');
   });
 
+  t('makes no browser wait for its address in which the person has signed in', async () => {
+    const { email, personId } = await personOf(world);
+    const address = anAddress();
+    for (let at = 0; at < 20; at += 1) await signIn(`stranger${at}@example.com`, 'wrong', address);
+    await noTimePassed();
+    assert.ok((await refusal(signIn(email, goodPassword, address))) instanceof TooManyAttempts);
+    const own = deviceToken(people, personId);
+    assert.equal((await signIn(email, goodPassword, address, own)).outcome, 'signed_in');
+    // It guesses at its own person alone, and not more often.
+    const other = await personOf(world);
+    assert.ok((await refusal(signIn(other.email, goodPassword, address, own))) instanceof TooManyAttempts);
+    for (let at = 0; at < 5; at += 1) assert.equal((await signIn(email, 'wrong', address, own)).outcome, 'wrong');
+    await noTimePassed();
+    assert.ok((await refusal(signIn(email, goodPassword, address, own))) instanceof TooManyAttempts);
+    await letTimePass();
+  });
+
   t('counts attempts at once: as many as are free, and not one more', async () => {
     for (const attempts of [5, 40]) {
       const attempted = { what: `at once ${attempts}`, free: 5 };
@@ -237,6 +277,21 @@ suite('sign-in', (t) => {
     const { email } = await personOf(world);
     const ends = await Promise.allSettled(Array.from({ length: 40 }, () => signIn(email, 'wrong')));
     assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 5);
+  });
+
+  t('a flood of strangers holds up no browser that is known, and no stranger of another network', async () => {
+    const { email, personId } = await personOf(world);
+    await signIn(email, goodPassword);
+    const flood = floodOf(100, { known: false, owner: '203.0' });
+    const before = performance.now();
+    const own = deviceToken(people, personId);
+    assert.equal((await signIn(email, goodPassword, anAddress(), own)).outcome, 'signed_in');
+    const ownMs = performance.now() - before;
+    assert.equal((await signIn(email, goodPassword, anAddress())).outcome, 'signed_in');
+    const bothMs = performance.now() - before;
+    assert.ok((await flood) >= 30);
+    const floodMs = performance.now() - before;
+    assert.ok(ownMs < floodMs / 2 && bothMs < floodMs, `${ownMs} and ${bothMs} of ${floodMs} ms`);
   });
 
   t('forgets old attempts as fast as a flood makes them', async () => {
@@ -405,27 +460,56 @@ suite('a new password', (t) => {
     assert.equal((await signIn(email, 'a brand new password')).outcome, 'signed_in');
   });
 
-  t('does not cost the link where too many passwords are checked at once', async () => {
-    const { personId } = await personOf(world);
+  t('does not cost the link, or an attempt, where too many passwords are checked at once', async () => {
+    const { personId, email } = await personOf(world);
+    const device = deviceToken(people, personId);
     const { token } = await mintPersonLink(people, personId, 'reset');
-    const flood = Array.from({ length: 70 }, () => isPassword('a guess at nobody', null).catch(() => false));
+    const flood = floodOf(70, { known: true, owner: personId });
+    await assert.rejects(signIn(email, 'wrong', anAddress(), device), Unavailable);
     await assert.rejects(resetPassword(people, token, 'a brand new password'), Unavailable);
-    await Promise.all(flood);
+    await flood;
+    assert.equal(await failuresOf(email, device), 0);
     assert.equal(await resetPassword(people, token, 'a brand new password'), personId);
   });
 
-  t('comes not through a link that expired, and a person has five at most', async () => {
+  t('is asked for by strangers as often as they like: five links an hour, and none that is open ends', async () => {
     const { personId } = await personOf(world);
-    const { token } = await mintPersonLink(people, personId, 'reset');
-    world.clock.shiftMs += 3_600_001;
-    assert.equal(await resetPassword(people, token, 'a brand new password'), null);
-    world.clock.shiftMs -= 3_600_001;
-    for (let at = 0; at < 8; at += 1) await mintPersonLink(people, personId, 'reset');
-    const { rows } = await world.pool.query('select count(*)::int as n from auth.person_links where person_id = $1', [
-      personId,
-    ]);
-    assert.equal(rows[0].n, 5);
+    const entry = await mintPersonLink(people, personId, 'sign_in');
+    const own = await mintAskedLink(people, personId, 'reset');
+    assert.ok(own !== null);
+    const asked = await Promise.all(Array.from({ length: 12 }, () => mintAskedLink(people, personId, 'reset')));
+    assert.equal(asked.filter((one) => one !== null).length, 4, 'at once, too');
+    assert.equal(await mintAskedLink(people, personId, 'reset'), null);
+    // What an operator makes is another thing, and ends none of them.
+    const byOperator = await mintPersonLink(people, personId, 'reset');
+    assert.equal(await findPersonLink(people, entry.token, 'sign_in'), personId, 'another purpose');
+    for (const { token } of [own, byOperator]) assert.equal(await findPersonLink(people, token, 'reset'), personId);
+    await makeOlder(personId);
+    assert.ok((await mintAskedLink(people, personId, 'reset')) !== null);
+    assert.equal(await resetPassword(people, own.token, 'a brand new password'), null, 'the sixth ended the oldest');
+    assert.equal(await resetPassword(people, byOperator.token, 'a brand new password'), personId);
   });
+
+  t(
+    'comes not through a link that expired, and a person has five for a purpose that are older than an hour',
+    async () => {
+      const { personId } = await personOf(world);
+      const { token } = await mintPersonLink(people, personId, 'reset');
+      world.clock.shiftMs += 3_600_001;
+      assert.equal(await resetPassword(people, token, 'a brand new password'), null);
+      world.clock.shiftMs -= 3_600_001;
+      for (let at = 0; at < 8; at += 1) {
+        await mintPersonLink(people, personId, 'sign_in');
+        await makeOlder(personId);
+      }
+      await mintPersonLink(people, personId, 'sign_in');
+      const { rows } = await world.pool.query(
+        `select count(*)::int as n from auth.person_links where purpose = 'sign_in' and person_id = $1`,
+        [personId],
+      );
+      assert.equal(rows[0].n, 5);
+    },
+  );
 });
 
 suite('a second factor', (t) => {
@@ -480,6 +564,26 @@ suite('a second factor', (t) => {
     assert.ok((await refusal(late)) instanceof TooManyAttempts);
     await letTimePass();
   });
+
+  t(
+    'makes no browser wait for its address, or for the codes of others, in which the person has signed in',
+    async () => {
+      const { personId, email, text } = await withFactor();
+      const pending = await pendingOf(email);
+      const address = anAddress();
+      for (let at = 0; at < 20; at += 1) await signIn(`factor${at}@example.com`, 'wrong', address);
+      for (let at = 0; at < 5; at += 1) await signInByCode(people, { pending, code: '123456', address: anAddress() });
+      world.clock.shiftMs += 60_000;
+      await noTimePassed();
+      const step = { pending, code: codeOf(text), address };
+      assert.ok((await refusal(signInByCode(people, step))) instanceof TooManyAttempts);
+      const ofOther = { ...step, knownDevice: deviceToken(people, uuidv7()) };
+      assert.ok((await refusal(signInByCode(people, ofOther))) instanceof TooManyAttempts);
+      const knownDevice = deviceToken(people, personId);
+      assert.equal((await signInByCode(people, { ...step, knownDevice })).outcome, 'signed_in');
+      await letTimePass();
+    },
+  );
 
   t('takes no step that a former password began', async () => {
     const { personId, email, text } = await withFactor();

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
+import { callerAddress, noProxies } from '#runtime/identity/proxies.ts';
 import { grantableScopes } from '#schemas/grant.ts';
+import { Registrations } from '#services/auth/oauth/limits.ts';
 import type { World } from '#test/support/http.ts';
 import {
   callback,
   claimsOf,
   get,
   historyOf,
-  many,
   type OAuth,
   oauthOf,
   oauthWorld,
   sendJson,
+  unbounded,
 } from '#test/support/oauth.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -218,7 +220,10 @@ suite('authorization server: registration', (t) => {
 suite('authorization server: limits', (t) => {
   let world: World;
   t.before(async () => {
-    world = await oauthWorld({ registerRate: { perMinute: 1, burst: 3 } }, { rate: { perMinute: 60, burst: 5 } });
+    world = await oauthWorld(
+      { registrations: { address: { perMinute: 1, burst: 3 } } },
+      { rate: { perMinute: 60, burst: 5 } },
+    );
   });
   t.after(() => world?.close());
 
@@ -243,8 +248,38 @@ suite('authorization server: limits', (t) => {
     assert.equal((await get(`${world.origin()}/.well-known/jwks.json`)).status, 200);
   });
 
+  t('a network shares what it may register, and a reserve is left for new ones', () => {
+    let now = 0;
+    const registrations = new Registrations({}, () => now);
+    const flood = (network: number, addresses: number): number => {
+      let done = 0;
+      for (let at = 0; at < addresses * 20; at += 1) {
+        const owner = callerAddress(`2001:${network}:${at % addresses}::1`, '', noProxies);
+        if (registrations.take(owner) === 0) done += 1;
+      }
+      return done;
+    };
+    assert.equal(registrations.take('198.51.100.9'), 0);
+    assert.equal(flood(470, 11), 50, 'one network');
+    assert.equal(registrations.take('198.51.100.10'), 0, 'another one is not held up');
+    assert.deepEqual(
+      [471, 472, 473, 474].map((one) => flood(one, 11)),
+      [50, 48, 1, 1],
+      'networks that share a flood',
+    );
+    assert.ok(registrations.take('198.51.100.11') > 0, 'a network that is not new waits for more than the reserve');
+    assert.equal(registrations.take('192.0.2.1'), 0, 'a new one does not');
+    now += 60_000;
+    assert.equal(flood(474, 11), 7, 'what came back beyond the reserve');
+    for (let at = 0; at < 120; at += 1) {
+      now += 60_000;
+      for (const network of [470, 471, 472, 473, 474, 475]) flood(network, 2);
+    }
+    assert.equal(registrations.take('192.1.2.1'), 0, 'a flood of hours takes no reserve of new ones');
+  });
+
   t('all addresses together register so often', async () => {
-    const other = await oauthWorld({ registerRateOfAll: { perMinute: 1, burst: 2 }, registerRate: many });
+    const other = await oauthWorld({ registrations: { ...unbounded, all: { perMinute: 1, burst: 2 } } });
     try {
       const statuses: number[] = [];
       for (let at = 0; at < 3; at += 1) {

@@ -1,5 +1,13 @@
-import { deepEqual, equal, throws } from 'node:assert/strict';
-import { callerAddress, isProxy, noProxies, readTrustedProxies } from '#runtime/identity/proxies.ts';
+import { deepEqual, equal, match, throws } from 'node:assert/strict';
+import {
+  callerAddress,
+  isProxy,
+  networkOf,
+  noProxies,
+  readCaller,
+  readTrustedProxies,
+  UnnamedProxies,
+} from '#runtime/identity/proxies.ts';
 import { suite } from '#test/support/suite.ts';
 
 const stranger = '198.51.100.7';
@@ -23,6 +31,54 @@ suite('callers behind proxies', (t) => {
       [proxy, '203.0.113.1', proxy],
     ]),
   );
+
+  t('a proxy that nobody named shows itself: the peer, or a private address that vouches for others', () => {
+    const open = 'a public address';
+    for (const [trust, peer, forwarded, unnamed] of [
+      [null, proxy, '203.0.113.1', proxy],
+      [null, proxy, '', null],
+      [null, '8.8.8.8', '203.0.113.1', open],
+      [null, '::ffff:10.0.0.9', 'anything', proxy],
+      [null, 'fd00::1:2', '203.0.113.1', 'fd00:0000:0000:0000:0000:0000:0001:0002'],
+      ['10.0.0.9', proxy, '8.8.8.8', null],
+      // A second proxy in front of the one that is named, and what its callers may write themselves.
+      ['10.0.0.9', proxy, '8.8.4.4, 10.1.1.1', '10.1.1.1'],
+      ['10.0.0.9', proxy, '1.1.1.1, 8.8.8.8', null],
+      ['1', proxy, '8.8.4.4, 192.168.7.1', '192.168.7.1'],
+      ['1', proxy, '1.1.1.1, 8.8.8.8', null],
+      ['1', proxy, 'unknown', null],
+      ['2', proxy, '8.8.4.4, 192.168.7.1', null],
+      ['10.0.0.0/8', '11.0.0.1', '203.0.113.1', open],
+    ] as const) {
+      const trusted = trust === null ? noProxies : readTrustedProxies(trust);
+      equal(readCaller(peer, forwarded, trusted).unnamed, unnamed, `${trust}: ${peer} <- ${forwarded}`);
+    }
+  });
+
+  t('such a proxy is in the log once, and told of until an hour after its last request; few are remembered', () => {
+    const lines: unknown[] = [];
+    let now = 0;
+    const unnamed = new UnnamedProxies({ warn: (line: unknown) => lines.push(line) }, () => now);
+    equal(unnamed.line(), null);
+    for (let at = 0; at < 3; at += 1) unnamed.note(proxy);
+    deepEqual(lines, [{ proxy }]);
+    match(unnamed.line() ?? '', /from 10\.0\.0\.9 \(3 requests\): TRUSTED_PROXIES does not name it/);
+    now += 3_600_000;
+    match(unnamed.line() ?? '', /10\.0\.0\.9/);
+    for (let at = 0; at < 1_000; at += 1) unnamed.note(`10.1.${at % 250}.${at}`);
+    equal(lines.length, 8);
+    now += 3_600_001;
+    equal(unnamed.line(), null);
+    unnamed.note(proxy);
+    equal(lines.length, 9);
+  });
+
+  t('a network is the /16 of an IPv4 address and the /32 of an IPv6 address', () => {
+    const of = (address: string) => networkOf(callerAddress(address, '', noProxies));
+    deepEqual(['203.0.113.7', '203.0.9.9', '203.1.113.7'].map(of), ['203.0', '203.0', '203.1']);
+    deepEqual(['2001:470:1:2::3', '2001:470:ffff::'].map(of), ['20010470/32', '20010470/32']);
+    equal(of('nothing'), 'unknown');
+  });
 
   t('hops are counted from the right, so entries that callers add on the left are ignored', () => {
     table('1', [
