@@ -1,10 +1,12 @@
 import { type Static, Type } from 'typebox';
 import type { ApprovalSummary as SummarySchema } from '#schemas/http/approval.ts';
+import type { ApprovalLink as LinkSchema } from '#schemas/http/approval-link.ts';
 import { invalid } from '#services/api/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { publishes, reads, tool } from '../tool.ts';
 import {
   Args,
+  Bare,
   Id,
   joined,
   Maybe,
@@ -15,11 +17,14 @@ import {
   NextCursor,
   Nullable,
   PlainKey,
+  paging,
   Replayed,
   replayedWords,
   Text,
 } from '../words.ts';
 import { type Approval, pageOfApproval } from './approval-words.ts';
+import { defined } from './composing.ts';
+import { LinkAction, linkOutput, linksAnswer, madeLink, named } from './links.ts';
 
 /** What waits for a decision, all that it covers, and the decision. */
 
@@ -68,7 +73,7 @@ export const pendingApprovals = tool({
     postId: Maybe(Id('Only this post.')),
     // Each row is read with its post.
     limit: Maybe(Type.Integer({ minimum: 1, maximum: 10, description: 'Rows to answer. Default 5.' })),
-    cursor: Maybe(Text(1000, 'The `nextCursor` of the answer before, for the rows after it.')),
+    ...Bare({ cursor: paging.cursor }),
   }),
   output: Type.Object({ mode: Mode, approvals: Type.Array(Waiting), nextCursor: NextCursor, nextStep: Next }),
   run: async (call, { clientId, postId, limit = 5, cursor }) => {
@@ -166,7 +171,7 @@ export const decideApproval = tool({
   input: Args({
     approvalId: Id('The request, from pending_approvals.'),
     decision: Type.Enum(['approve', 'reject', 'request_changes'], {
-      description: 'approve: goes out; reject: canceled; request_changes: back to the author.',
+      description: 'reject: canceled; request_changes: back to the author.',
     }),
     contentHash: Maybe(Text(64, 'From the last page of show_approval: what the person has seen. Needed.')),
     comment: Maybe(Text(2000, 'A word to the author. Needed to reject and to ask for changes.')),
@@ -203,44 +208,41 @@ export const decideApproval = tool({
   },
 });
 
-interface Link {
-  readonly linkId: string;
-  readonly url: string | null;
-  readonly expiresAt: string;
-}
+type Link = Static<typeof LinkSchema>;
+
+const linkLine = ({ linkId, expiresAt, isRevoked, decidedAt, createdBy }: Link): string =>
+  `linkId ${linkId}: until ${expiresAt}${isRevoked ? ', revoked' : ''}${decidedAt === null ? '' : `, decided ${decidedAt}`}, by ${createdBy.type} ${createdBy.id}`;
 
 export const approvalLink = tool({
   name: 'approval_link',
   title: 'A link for the client to decide',
   description:
-    'Makes a page on which a guest, such as the client, sees one post that waits for approval, and approves it, rejects it or asks for changes, without an account. Give the address to the person, who sends it: who has it can decide. post_status tells later what the guest decided and wrote.',
+    'Makes a page on which a guest, such as the client, sees a post that waits for approval and decides, without an account. Give the address to the person, who sends it: who has it can decide. post_status tells later what the guest decided and wrote.',
   scopes: ['approvals.decide'],
-  hints: { ...publishes, idempotentHint: false, destructiveHint: false },
+  hints: { ...publishes, idempotentHint: false },
   input: Args({
-    approvalId: Id('The request, from compose_post, post_status or pending_approvals.'),
-    expiresInHours: Maybe(Type.Integer({ minimum: 1, maximum: 720, description: 'Default 168.' })),
+    approvalId: Id('From pending_approvals.'),
+    action: LinkAction,
+    ...Bare({ linkId: Maybe(Id()), expiresInHours: Maybe(Type.Integer({ minimum: 1, maximum: 720 })) }),
     idempotencyKey: PlainKey,
   }),
-  output: Type.Object({
-    mode: Mode,
-    approvalId: Type.String(),
-    linkId: Type.String(),
-    url: Nullable(Type.String(), 'Null: it has expired or was revoked since.'),
-    expiresAt: Type.String(),
-    replayed: Replayed,
-    nextStep: Next,
-  }),
-  run: async (call, { approvalId, expiresInHours }) => {
-    const body = expiresInHours === undefined ? {} : { expiresInHours };
-    const asked = { params: { id: approvalId }, body, key: call.key('create') };
+  output: linkOutput({ approvalId: Type.String() }),
+  run: async (call, { approvalId, action = 'create', linkId, expiresInHours }) => {
+    const id = approvalId;
+    if (action === 'list') {
+      const { data } = await call.invoke<Link[]>('listApprovalLinks', { params: { id } });
+      return linksAnswer(call, { approvalId }, data.map(linkLine));
+    }
+    if (action === 'revoke') {
+      const params = { id, linkId: named('linkId', linkId) };
+      const { data } = await call.invoke<Link>('revokeApprovalLink', { params });
+      return linksAnswer(call, { approvalId }, [linkLine(data)]);
+    }
+    const body = defined({ expiresInHours });
+    const asked = { params: { id }, body, key: call.key('create') };
     const { data, replayed } = await call.invoke<Link>('createApprovalLink', asked);
-    const { linkId, url, expiresAt } = data;
     const nextStep = 'Give the address to the person. post_status has the decision and the comment once it is made.';
-    const text = joined(
-      `The page for request ${approvalId} (${call.mode}), until ${expiresAt}: ${url ?? 'it has expired or was revoked'}`,
-      replayedWords(replayed),
-      nextStep,
-    );
-    return { text, data: { mode: call.mode, approvalId, linkId, url, expiresAt, replayed, nextStep } };
+    const text = `The page for request ${approvalId} (${call.mode}), until ${data.expiresAt}: ${data.url ?? 'it has expired or was revoked'}`;
+    return madeLink(call, { approvalId }, { ...data, id: data.linkId, replayed, text, nextStep });
   },
 });

@@ -27,6 +27,7 @@ import {
   Text,
 } from '../words.ts';
 import { defined } from './composing.ts';
+import { LinkAction, linkOutput, linksAnswer, madeLink, named } from './links.ts';
 
 /** The clients of the workspace and their accounts: what every other tool needs the ids of. */
 
@@ -304,39 +305,47 @@ export const createClient = tool({
   },
 });
 
+/** The newest of a client: none works longer than a week. */
+const maxLinks = 50;
+
+const inviteLine = ({ inviteId, expiresAt, isRevoked, accountIds, createdBy, ...invite }: Invite): string =>
+  `linkId ${inviteId}: until ${expiresAt}${isRevoked ? ', revoked' : ''}, ${invite.platformsRequested.join(', ')}, ${accountIds.length} of ${invite.maxAccounts} accounts, by ${createdBy.type} ${createdBy.id}${invite.recipientEmail === null ? '' : `, for ${JSON.stringify(invite.recipientEmail)}`}`;
+
 export const connectLink = tool({
   name: 'connect_link',
   title: 'A link that connects accounts',
   description:
     'Makes a page on which somebody connects their social accounts to a client. Give the address to the person, who sends it: who has it can connect.',
   scopes: ['accounts.connect'],
-  hints: { ...publishes, idempotentHint: false, destructiveHint: false },
+  hints: { ...publishes, idempotentHint: false },
   input: Args({
     clientId: Id(),
     ...Bare({
-      platforms: Maybe(Platforms('Default: all.')),
-      expiresInHours: Maybe(Type.Integer({ description: 'Default 48.' })),
+      action: LinkAction,
+      linkId: Maybe(Id()),
+      platforms: Maybe(Platforms('')),
+      expiresInHours: Maybe(Type.Integer()),
     }),
     idempotencyKey: PlainKey,
   }),
-  output: Type.Object({
-    mode: Mode,
-    url: Nullable(Type.String()),
-    expiresAt: Type.String(),
-    replayed: Replayed,
-    nextStep: Next,
-  }),
-  run: async (call, { clientId, platforms: wanted = [...platforms], expiresInHours }) => {
-    const body = defined({ platforms: wanted, expiresInHours });
-    const asked = { params: { id: clientId }, body, key: call.key('create') };
+  output: linkOutput({}),
+  run: async (
+    call,
+    { clientId: id, action = 'create', linkId, platforms: wanted = [...platforms], expiresInHours },
+  ) => {
+    if (action === 'list') {
+      const asked = { params: { id }, query: { limit: maxLinks } };
+      const { data, page } = await call.invoke<Invite[]>('listConnectInvites', asked);
+      return linksAnswer(call, {}, data.map(inviteLine), page?.hasMore === true);
+    }
+    if (action === 'revoke') {
+      const params = { id, inviteId: named('linkId', linkId) };
+      return linksAnswer(call, {}, [inviteLine((await call.invoke<Invite>('revokeConnectInvite', { params })).data)]);
+    }
+    const asked = { params: { id }, body: defined({ platforms: wanted, expiresInHours }), key: call.key('create') };
     const { data, replayed } = await call.invoke<Invite>('createConnectInvite', asked);
-    const { url, expiresAt } = data;
     const nextStep = 'Give the address to the person. find_accounts has the accounts once they are connected.';
-    const text = joined(
-      `The page for client ${clientId} (${call.mode}), until ${expiresAt}: ${url ?? 'it has expired'}`,
-      replayedWords(replayed),
-      nextStep,
-    );
-    return { text, data: { mode: call.mode, url, expiresAt, replayed, nextStep } };
+    const text = `The page for client ${id} (${call.mode}), until ${data.expiresAt}: ${data.url ?? 'it has expired or was revoked'}`;
+    return madeLink(call, {}, { ...data, id: data.inviteId, replayed, text, nextStep });
   },
 });

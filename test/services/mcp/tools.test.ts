@@ -407,6 +407,14 @@ suite('mcp tools', (t) => {
     assert.match(String(link.url), /^http/);
     const again = await mcp.call('approval_link', { approvalId: randomUUID() });
     assert.equal(again.code, 'not_found');
+    const links = { approvalId: made.approvalId };
+    const listed = await use('approval_link', { ...links, action: 'list' });
+    assert.deepEqual([listed.url, String(listed.links).includes(`linkId ${link.linkId}: until`)], [null, true]);
+    refused(await mcp.call('approval_link', { ...links, action: 'revoke' }), 'validation_failed');
+    refused(await mcp.call('approval_link', { ...links, action: 'revoke', linkId: randomUUID() }), 'not_found');
+    const revoked = await use('approval_link', { ...links, action: 'revoke', linkId: link.linkId });
+    assert.match(String(revoked.links), /, revoked, by apikey /);
+    assert.equal((await fetch(String(link.url))).status, 404);
   });
 
   t('find_campaigns and change_campaign make, find, fill, move and delete a campaign', async () => {
@@ -572,6 +580,21 @@ suite('mcp tools', (t) => {
     assert.ok(Date.parse(String(some.expiresAt)) < Date.parse(String(link.expiresAt)));
     assert.doesNotMatch(await (await fetch(String(some.url))).text(), /Bluesky/);
     refused(await mcp.call('connect_link', { clientId: randomUUID() }), 'not_found');
+    await world.settled();
+    const links = { clientId: made.clientId };
+    const listed = (await use('connect_link', { ...links, action: 'list' })).links as readonly string[];
+    assert.deepEqual(
+      listed.map((line) => /^linkId (\S+): /.exec(line)?.[1]),
+      [some.linkId, link.linkId],
+      'newest first',
+    );
+    assert.match(listed[0] ?? '', /, x, 0 of \d+ accounts, by apikey /);
+    refused(await mcp.call('connect_link', { ...links, action: 'revoke' }), 'validation_failed');
+    const revoked = await use('connect_link', { ...links, action: 'revoke', linkId: link.linkId });
+    assert.match(String(revoked.links), /, revoked, /);
+    assert.equal((await fetch(String(link.url))).status, 404);
+    assert.equal((await fetch(String(some.url))).status, 200);
+    refused(await mcp.call('connect_link', { ...links, action: 'list', clientId: randomUUID() }), 'not_found');
   });
 
   t('every tool was called, and none answered what its schema does not say', () => {
