@@ -62,7 +62,8 @@ export const commands: readonly Command[] = [
   },
   {
     usage: 'member remove <member>',
-    about: 'removes a member; their keys and sessions stop working',
+    about:
+      'removes a member; their keys and sessions stop working. Shows what the member leaves: keys, links, webhook endpoints and recycled posts that have not ended',
     run: removeMember,
   },
   {

@@ -4,10 +4,20 @@ import type { CommandOutput, Shown } from './context.ts';
 
 const text = (value: unknown): string => (value === null || value === undefined ? '–' : String(value));
 
+/** Of one thing: a list within it has a line for each of its rows. */
+const member = (value: unknown, width: number): string => {
+  if (!Array.isArray(value)) return text(value);
+  const rows = value.map((row: object) => Object.values(row).map(text).join('  '));
+  return rows.length === 0 ? 'nothing' : rows.join(`\n${' '.repeat(width + 2)}`);
+};
+
 const lines = (one: Shown): string => {
   const width = Math.max(...Object.keys(one).map((name) => name.length));
   return Object.entries(one)
-    .map(([name, value]) => `${name.padEnd(width)}  ${text(value)}${name === 'secret' ? '   (shown this once)' : ''}`)
+    .map(
+      ([name, value]) =>
+        `${name.padEnd(width)}  ${member(value, width)}${name === 'secret' ? '   (shown this once)' : ''}`,
+    )
     .join('\n');
 };
 

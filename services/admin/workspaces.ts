@@ -6,6 +6,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession, sealedSessionMs } from '#runtime/identity/sessions.ts';
 import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';
 import { type Role, roles } from '#schemas/common.ts';
+import { leftBehind } from '#services/auth/left-behind.ts';
 import { endSealedSessions } from '#services/auth/sealed-sessions.ts';
 import { contextOf, createWorkspace as create } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
@@ -99,7 +100,9 @@ export const removeMember = async (admin: Admin, { at }: Given): Promise<Command
   const { id: workspaceId } = await workspaceOfMember(admin, memberId);
   await command(admin, workspaceId, { type: 'RemoveMember', memberId });
   await shown(admin);
-  return { workspaceId, memberId, removed: true };
+  const now = new Date(admin.operator.clock()).toISOString();
+  const left = await leftBehind(admin, { liveId: workspaceId, memberId, now });
+  return { workspaceId, memberId, removed: true, left };
 };
 
 export const session = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {

@@ -1,7 +1,7 @@
+import { inParallel } from '#runtime/work/in-parallel.ts';
 import { MemberShown } from '#schemas/http/console.ts';
 import { exampleMember, membersOf, showMember } from '../console/team.ts';
 import { wholeList } from '../cursor.ts';
-import { inParallel } from '../in-parallel.ts';
 import { operation } from '../operation.ts';
 
 export const listMembers = operation({

@@ -1,9 +1,9 @@
 import { teaminvite } from '#domain/teaminvite.ts';
 import { openTeamInvites } from '#projections/team-invites.ts';
+import { inParallel } from '#runtime/work/in-parallel.ts';
 import { TeamInviteShown } from '#schemas/http/console.ts';
 import { exampleTeamInvite } from '../console/team.ts';
 import { wholeList } from '../cursor.ts';
-import { inParallel } from '../in-parallel.ts';
 import { operation } from '../operation.ts';
 
 export const listTeamInvites = operation({

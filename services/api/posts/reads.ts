@@ -5,6 +5,7 @@ import { lazy } from '#domain/lazy.ts';
 import { mediaIdsOf } from '#domain/post-media.ts';
 import { type AccountRow, accountsByIds, groupOf } from '#projections/accounts.ts';
 import { getClient } from '#projections/clients.ts';
+import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { cadenceRefusal } from '#services/workflows/cadence/refusal.ts';
 import { type LiveCampaign, liveCampaign } from '#services/workflows/campaigns/live.ts';
@@ -16,7 +17,6 @@ import {
 } from '#services/workflows/posts/accounts.ts';
 import type { PostReads } from '#services/workflows/posts/compose.ts';
 import { readingOwnWrites } from '../cadence/check.ts';
-import { inParallel } from '../in-parallel.ts';
 import type { Call } from '../operation.ts';
 import { assetsByIds } from './assets.ts';
 

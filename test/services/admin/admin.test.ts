@@ -284,7 +284,16 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     await did(`member role ${memberId} manager`);
     await until('the role counts', async () => (await caller(secret).post('/clients', body)).status === 200, sparing);
     assert.equal((await listed('member list')).length, 2);
-    await did(`member remove ${memberId}`);
+    const hook = await caller(secret).post('/webhooks', {
+      url: 'https://93.184.215.14/left',
+      events: ['post.published'],
+    });
+    assert.equal(hook.status, 200, hook.text);
+    const { answer, output } = await admin(`member remove ${memberId}`);
+    const { left } = answer as unknown as { left: readonly { kind: string; id: string; name: string }[] };
+    assert.deepEqual(left.map(({ kind }) => kind).toSorted(), ['api_key', 'webhook']);
+    assert.ok(left.some(({ id }) => id === hook.data.id));
+    assert.doesNotMatch(output, /object Object/);
     assert.equal((await answers(secret, 401)).body.code, 'token_revoked');
     const last = await admin(`member role ${owner} viewer`);
     assert.equal(last.code, 1);
@@ -693,7 +702,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
         checked: true,
         dataKeys: 1,
         openInvites: 2,
-        webhookSecrets: 2,
+        // With that of the endpoint that a removed member left.
+        webhookSecrets: 3,
         teamInvites: 0,
         signIn: 0,
         idempotencyKeys: 'all',
