@@ -169,6 +169,11 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
       assert.match(metrics, new RegExp(`nodejs_eventloop_lag_p99_seconds\\{[^}]*thread="${thread}"`));
     }
     assert.equal(new URL(opsUrl(first, '/')).hostname, '127.0.0.1');
+    const ofProxies = body.checks.find(({ name }) => name === 'proxies');
+    assert.deepEqual(ofProxies, { name: 'proxies', ok: true });
+    await fetch(baseUrl(first), { headers: { 'x-forwarded-for': '203.0.113.9' } });
+    const after = (await ready(first)).body.checks.find(({ name }) => name === 'proxies');
+    assert.match(JSON.stringify(after), /"ok":true,"detail":"X-Forwarded-For came from .*TRUSTED_PROXIES/);
     const told = await fetch(baseUrl(first).replace('/v1', '/readyz'));
     assert.deepEqual([told.status, await told.json()], [200, { status: 'ready' }]);
     assert.equal((await fetch(baseUrl(first).replace('/v1', '/metrics'))).status, 404);
