@@ -98,7 +98,7 @@ suite('patterns', { timeoutMs: 180_000 }, (t) => {
     ok(JSON.stringify(found) === JSON.stringify(['2 [/\\]]+ gu', '3 yes i', '4 last ']), found.join('\n'));
     const made = madeOf(
       // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-      "const one = 'a+';\nconst two = new RegExp(`^${one}$`, 'i');\n",
+      "export const one = 'a+';\nconst two = new RegExp(`^${one}$`, 'i');\n",
       {},
     );
     ok(made[0]?.source === '^a+$' && made[0].flags === 'i');

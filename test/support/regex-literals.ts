@@ -92,7 +92,7 @@ export const literalsOf = (text: string): readonly Found[] => {
 /** Every `new RegExp(…)` of a source text with arguments from strings of the same file or from the given names. */
 export const madeOf = (text: string, names: Readonly<Record<string, unknown>>): readonly Found[] =>
   [...text.matchAll(/new RegExp\(/g)].map(({ index }) => {
-    const strings = [...text.matchAll(/^const (\w+) =\s+((['`]).*\3);$/gm)].map(
+    const strings = [...text.matchAll(/^(?:export )?const (\w+) =\s+((['`]).*\3);$/gm)].map(
       ([, name, value]) => `const ${name} = ${value};`,
     );
     const rest = text.slice(index);
