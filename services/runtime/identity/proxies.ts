@@ -90,11 +90,7 @@ export const networkOf = (owner: string): string =>
   owner.endsWith('/64') ? `${owner.slice(0, 8)}/32` : owner.split('.').slice(0, 2).join('.');
 
 const textOf = (address: readonly number[]): string =>
-  address.length === 4
-    ? address.join('.')
-    : Buffer.from(address)
-        .toString('hex')
-        .replaceAll(/(?!^)(?=(?:.{4})+$)/g, ':');
+  address.length === 4 ? address.join('.') : (Buffer.from(address).toString('hex').match(/.{4}/g)?.join(':') ?? '');
 
 export interface ReadCaller {
   /** In the form by which allowances are counted. */
