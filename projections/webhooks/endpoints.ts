@@ -5,11 +5,11 @@ import type { FailureAction } from '#runtime/consuming/options.ts';
 import { isBridged, skippedRevisions } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
-import { matches, publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import { dispatcher } from '../positions.ts';
 import { disorderMs } from './marks.ts';
+import { byIndex, cancelBeyond, cancelReplay, limitOf, revive } from './unsent.ts';
 
 /**
  * Applies the events of an endpoint's own stream: the interval of its subscription, cancellations, catch-ups.
@@ -28,7 +28,13 @@ export interface RequestedTest {
 interface Known {
   readonly state: WebhookState;
   readonly revision: number;
-  readonly disabledPosition: bigint | null;
+  readonly disabled: Disabled | null;
+}
+
+/** The event that turned an endpoint off by itself; `at` null: a process of the former release has applied it. */
+interface Disabled {
+  readonly position: bigint;
+  readonly at: string | null;
 }
 
 /** Finds a position before every event recorded at or after an instant (milliseconds); null: the start. */
@@ -38,6 +44,8 @@ export type PositionBefore = (instant: number) => Promise<bigint | null>;
 interface Start {
   readonly position: bigint;
   readonly isEvent: boolean;
+  /** No event behind the position was recorded before this instant. */
+  readonly occurredAt: string;
 }
 
 /** How far back an automatic disable is caught up, milliseconds. */
@@ -58,6 +66,7 @@ export const applyEndpointEvents = async (
   positionBefore: PositionBefore,
   onlyLane: Lane | null,
 ): Promise<EndpointChanges> => {
+  await byIndex(tx);
   const { rows } = await tx.query<{ version: string }>(
     'update ops.webhook_version set version = version + 1 returning version::text',
   );
@@ -94,21 +103,23 @@ class Change {
       revision: number;
       state: WebhookState;
       disabled_position: string | null;
+      disabled_at: Date | null;
     }>(
-      `select id, workspace_id, revision, state, disabled_position::text from ops.webhook_endpoints
+      `select id, workspace_id, revision, state, disabled_position::text, disabled_at from ops.webhook_endpoints
        where id = any($1::uuid[]) order by id for update`,
       [ids],
     );
-    for (const { id, workspace_id, revision, state, disabled_position } of rows) {
-      const disabledPosition = disabled_position === null ? null : BigInt(disabled_position);
-      this.#known.set(id, { state, revision, disabledPosition });
+    for (const { id, workspace_id, revision, state, disabled_position, disabled_at } of rows) {
+      const at = disabled_at?.toISOString() ?? null;
+      const disabled = disabled_position === null ? null : { position: BigInt(disabled_position), at };
+      this.#known.set(id, { state, revision, disabled });
       this.#workspaces.set(id, workspace_id);
     }
   }
 
   async apply(event: DecodedEvent): Promise<FailureAction | null> {
     const id = idOf(event.stream);
-    const known = this.#known.get(id) ?? { state: webhook.initial, revision: -1, disabledPosition: null };
+    const known = this.#known.get(id) ?? { state: webhook.initial, revision: -1, disabled: null };
     if (event.revision <= known.revision) return null;
     if (event.revision !== known.revision + 1 && !(await this.#isBridged(event, known.revision))) {
       const reason = `${event.stream} is at revision ${known.revision} and the next event is ${event.revision}: there is a gap`;
@@ -118,8 +129,8 @@ class Change {
     const [only] = asFacts<WebhookEvent>([event]);
     if (only === undefined) return null;
     const state = webhook.evolve(known.state, only.event, only.fact);
-    const disabledPosition = await this.#effects(id, known, state, event, only.event);
-    this.#known.set(id, { state, revision: event.revision, disabledPosition });
+    const disabled = await this.#effects(id, known, state, event, only.event);
+    this.#known.set(id, { state, revision: event.revision, disabled });
     return null;
   }
 
@@ -127,35 +138,35 @@ class Change {
     return isBridged(after, revision, await skippedRevisions(this.#tx, dispatcher.group, stream));
   }
 
-  /** Returns the position of an automatic disable, which the next enabling catches up from. */
+  /** Returns the automatic disable that the next enabling catches up from. */
   async #effects(
     id: string,
     before: Known,
     after: WebhookState,
     event: DecodedEvent,
     fact: WebhookEvent,
-  ): Promise<bigint | null> {
+  ): Promise<Disabled | null> {
     const { position } = event;
+    const { occurredAt } = event.metadata;
     if (after.status === 'none') return null;
     switch (fact.type) {
       case 'WebhookRegistered':
-        await this.#open(id, { position, isEvent: true }, after, event);
+        await this.#open(id, { position, isEvent: true, occurredAt }, after, event);
         return null;
       case 'WebhookUpdated':
         if (fact.data.url !== undefined) await this.#forgetHealth(id);
         if ((fact.data.events !== undefined || fact.data.clientIds !== undefined) && after.active)
           await this.#refilter(id, position, after, event);
-        return before.disabledPosition;
+        return before.disabled;
       case 'WebhookDisabled':
         await this.#close(id, position);
-        await this.#cancel(id, position, null);
-        return fact.data.by === 'service' ? position : null;
+        await cancelBeyond(this.#tx, id, { position, occurredAt }, null);
+        return fact.data.by === 'service' ? { position, at: occurredAt } : null;
       case 'WebhookEnabled': {
         await this.#forgetHealth(id);
-        const { disabledPosition } = before;
-        const own: Start = { position, isEvent: true };
+        const own: Start = { position, isEvent: true, occurredAt };
         // mutant: enabled without catching up
-        const from = disabledPosition === null ? own : await this.#since(disabledPosition, event);
+        const from = before.disabled === null ? own : await this.#since(before.disabled, event);
         await this.#open(id, from, after, event);
         return null;
       }
@@ -164,10 +175,10 @@ class Change {
         return null;
       case 'WebhookTestRequested':
         this.tests.push({ event, eventType: fact.data.eventType, clientIds: limitOf(after) });
-        return before.disabledPosition;
+        return before.disabled;
       case 'WebhookResendRequested':
         await this.#resend(id, fact.data.deliveryId, fact.data.eventTime);
-        return before.disabledPosition;
+        return before.disabled;
       case 'WebhookReplayRequested': {
         const { replayId, from, to, types } = fact.data;
         await this.#tx.query(
@@ -175,13 +186,13 @@ class Change {
            values ($1, 'replay', $2, $3, $4, $5, $6, $7) on conflict do nothing`,
           [replayId, id, event.metadata.workspaceId, from, to, types, event.metadata.occurredAt],
         );
-        return before.disabledPosition;
+        return before.disabled;
       }
       case 'WebhookReplayCanceled':
-        await this.#cancelReplay(id, fact.data.replayId);
-        return before.disabledPosition;
+        await cancelReplay(this.#tx, id, fact.data.replayId);
+        return before.disabled;
       case 'WebhookSecretRotated':
-        return before.disabledPosition;
+        return before.disabled;
     }
   }
 
@@ -189,10 +200,12 @@ class Change {
     return this.#known.get(id)?.state.status === 'live';
   }
 
-  async #since(disabled: bigint, event: DecodedEvent): Promise<Start> {
-    const before = await this.#positionBefore(Date.parse(event.metadata.occurredAt) - catchUpMs);
-    if (before === null || disabled > before) return { position: disabled, isEvent: true };
-    return { position: before + 1n, isEvent: false };
+  async #since({ position, at }: Disabled, event: DecodedEvent): Promise<Start> {
+    const earliest = Date.parse(event.metadata.occurredAt) - catchUpMs;
+    const occurredAt = at ?? new Date(earliest).toISOString();
+    const before = await this.#positionBefore(earliest);
+    if (before === null || position > before) return { position, isEvent: true, occurredAt };
+    return { position: before + 1n, isEvent: false, occurredAt };
   }
 
   /** Subscribes from `from` on; a catch-up reads the store between there and the head once more. */
@@ -204,33 +217,9 @@ class Change {
          set to_position = null, events = excluded.events, client_ids = excluded.client_ids, version = excluded.version`,
       [id, from.position, event.metadata.workspaceId, state.events, limitOf(state), this.#version],
     );
-    await this.#revive(id, from.position, state, event);
+    const oldest = new Date(Date.parse(event.metadata.occurredAt) - catchUpMs - disorderMs);
+    await revive(this.#tx, id, from, oldest, state);
     await this.#catchUp(id, from, event);
-  }
-
-  /**
-   * The end of the older interval canceled the deliveries that a late lane had minted beyond this position. The new
-   * interval subscribes to them, and the catch-up mints nothing that exists: so they are revived here.
-   */
-  async #revive(id: string, from: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
-    await this.#tx.query(
-      `with again as (
-         update ops.webhook_deliveries set status = 'pending', updated_at = clock_timestamp()
-         where endpoint_id = $1 and status = 'canceled' and replay_id is null and position >= $2
-           and type = any($3::text[]) and event_time >= $4 and ($5::uuid[] is null or client_id = any($5::uuid[]))
-         returning *
-       )
-       insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
-         leased, attempt, tries, trigger, forced)
-       select id, event_time, message_id, endpoint_id, workspace_id, 0, clock_timestamp(), false,
-         coalesce((attempts -> -1 ->> 'number')::int, 0), 0, 'scheduled', false
-       from again`,
-      [
-        ...[id, from, typesOf(state.events)],
-        new Date(Date.parse(event.metadata.occurredAt) - catchUpMs - disorderMs),
-        limitOf(state),
-      ],
-    );
   }
 
   /**
@@ -273,63 +262,27 @@ class Change {
    */
   async #refilter(id: string, position: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
     await this.#close(id, position);
-    await this.#open(id, { position, isEvent: true }, state, event);
-    await this.#cancel(id, position, state);
+    const { occurredAt } = event.metadata;
+    await this.#open(id, { position, isEvent: true, occurredAt }, state, event);
+    await cancelBeyond(this.#tx, id, { position, occurredAt }, state);
   }
 
   /**
-   * Cancels the scheduled deliveries of events beyond this position; with a state, only those that its filter or its
-   * limit excludes.
+   * Stops all sending: no sender takes a row of an endpoint that is not live, so the rows may stay until a job deletes
+   * queue and deliveries piece by piece. The job is made in this transaction, and a crash between its steps leaves it.
    */
-  async #cancel(id: string, position: bigint, state: LiveWebhook | null): Promise<void> {
-    const includedTypes = state === null ? [] : typesOf(state.events);
-    await this.#tx.query(
-      `with gone as (
-         delete from ops.webhook_queue q using ops.webhook_deliveries d
-         where q.endpoint_id = $1 and q.trigger = 'scheduled' and d.event_time = q.event_time and d.id = q.delivery_id
-           and d.position > $2
-           and not (d.type = any($3::text[]) and ($4::uuid[] is null or coalesce(d.client_id = any($4::uuid[]), false)))
-         returning q.delivery_id, q.event_time
-       )
-       update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
-       from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`,
-      [id, position, includedTypes, state === null ? null : limitOf(state)],
-    );
-  }
-
-  async #cancelReplay(id: string, replayId: string): Promise<void> {
-    await this.#tx.query(
-      `update ops.webhook_jobs set status = 'canceled', updated_at = clock_timestamp()
-       where id = $1 and endpoint_id = $2 and kind = 'replay' and status = 'running'`,
-      [replayId, id],
-    );
-    await this.#tx.query(
-      `with gone as (
-         delete from ops.webhook_queue q using ops.webhook_deliveries d
-         where q.endpoint_id = $1 and q.trigger = 'replay' and d.event_time = q.event_time and d.id = q.delivery_id
-           and d.replay_id = $2
-         returning q.delivery_id, q.event_time
-       )
-       update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
-       from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`,
-      [id, replayId],
-    );
-  }
-
-  /** Stops all sending; a job deletes the deliveries piece by piece. */
   async #delete(id: string): Promise<void> {
     // Closes every interval at 0: a late lane mints no event before the deletion either.
     await this.#tx.query(
       'update ops.webhook_intervals set to_position = from_position, version = $2 where endpoint_id = $1',
       [id, this.#version],
     );
-    // The jobs first: deliveries that a running job has minted must be in the queue before it is emptied.
+    // Waits for a step under way: what a job mints must be in the queue before the deletion reads it.
     await this.#tx.query(
       `update ops.webhook_jobs set status = 'canceled', updated_at = clock_timestamp()
-       where endpoint_id = $1 and status = 'running'`,
-      [id],
+       where workspace_id = $2 and endpoint_id = $1 and status = 'running'`,
+      [id, this.#workspaces.get(id)],
     );
-    await this.#tx.query('delete from ops.webhook_queue where endpoint_id = $1', [id]);
     await this.#tx.query('delete from ops.webhook_health where endpoint_id = $1', [id]);
     await this.#tx.query('delete from ops.webhook_rotations where endpoint_id = $1', [id]);
     await this.#tx.query(
@@ -369,30 +322,24 @@ class Change {
   }
 
   async save(): Promise<void> {
-    for (const [id, { state, revision, disabledPosition }] of [...this.#known].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [id, { state, revision, disabled }] of [...this.#known].sort(([a], [b]) => (a < b ? -1 : 1))) {
       await this.#tx.query(
-        `insert into ops.webhook_endpoints (id, workspace_id, revision, state, active, disabled_position, version)
-         values ($1, $2, $3, $4, $5, $6, $7)
+        `insert into ops.webhook_endpoints (id, workspace_id, revision, state, active, disabled_position, version, disabled_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (id) do update set revision = excluded.revision, state = excluded.state, active = excluded.active,
-           disabled_position = excluded.disabled_position, version = excluded.version`,
+           disabled_position = excluded.disabled_position, version = excluded.version, disabled_at = excluded.disabled_at`,
         [
           id,
           this.#workspaces.get(id),
           revision,
           JSON.stringify(state),
           state.status === 'live' && state.active,
-          disabledPosition,
+          disabled?.position ?? null,
           this.#version,
+          disabled?.at ?? null,
         ],
       );
     }
     await this.#tx.query("select pg_notify('webhook_queue', '')");
   }
 }
-
-/** An endpoint that was folded by a release without limits has none. */
-const limitOf = ({ clientIds }: LiveWebhook): readonly string[] | null => clientIds ?? null;
-
-/** Every type that a filter includes. */
-const typesOf = (filter: readonly string[]): readonly string[] =>
-  Object.keys(publicEvents).filter((type) => matches(filter, type));

@@ -177,8 +177,17 @@ export class JobSteps {
     return { hasRoom: waiting < maxWaiting, sharers };
   }
 
-  /** Deletes the deliveries of a deleted endpoint, piece by piece. */
+  /**
+   * Deletes what a deleted endpoint leaves, piece by piece. The queue first: a row without its delivery would keep the
+   * week of its event for ever.
+   */
   async #purge(tx: PoolClient, job: Job): Promise<Step> {
+    const queued = await tx.query(
+      `delete from ops.webhook_queue where delivery_id = any(array(
+         select delivery_id from ops.webhook_queue where endpoint_id = $1 limit $2))`,
+      [job.endpoint_id, purgedAtOnce],
+    );
+    if (queued.rowCount === purgedAtOnce) return { next: 0 };
     const { rowCount } = await tx.query(
       `delete from ops.webhook_deliveries d using (
          select event_time, id from ops.webhook_deliveries where endpoint_id = $1 limit $2

@@ -42,13 +42,20 @@ const beginInclusively = async (tx: PoolClient): Promise<void> => {
 
 /** Additions of later releases, each where it is missing: see NOTE above. */
 const migrateLater = async (tx: PoolClient): Promise<void> => {
-  const { rows } = await tx.query<Record<'epochs' | 'limits' | 'places' | 'rotations' | 'shares', boolean>>(
+  const { rows } = await tx.query<
+    Record<'disabled' | 'epochs' | 'limits' | 'places' | 'rotations' | 'shares', boolean>
+  >(
     `select to_regclass('ops.webhook_places') is not null as places,
        to_regclass('ops.webhook_rotations') is not null as rotations,
        to_regclass('ops.webhook_jobs_replays') is not null as shares,
        exists (select from pg_attribute where attrelid = 'ops.webhook_intervals'::regclass and attname = 'client_ids') as limits,
-       exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs`,
+       exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs,
+       exists (select from pg_attribute where attrelid = 'ops.webhook_endpoints'::regclass and attname = 'disabled_at') as disabled`,
   );
+  // When the event at the disabled position occurred. A process of the former release leaves what stood there: an
+  // instant before that event, or null.
+  if (rows[0]?.disabled !== true)
+    await tx.query('alter table ops.webhook_endpoints add column disabled_at timestamptz');
   // For the catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the
   // interval was committed. Null where the log has several lanes, or where the past is read too.
   if (rows[0]?.epochs !== true) await tx.query('alter table ops.webhook_jobs add column known_epoch int8');

@@ -73,7 +73,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
   'ops.webhook_deliveries':
     'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts client_id',
-  'ops.webhook_endpoints': 'id workspace_id revision state active disabled_position version',
+  'ops.webhook_endpoints': 'id workspace_id revision state active disabled_position version disabled_at',
   'ops.webhook_health': 'endpoint_id seen_revision failing_since failed_at consecutive open_until opened disable',
   'ops.webhook_intervals': 'endpoint_id from_position to_position workspace_id events version client_ids',
   'ops.webhook_jobs':

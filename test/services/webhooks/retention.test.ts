@@ -3,7 +3,7 @@ import { partitionsOf } from '#projections/webhooks/tables.ts';
 import { keptMs, retain } from '#services/webhooks/retention.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import { SenderWorld } from './world.ts';
+import { receiver, SenderWorld } from './world.ts';
 
 const day = 86_400_000;
 const week = 7 * day;
@@ -81,6 +81,37 @@ suite('webhook retention', (t) => {
     await world.pool.query('delete from ops.webhook_queue where endpoint_id = $1', [off]);
     const dropped = await drops(Date.now());
     assert.equal(dropped.length, 2);
+  });
+
+  t('sends nothing of what a deleted endpoint leaves in the queue, and drops it where its job is over', async () => {
+    const [gone, on] = [await receiver(), await receiver()];
+    const [deleted, other] = [await world.endpoint(gone.url), await world.endpoint(on.url)];
+    const [waits = '', asked = ''] = await world.queue(deleted, { count: 2 });
+    await world.pool.query('update ops.webhook_queue set forced = true where delivery_id = $1', [asked]);
+    // As a process of the former release ends the job, which finds an empty queue as it deletes the endpoint itself.
+    const job = `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, status)
+      values ($1, 'purge', $1, $2, 'completed')`;
+    await world.pool.query(job, [deleted, world.webhooks.workspaceId]);
+    await world.webhooks.act(deleted, { type: 'Delete' });
+    await world.applied(deleted, "state ->> 'status' = 'deleted'");
+    const left = async () => {
+      const sql = 'select delivery_id as id, attempt from ops.webhook_queue where endpoint_id = $1 order by 1';
+      return (await world.pool.query<{ id: string; attempt: number }>(sql, [deleted])).rows;
+    };
+    const running = world.start();
+    const [sent = ''] = await world.queue(other);
+    await world.settled(sent);
+    await running.stop();
+    const untouched = [waits, asked].toSorted().map((id) => ({ id, attempt: 0 }));
+    assert.deepEqual([gone.got.length, await left()], [0, untouched]);
+    await world.pool.query("update ops.webhook_jobs set status = 'running', not_before = 'infinity' where id = $1", [
+      deleted,
+    ]);
+    await retain(deps(Date.now()));
+    assert.equal((await left()).length, 2, 'the job will take them');
+    await world.pool.query("update ops.webhook_jobs set status = 'completed' where id = $1", [deleted]);
+    await retain(deps(Date.now()));
+    assert.deepEqual(await left(), []);
   });
 
   t('keeps messages with unsent deliveries for an endpoint that is on, however old', async () => {
