@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { type TargetState, target } from '#domain/target.ts';
+import type { Applied } from '#runtime/consuming/options.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { AccountEvent } from '#schemas/account.ts';
@@ -8,7 +9,8 @@ import type { RefreshEvent } from '#schemas/refresh.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
-import { ensureAccounts, forget, lockAccounts, onAccountEvent, recount, zoneOf } from './accounts.ts';
+import { ensureAccounts, lockAccounts, onAccountEvent, recount, zoneOf } from './accounts.ts';
+import { noteClosed } from './closings.ts';
 import type { SourceOf } from './deps.ts';
 import { onRefreshEvent } from './refreshes.ts';
 import { type Cadence, nextObservation } from './schedule.ts';
@@ -38,10 +40,20 @@ export interface IntakeDeps {
   readonly store: DomainStore;
   readonly sourceOf: SourceOf;
   readonly cadence: Cadence;
+  /** Called after the commit of events that close clients. */
+  readonly onClosed: () => void;
 }
 
-export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], deps: IntakeDeps): Promise<null> => {
+export const onEvents = async (
+  tx: PoolClient,
+  events: readonly DecodedEvent[],
+  deps: IntakeDeps,
+): Promise<Applied | null> => {
   const out = await publishedIn(events, deps.store);
+  const closings = events.filter(closes).map(({ type, stream, metadata: { workspaceId } }) => ({
+    ...{ clientId: idOf(stream), workspaceId, erased: type === 'ClientErased' },
+  }));
+  await noteClosed(tx, closings);
   await lockAll(tx, events, out);
   for (const event of events) {
     const kind = kindOf(event.stream);
@@ -52,7 +64,7 @@ export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], 
     else if (event.type === 'TargetRemovedOnPlatform') await onRemoved(tx, event);
     else await onPublished(tx, event, out.get(event.id), deps);
   }
-  return null;
+  return closings.length === 0 ? null : { committed: deps.onClosed, rolledBack: () => undefined };
 };
 
 type PublishedTarget = Extract<TargetState, { status: 'published' }>;
@@ -97,12 +109,10 @@ const lockAll = async (
     else if (type === 'AnalyticsRefreshRequested') named.push(...(data.accountIds as string[]));
   }
   const gone = events.flatMap((one) => (one.type === 'TargetRemovedOnPlatform' ? [idOf(one.stream)] : []));
-  const closed = events.flatMap((one) => (closes(one) ? [idOf(one.stream)] : []));
-  if (gone.length + closed.length > 0) {
+  if (gone.length > 0) {
     const { rows } = await tx.query<{ id: string }>(
-      `select account_id as id from ops.metrics_jobs where id = any($1::uuid[])
-       union select account_id from ops.metrics_accounts where client_id = any($2::uuid[])`,
-      [gone, closed],
+      'select account_id as id from ops.metrics_jobs where id = any($1::uuid[])',
+      [gone],
     );
     named.push(...rows.map(({ id }) => id));
   }
@@ -127,29 +137,9 @@ const onWorkspaceEvent = async (tx: PoolClient, event: DecodedEvent): Promise<vo
 const closes = ({ type }: Pick<DecodedEvent, 'type'>): boolean => type === 'ClientArchived' || type === 'ClientErased';
 
 const onClientEvent = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
-  if (closes(event)) return onClientClosed(tx, event);
   const { type, data } = { type: event.type, data: event.data } as unknown as ClientEvent;
   if (type !== 'ClientCreated' && type !== 'ClientUpdated') return;
   if (data.timezone !== undefined) await setZone(tx, idOf(event.stream), data.timezone, event.revision);
-};
-
-/** The worker no longer polls its accounts, and makes no jobs for accounts that come later; observations stay. */
-const onClientClosed = async (tx: PoolClient, { type, stream }: DecodedEvent): Promise<void> => {
-  const clientId = idOf(stream);
-  await tx.query(
-    `insert into ops.metrics_zones (id, revision, closed) values ($1, -1, true)
-     on conflict (id) do update set closed = true`,
-    [clientId],
-  );
-  const { rows } = await tx.query<{ id: string }>(
-    'select account_id as id from ops.metrics_accounts where client_id = $1 order by account_id for update',
-    [clientId],
-  );
-  const ids = rows.map(({ id }) => id);
-  await forget(tx, ids);
-  if (type === 'ClientErased') {
-    await tx.query('delete from ops.metrics_parked where account_id = any($1::uuid[])', [ids]);
-  }
 };
 
 /** The worker that detected the removal may have crashed before it completed the pending refresh. */

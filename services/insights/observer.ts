@@ -1,11 +1,14 @@
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
+import { runPages } from '#runtime/work/noted-work.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
+import { closePage } from './closings.ts';
 import type { InsightsDeps } from './deps.ts';
 import { insightsGroup, onEvents, subscribedKinds, subscribedTypes } from './intake.ts';
 import { type Cadence, cadence as usual } from './schedule.ts';
 import { Worker } from './worker.ts';
 
-/** The loops of the insights process: one consumes events, one polls due accounts. */
+/** The loops of the insights process: one consumes events, one polls due accounts, one ends what closed clients leave. */
 
 export interface InsightsProcess {
   /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */
@@ -14,10 +17,12 @@ export interface InsightsProcess {
 }
 
 export const startInsights = (deps: InsightsDeps, signal: AbortSignal): InsightsProcess => {
-  const { log, eventStore, store, codec, pool, logger, config, sourceOf } = deps;
+  const { log, eventStore, store, codec, pool, logger, config, sourceOf, pollMs = 1_000 } = deps;
   const cadence: Cadence = { ...usual, youngMs: config.insightsYoungDelaysMs, ...deps.cadence };
   const failed = new AbortController();
   const stop = AbortSignal.any([signal, failed.signal]);
+  const wakeSignal = new WakeSignal();
+  const onClosed = (): void => wakeSignal.wake();
   const intake = consume({
     log,
     store: eventStore,
@@ -28,10 +33,11 @@ export const startInsights = (deps: InsightsDeps, signal: AbortSignal): Insights
     kinds: subscribedKinds,
     types: subscribedTypes,
     replay: 'never',
-    apply: (tx, events) => onEvents(tx, events, { store, sourceOf, cadence }),
+    apply: (tx, events) => onEvents(tx, events, { store, sourceOf, cadence, onClosed }),
     signal: stop,
     logger,
   });
   const worker = new Worker(deps, cadence, stop);
-  return { done: together([intake.done, worker.run()], failed), consumers: [intake] };
+  const closing = runPages('closed clients', () => closePage(pool), { logger, pollMs, wakeSignal, signal: stop });
+  return { done: together([intake.done, worker.run(), closing], failed), consumers: [intake] };
 };

@@ -44,6 +44,17 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
       create index if not exists metrics_accounts_walk
         on ops.metrics_accounts (platform, workspace_id, greatest(next_at, not_before)) where connected and next_at is not null;
       create index if not exists metrics_accounts_client on ops.metrics_accounts (client_id);
+      create index if not exists metrics_accounts_of_client on ops.metrics_accounts (client_id, account_id);
+      -- Archived and erased clients whose accounts may still have jobs.
+      create table if not exists ops.metrics_closings (
+        client_id uuid primary key,
+        workspace_id uuid not null,
+        erased boolean not null,
+        -- The last account that the walk has passed; null: none.
+        after uuid,
+        noted_at timestamptz not null default now()
+      );
+      create index if not exists metrics_closings_draw on ops.metrics_closings (workspace_id, noted_at);
       create table if not exists ops.metrics_jobs (
         -- The target, or the account itself.
         id uuid primary key,

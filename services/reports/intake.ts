@@ -6,24 +6,25 @@ import type { ClientEvent } from '#schemas/client.ts';
 import type { ReportEvent } from '#schemas/report.ts';
 import { idOf } from '#schemas/topics.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { noteReviews } from './reviews.ts';
 
 /**
- * Turns events about reports and their clients into rows: runs to make, schedules to settle, exports to delete. The
+ * Turns events about reports and their clients into rows: runs to make, schedules to settle, reviews to do. The
  * transaction that moves the consumer's position writes the row, so no event is lost and none counts twice.
  */
 
 export const reportsGroup = 'reports';
 
 type Subscribed = ReportEvent | WorkspaceEvent | ClientEvent;
-export const subscribedTypes: readonly Subscribed['type'][] = [
-  'ReportDefined',
-  'ReportRunRequested',
-  'ReportRunCompleted',
-  'ReportRemoved',
+/** Their reports are noted and looked at page by page. Of a workspace's profile the zone may have changed. */
+const reviewedTypes: readonly string[] = [
   'ClientArchived',
   'ClientErased',
-  // The zone may have changed.
   'WorkspaceProfileChanged',
+] satisfies Subscribed['type'][];
+export const subscribedTypes: readonly string[] = [
+  ...(['ReportDefined', 'ReportRunRequested', 'ReportRunCompleted', 'ReportRemoved'] satisfies Subscribed['type'][]),
+  ...reviewedTypes,
 ];
 
 /**
@@ -39,24 +40,15 @@ insert into ops.report_jobs (id, report_id, workspace_id) values ($1, $2, $3)
 on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 const keepSql = `
 insert into ops.report_exports (run_id, report_id, workspace_id, ends_at) values ($1, $2, $3, $4) on conflict do nothing`;
-/** The next runs of these schedules must be computed again. */
-const resettleSql = (which: string): string => `
-with mine as (
-  select report_id from ops.report_schedules where ${which} order by report_id for update
-)
-update ops.report_schedules s set due_at = null, heard = gen_random_uuid(), look_at = now()
-from mine where s.report_id = mine.report_id`;
-const zoneSql = resettleSql('workspace_id = $1');
-const endSql = resettleSql(
-  'workspace_id = $1 and report_id in (select report_id from ops.report_subjects where client_id = $2)',
-);
-const eraseSql = `
-insert into ops.report_jobs (id, report_id, workspace_id)
-select report_id, report_id, workspace_id from ops.report_subjects
-where workspace_id = $1 and client_id = $2 order by report_id
-on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 
 export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], wake: () => void): Promise<Applied> => {
+  const reviewed = events.filter(({ type }) => reviewedTypes.includes(type));
+  await noteReviews(
+    tx,
+    reviewed.map(({ type, stream, metadata: { workspaceId } }) => ({
+      ...{ id: idOf(stream), workspaceId, erased: type === 'ClientErased' },
+    })),
+  );
   for (const event of events) {
     const id = idOf(event.stream);
     const { workspaceId, occurredAt } = event.metadata;
@@ -74,10 +66,6 @@ export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], 
       await tx.query('delete from ops.report_schedules where report_id = $1', [id]);
       await tx.query('delete from ops.report_subjects where report_id = $1', [id]);
       await tx.query(jobSql, [id, id, workspaceId]);
-    } else if (type === 'WorkspaceProfileChanged') await tx.query(zoneSql, [workspaceId]);
-    else if (type === 'ClientArchived' || type === 'ClientErased') {
-      await tx.query(endSql, [workspaceId, id]);
-      if (type === 'ClientErased') await tx.query(eraseSql, [workspaceId, id]);
     }
   }
   return { committed: wake, rolledBack: () => undefined };

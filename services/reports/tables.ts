@@ -40,6 +40,7 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
       create index if not exists report_schedules_due on ops.report_schedules (due_at);
       create index if not exists report_schedules_unknown on ops.report_schedules (look_at) where due_at is null;
       create index if not exists report_schedules_workspace on ops.report_schedules (workspace_id);
+      create index if not exists report_schedules_review on ops.report_schedules (workspace_id, report_id);
       -- Clients that a report is or was about, because runs about a former one may exist.
       create table if not exists ops.report_subjects (
         client_id uuid not null,
@@ -48,6 +49,17 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         primary key (client_id, report_id)
       );
       create index if not exists report_subjects_report on ops.report_subjects (report_id);
+      -- Workspaces and clients whose reports are to be looked at.
+      create table if not exists ops.report_reviews (
+        -- The workspace, or a client of it.
+        id uuid primary key,
+        workspace_id uuid not null,
+        erased boolean not null,
+        -- The last report that the walk has passed; null: none.
+        after uuid,
+        noted_at timestamptz not null default now()
+      );
+      create index if not exists report_reviews_draw on ops.report_reviews (workspace_id, noted_at);
       -- Completed runs until their exports are deleted.
       create table if not exists ops.report_exports (
         run_id uuid primary key,

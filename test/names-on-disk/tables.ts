@@ -47,6 +47,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.media_usage': 'asset_id customer_id bytes reserved_until',
   'ops.metrics_accounts':
     'account_id workspace_id client_id platform network timezone connected revision not_before limits next_at',
+  'ops.metrics_closings': 'client_id workspace_id erased after noted_at',
   'ops.metrics_jobs':
     'id kind workspace_id account_id due_at post_id external_id published_at use has_video told_at failures gone_at seen_revision wanted',
   'ops.metrics_parked': 'id workspace_id account_id target_id platform reason raw at',
@@ -64,6 +65,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.relay_checkpoints': 'name position epoch holder until saved_at event_id event_position',
   'ops.report_exports': 'run_id report_id workspace_id ends_at',
   'ops.report_jobs': 'id report_id workspace_id attempts due_at written heard',
+  'ops.report_reviews': 'id workspace_id erased after noted_at',
   'ops.report_run_places': 'run_id report_id workspace_id taken_at',
   'ops.report_schedules': 'report_id workspace_id after due_at heard look_at',
   'ops.report_subjects': 'client_id report_id workspace_id',

@@ -1,0 +1,120 @@
+/** An archived client's jobs end page by page, behind the event that closes it. */
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { closePage } from '#services/insights/closings.ts';
+import { onEvents } from '#services/insights/intake.ts';
+import { startInsights } from '#services/insights/observer.ts';
+import { cadence } from '#services/insights/schedule.ts';
+import { migrateInsights } from '#services/insights/tables.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
+import { PublishingWorld } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+import { observerOf } from './world.ts';
+
+const accounts = 250;
+const jobsOfEach = 80;
+const page = 1_000;
+
+suite('jobs of closed clients', { timeoutMs: 120_000 }, (t) => {
+  let parts: PublishingWorld;
+  const workspaceId = randomUUID();
+  t.before(async () => {
+    parts = await PublishingWorld.open((await preparedDatabase()).url);
+    await migrateInsights(parts.pool);
+  });
+  t.after(() => parts?.close());
+
+  const number = async (sql: string, values: readonly unknown[] = []): Promise<number> =>
+    (await parts.pool.query<{ n: number }>(`select count(*)::int as n from ${sql}`, [...values])).rows[0]?.n ?? 0;
+  /** A client whose accounts have jobs that are not due, and each a parked answer. */
+  const clientWith = async (count: number, workspace = workspaceId): Promise<string> => {
+    const clientId = randomUUID();
+    const sql = `
+      with a as (
+        insert into ops.metrics_accounts (account_id, workspace_id, client_id, platform, network, connected, next_at)
+        select gen_random_uuid(), $1, $2, 'x', 'sandbox', true, now() + interval '1 day' from generate_series(1, $3)
+        returning account_id
+      ), p as (
+        insert into ops.metrics_parked (workspace_id, account_id, platform, reason, raw) select $1, account_id, 'x', '', '' from a
+      )
+      insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at, published_at)
+      select gen_random_uuid(), 'post', $1, account_id, now() + interval '1 day', now() from a, generate_series(1, $4)`;
+    await parts.pool.query(sql, [workspace, clientId, count, jobsOfEach]);
+    return clientId;
+  };
+  const of = (clientId: string) =>
+    `account_id in (select account_id from ops.metrics_accounts where client_id = '${clientId}')`;
+  const jobs = (clientId: string) => number(`ops.metrics_jobs where ${of(clientId)}`);
+  const parked = (clientId: string) => number(`ops.metrics_parked where ${of(clientId)}`);
+  const touchedSql = `
+    select sum(seq_tup_read + coalesce(idx_tup_fetch, 0) + n_tup_ins + n_tup_upd + n_tup_del)::int as touched
+    from pg_stat_xact_user_tables where schemaname = 'ops' and relname like 'metrics%'`;
+  /** @returns the rows that the event touches in its own transaction */
+  const apply = (clientId: string, type: 'ClientArchived' | 'ClientErased', of = workspaceId): Promise<number> =>
+    inTransaction(parts.pool, async (tx) => {
+      const event = {
+        id: randomUUID(),
+        stream: `client-${clientId}`,
+        type,
+        revision: 1,
+        data: {},
+        metadata: { workspaceId: of },
+      };
+      const { store } = parts;
+      const touched = async () => (await tx.query<{ touched: number }>(touchedSql)).rows[0]?.touched ?? 0;
+      const before = await touched();
+      const deps = { store, sourceOf: () => null, cadence, onClosed: () => undefined };
+      await onEvents(tx, [event as unknown as DecodedEvent], deps);
+      return { commit: true, result: (await touched()) - before };
+    });
+
+  t('the event touches no job; two processes delete them page by page, and a refresh waits no longer', async () => {
+    const [archived, erased, other] = [await clientWith(accounts), await clientWith(3), await clientWith(2)];
+    const refreshId = randomUUID();
+    await parts.pool.query(
+      `with r as (
+         insert into ops.metrics_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting, not_before)
+         values ($1, $2, $1, 'c', 3, now() + interval '1 day')
+       ), j as (
+         update ops.metrics_jobs set wanted = true where ${of(erased)}
+       )
+       insert into ops.metrics_refresh_accounts (refresh_id, account_id)
+       select $1, account_id from ops.metrics_accounts where client_id = $3`,
+      [refreshId, workspaceId, erased],
+    );
+    for (const [clientId, type] of [
+      [archived, 'ClientArchived'],
+      [erased, 'ClientErased'],
+    ] as const) {
+      const touched = await apply(clientId, type);
+      ok(touched <= page, `${type} touched ${touched} rows`);
+    }
+    equal(await jobs(archived), accounts * jobsOfEach);
+    equal(await number('ops.metrics_zones where closed and id = any($1)', [[archived, erased]]), 2);
+    // A death here leaves the notes: the processes that start later find them.
+    await closePage(parts.pool);
+    const left = (await jobs(archived)) + (await jobs(erased));
+    ok(left >= (accounts + 3) * jobsOfEach - page, `${left} are left after a page`);
+    const foreign = await clientWith(2, randomUUID());
+    await apply(foreign, 'ClientArchived', randomUUID());
+    // Drawn by lot: four in a million that it is not drawn in eighteen pages.
+    for (let pages = 0; pages < 18 && (await jobs(foreign)) > 0; pages += 1) await closePage(parts.pool);
+    equal(await jobs(foreign), 0, 'another workspace does not wait for all of them');
+    ok((await jobs(archived)) > 0);
+    const stop = new AbortController();
+    const running = [1, 2].map(() => startInsights(observerOf(parts, parts.log), stop.signal));
+    await until('no note is left', async () => (await number('ops.metrics_closings')) === 0);
+    stop.abort();
+    await Promise.all(running.map(({ done }) => done));
+    deepEqual([await jobs(archived), await jobs(erased), await jobs(other)], [0, 0, 2 * jobsOfEach]);
+    deepEqual([await parked(archived), await parked(erased), await parked(other)], [accounts, 0, 2]);
+    equal(
+      await number('ops.metrics_accounts where client_id = any($1) and next_at is not null', [[archived, erased]]),
+      0,
+    );
+    equal(await number('ops.metrics_refreshes where refresh_id = $1 and waiting = 0', [refreshId]), 1);
+  });
+});
