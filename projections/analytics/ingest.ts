@@ -54,7 +54,10 @@ const gathered = (observations: readonly Observation[]) => {
   return { failure: null, batch: { posts, accounts }, touched };
 };
 
-/** Inserts into the raw tables, then marks the days on `tx`. */
+/**
+ * Inserts into the raw tables, then marks the days on `tx`. An answer of a network has at most `accountDays` days, and the
+ * marks are recounted elsewhere: so a batch is bounded by the number of its events.
+ */
 export class Ingester {
   readonly #inserts: Inserts;
   readonly #pool: Pool;

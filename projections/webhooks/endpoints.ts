@@ -9,7 +9,7 @@ import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import { dispatcher } from '../positions.ts';
 import { disorderMs } from './marks.ts';
-import { byIndex, cancelBeyond, cancelReplay, limitOf, revive } from './unsent.ts';
+import { cancelBeyond, cancelReplay, limitOf, revive } from './unsent.ts';
 
 /**
  * Applies the events of an endpoint's own stream: the interval of its subscription, cancellations, catch-ups.
@@ -66,7 +66,6 @@ export const applyEndpointEvents = async (
   positionBefore: PositionBefore,
   onlyLane: Lane | null,
 ): Promise<EndpointChanges> => {
-  await byIndex(tx);
   const { rows } = await tx.query<{ version: string }>(
     'update ops.webhook_version set version = version + 1 returning version::text',
   );

@@ -19,14 +19,6 @@ const typesOf = (filter: readonly string[]): readonly string[] =>
 /** No delivery of an event beyond the one of this instant (ISO 8601) was made earlier. */
 const madeSince = (occurredAt: string): Date => new Date(Date.parse(occurredAt) - disorderMs);
 
-/**
- * For the rest of the transaction Postgres looks deliveries up by their keys: the BRIN index of their times looks cheaper
- * while it has no statistics, and reads all of a young partition.
- */
-export const byIndex = async (tx: PoolClient): Promise<void> => {
-  await tx.query('set local enable_bitmapscan = off');
-};
-
 /** NOTE: by an array of ids, so that Postgres never joins the whole queue, whatever it knows of its size. */
 const cancelSql = `
 with late as materialized (

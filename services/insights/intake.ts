@@ -40,8 +40,8 @@ export interface IntakeDeps {
   readonly store: DomainStore;
   readonly sourceOf: SourceOf;
   readonly cadence: Cadence;
-  /** Called after the commit of events that close clients. */
-  readonly onClosed: () => void;
+  /** Called after the commit of events that note work for pages. */
+  readonly onNoted: () => void;
 }
 
 export const onEvents = async (
@@ -55,16 +55,17 @@ export const onEvents = async (
   }));
   await noteClosed(tx, closings);
   await lockAll(tx, events, out);
+  let noted = closings.length > 0;
   for (const event of events) {
     const kind = kindOf(event.stream);
     if (kind === 'workspace') await onWorkspaceEvent(tx, event);
-    else if (kind === 'refresh') await onRefreshEvent(tx, event, deps);
+    else if (kind === 'refresh') noted = (await onRefreshEvent(tx, event)) || noted;
     else if (kind === 'client') await onClientEvent(tx, event);
     else if (kind === 'account') await onAccountEvent(tx, event);
     else if (event.type === 'TargetRemovedOnPlatform') await onRemoved(tx, event);
     else await onPublished(tx, event, out.get(event.id), deps);
   }
-  return closings.length === 0 ? null : { committed: deps.onClosed, rolledBack: () => undefined };
+  return noted ? { committed: deps.onNoted, rolledBack: () => undefined } : null;
 };
 
 type PublishedTarget = Extract<TargetState, { status: 'published' }>;
@@ -102,11 +103,10 @@ const lockAll = async (
 ): Promise<void> => {
   const made = new Map<string, string>();
   const named: string[] = [];
-  for (const { id, stream, type, data, metadata } of events) {
+  for (const { id, stream, metadata } of events) {
     const posted = out.get(id);
     if (posted !== undefined) made.set(posted.common.accountId, metadata.workspaceId);
     else if (kindOf(stream) === 'account') made.set(idOf(stream), metadata.workspaceId);
-    else if (type === 'AnalyticsRefreshRequested') named.push(...(data.accountIds as string[]));
   }
   const gone = events.flatMap((one) => (one.type === 'TargetRemovedOnPlatform' ? [idOf(one.stream)] : []));
   if (gone.length > 0) {

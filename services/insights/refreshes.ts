@@ -9,6 +9,7 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { workOnPage } from '#runtime/work/noted-work.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { idOf } from '#schemas/topics.ts';
@@ -32,25 +33,73 @@ type MinIntervalOf = (one: Known) => number | null;
 
 type Requested = Extract<RefreshEvent, { type: 'AnalyticsRefreshRequested' }>['data'];
 
-export const onRefreshEvent = async (
-  tx: PoolClient,
-  event: DecodedEvent,
-  deps: { readonly store: DomainStore; readonly sourceOf: SourceOf; readonly cadence: Cadence },
-): Promise<void> => {
+/**
+ * Notes the request: nothing limits the posts of its accounts, so that its jobs are made due page by page. No row of its
+ * accounts exists before their page, and `waiting` counts them all until then: the request cannot be complete too early.
+ */
+const noteSql = `
+with made as (
+  insert into ops.metrics_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting)
+  values ($1, $2, $3, $4, cardinality($5::uuid[])) on conflict do nothing returning refresh_id
+)
+insert into ops.metrics_asks (refresh_id, workspace_id, account_ids) select refresh_id, $2, $5 from made
+on conflict do nothing`;
+
+/** @returns whether there is something to ask for */
+export const onRefreshEvent = async (tx: PoolClient, event: DecodedEvent): Promise<boolean> => {
   const { workspaceId, $correlationId } = event.metadata;
-  const refreshId = idOf(event.stream);
   const { accountIds } = event.data as unknown as Requested;
   // A refresh of no accounts is complete from the start.
-  if (accountIds.length === 0) return;
-  await learnAccounts(tx, deps.store, workspaceId, accountIds);
+  if (accountIds.length === 0) return false;
+  const each = [...new Set(accountIds)];
+  await tx.query(noteSql, [idOf(event.stream), workspaceId, event.id, $correlationId, each]);
+  return true;
+};
+
+export interface AskDeps {
+  readonly store: DomainStore;
+  readonly sourceOf: SourceOf;
+  readonly cadence: Cadence;
+}
+
+interface NotedAsk {
+  readonly refresh_id: string;
+  readonly workspace_id: string;
+  readonly account_ids: readonly string[];
+  /** How many of them are asked. */
+  readonly asked: number;
+}
+
+/** Accounts of a page; each may have as many jobs as its network lets it have young posts. */
+const accountsAtOnce = 20;
+
+const knownSql = `
+select a.account_id as "accountId", a.platform, a.network from ops.metrics_accounts a
+left join ops.metrics_zones c on c.id = a.client_id
+where a.account_id = any($1::uuid[]) and a.workspace_id = $2 and a.connected
+  and (a.not_before is null or a.not_before <= now()) and c.closed is not true`;
+const wantSql = `
+update ops.metrics_jobs j set due_at = least(j.due_at, date_trunc('milliseconds', now())), wanted = true
+from unnest($1::uuid[], $2::float8[]) as asked (account_id, min_ms)
+where j.account_id = asked.account_id
+  and (j.told_at is null or j.told_at <= now() - asked.min_ms * interval '1 millisecond')
+  and (j.published_at is null or j.published_at > now() - $3 * interval '1 millisecond')`;
+/** `$2`: all accounts of the page; `$3`: those that are asked, the others have failed. */
+const askedSql = `
+with made as (
+  insert into ops.metrics_refresh_accounts (refresh_id, account_id, failed, done)
+  select $1::uuid, account_id, not (account_id = any($3::uuid[])),
+    not exists (select 1 from ops.metrics_jobs j where j.account_id = of_it.account_id and j.wanted)
+  from unnest($2::uuid[]) as of_it (account_id) on conflict do nothing returning done
+)
+update ops.metrics_refreshes set waiting = waiting - (select count(*) from made where done) where refresh_id = $1`;
+
+const ask = async (tx: PoolClient, row: NotedAsk, deps: AskDeps): Promise<void> => {
+  const { refresh_id: refreshId, workspace_id: workspaceId } = row;
+  const accountIds = row.account_ids.slice(row.asked, row.asked + accountsAtOnce);
   await lockAccounts(tx, accountIds);
-  const { rows } = await tx.query<Known>(
-    `select a.account_id as "accountId", a.platform, a.network from ops.metrics_accounts a
-     left join ops.metrics_zones c on c.id = a.client_id
-     where a.account_id = any($1::uuid[]) and a.workspace_id = $2 and a.connected
-       and (a.not_before is null or a.not_before <= now()) and c.closed is not true`,
-    [accountIds, workspaceId],
-  );
+  await learnAccounts(tx, deps.store, workspaceId, accountIds);
+  const { rows } = await tx.query<Known>(knownSql, [accountIds, workspaceId]);
   const minIntervalOf: MinIntervalOf = ({ network, platform }) =>
     deps.sourceOf(network, platform)?.minIntervalMs ?? null;
   const asked = rows.flatMap((one) => {
@@ -58,27 +107,18 @@ export const onRefreshEvent = async (
     return minMs === null ? [] : [{ accountId: one.accountId, minMs }];
   });
   const ids = asked.map(({ accountId }) => accountId);
-  await tx.query(
-    `update ops.metrics_jobs j set due_at = least(j.due_at, date_trunc('milliseconds', now())), wanted = true
-     from unnest($1::uuid[], $2::float8[]) as asked (account_id, min_ms)
-     where j.account_id = asked.account_id
-       and (j.told_at is null or j.told_at <= now() - asked.min_ms * interval '1 millisecond')
-       and (j.published_at is null or j.published_at > now() - $3 * interval '1 millisecond')`,
-    [ids, asked.map(({ minMs }) => minMs), deps.cadence.lifeMs],
-  );
+  await tx.query(wantSql, [ids, asked.map(({ minMs }) => minMs), deps.cadence.lifeMs]);
   await recount(tx, ids);
-  await tx.query(
-    `with made as (
-       insert into ops.metrics_refresh_accounts (refresh_id, account_id, failed, done)
-       select $1::uuid, account_id, not (account_id = any($6::uuid[])),
-         not exists (select 1 from ops.metrics_jobs j where j.account_id = of_it.account_id and j.wanted)
-       from unnest($2::uuid[]) as of_it (account_id) on conflict do nothing returning done
-     )
-     insert into ops.metrics_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting)
-     select $1::uuid, $3, $4, $5, count(*) filter (where not done) from made on conflict do nothing`,
-    [refreshId, accountIds, workspaceId, event.id, $correlationId, ids],
-  );
+  await tx.query(askedSql, [refreshId, accountIds, ids]);
+  const passed = row.asked + accountIds.length;
+  if (passed >= row.account_ids.length) {
+    await tx.query('delete from ops.metrics_asks where refresh_id = $1', [refreshId]);
+  } else await tx.query('update ops.metrics_asks set asked = $2 where refresh_id = $1', [refreshId, passed]);
 };
+
+/** @returns whether there may be another page */
+export const askPage = (pool: Pool, deps: AskDeps): Promise<boolean> =>
+  workOnPage<NotedAsk>(pool, 'ops.metrics_asks', (tx, row) => ask(tx, row, deps));
 
 /** The events of accounts come on other lanes: an account whose events have not come is read from its stream. */
 const learnAccounts = async (

@@ -92,6 +92,16 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         -- After a failed completion: the instant of the next try.
         not_before timestamptz
       );
+      -- Refreshes some of whose accounts are not asked yet: these have no row in the next table.
+      create table if not exists ops.metrics_asks (
+        refresh_id uuid primary key,
+        workspace_id uuid not null,
+        account_ids uuid[] not null,
+        -- How many of them are asked.
+        asked int not null default 0,
+        noted_at timestamptz not null default now()
+      );
+      create index if not exists metrics_asks_draw on ops.metrics_asks (workspace_id, noted_at);
       create index if not exists metrics_refreshes_complete on ops.metrics_refreshes (refresh_id) where waiting = 0;
       create table if not exists ops.metrics_refresh_accounts (
         refresh_id uuid not null,

@@ -36,6 +36,7 @@ export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess =
     topics: ['posts'],
     kinds: ['post'],
     types: plannedTypes,
+    // Bounded by the gate of posts: the files of a post, of its variants and of its segments, each loaded once.
     apply: async (_tx, events) => {
       for (const event of events) await fill(store, event, now);
       return null;

@@ -99,6 +99,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     topics: ['posts'],
     kinds: ['target', 'post', 'approval'],
     types: [...new Set<string>([...outcomeTypes, ...approvalTypes, ...placeTypes])],
+    // Each event leads to one post and its at most 500 targets.
     apply: async (_tx, events) => {
       await recordOutcomes(store, events, now);
       await tendAll(store, events);

@@ -47,6 +47,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.media_usage': 'asset_id customer_id bytes reserved_until',
   'ops.metrics_accounts':
     'account_id workspace_id client_id platform network timezone connected revision not_before limits next_at',
+  'ops.metrics_asks': 'refresh_id workspace_id account_ids asked noted_at',
   'ops.metrics_closings': 'client_id workspace_id erased after noted_at',
   'ops.metrics_jobs':
     'id kind workspace_id account_id due_at post_id external_id published_at use has_video told_at failures gone_at seen_revision wanted',

@@ -71,6 +71,29 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
   const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<void> => {
     assert.equal(await new Projector(clientsProjection, 1).apply(tx, events), null);
   };
+  t('an event of an account reads each of the client’s accounts once', async () => {
+    const [clientId, workspaceId, accounts] = [randomUUID(), randomUUID(), 3_000];
+    await pool.query(
+      `insert into read.accounts_v1 (id, workspace_id, revision, client_id, status, platform, created_at, updated_at)
+       select gen_random_uuid(), $1, 0, $2, 'connected', 'x', now(), now() from generate_series(1, $3)`,
+      [workspaceId, clientId, accounts],
+    );
+    const codec = new EventCodec(new TestKeys());
+    const events = await history([connected(clientId)], { codec, workspaceId });
+    await inTransaction(pool, async (tx) => {
+      const read = async (): Promise<number> => {
+        const sql = `select coalesce(idx_tup_fetch, 0)::int + seq_tup_read::int as n from pg_stat_xact_user_tables
+          where schemaname = 'read' and relname = 'accounts_v1'`;
+        return (await tx.query<{ n: number }>(sql)).rows[0]?.n ?? 0;
+      };
+      const before = await read();
+      await apply(tx, events);
+      const rows = (await read()) - before;
+      assert.ok(rows >= accounts && rows < 1.5 * accounts, `${rows} rows were read`);
+      return { commit: false, result: null };
+    });
+  });
+
   /** Two partitions apply at once: the second begins while the first has not committed. */
   const race = async (first: readonly DecodedEvent[], second: readonly DecodedEvent[]): Promise<void> => {
     const [one, two] = [await begun(), await begun()];

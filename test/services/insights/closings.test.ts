@@ -1,4 +1,4 @@
-/** An archived client's jobs end page by page, behind the event that closes it. */
+/** What one event asks of many accounts is done page by page behind it: the end of a client, and a refresh. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
@@ -6,6 +6,7 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { closePage } from '#services/insights/closings.ts';
 import { onEvents } from '#services/insights/intake.ts';
 import { startInsights } from '#services/insights/observer.ts';
+import { askPage } from '#services/insights/refreshes.ts';
 import { cadence } from '#services/insights/schedule.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -18,7 +19,7 @@ const accounts = 250;
 const jobsOfEach = 80;
 const page = 1_000;
 
-suite('jobs of closed clients', { timeoutMs: 120_000 }, (t) => {
+suite('events about many accounts', { timeoutMs: 120_000 }, (t) => {
   let parts: PublishingWorld;
   const workspaceId = randomUUID();
   t.before(async () => {
@@ -53,23 +54,19 @@ suite('jobs of closed clients', { timeoutMs: 120_000 }, (t) => {
     select sum(seq_tup_read + coalesce(idx_tup_fetch, 0) + n_tup_ins + n_tup_upd + n_tup_del)::int as touched
     from pg_stat_xact_user_tables where schemaname = 'ops' and relname like 'metrics%'`;
   /** @returns the rows that the event touches in its own transaction */
-  const apply = (clientId: string, type: 'ClientArchived' | 'ClientErased', of = workspaceId): Promise<number> =>
+  const applied = (type: string, stream: string, of: string, data: unknown = {}): Promise<number> =>
     inTransaction(parts.pool, async (tx) => {
-      const event = {
-        id: randomUUID(),
-        stream: `client-${clientId}`,
-        type,
-        revision: 1,
-        data: {},
-        metadata: { workspaceId: of },
-      };
-      const { store } = parts;
+      const metadata = { workspaceId: of, $correlationId: 'c' };
+      const event = { id: randomUUID(), stream, type, revision: 1, data, metadata };
+      const { store, sandbox } = parts;
       const touched = async () => (await tx.query<{ touched: number }>(touchedSql)).rows[0]?.touched ?? 0;
       const before = await touched();
-      const deps = { store, sourceOf: () => null, cadence, onClosed: () => undefined };
+      const deps = { store, sourceOf: () => sandbox, cadence, onNoted: () => undefined };
       await onEvents(tx, [event as unknown as DecodedEvent], deps);
       return { commit: true, result: (await touched()) - before };
     });
+  const apply = (clientId: string, type: 'ClientArchived' | 'ClientErased', of = workspaceId): Promise<number> =>
+    applied(type, `client-${clientId}`, of);
 
   t('the event touches no job; two processes delete them page by page, and a refresh waits no longer', async () => {
     const [archived, erased, other] = [await clientWith(accounts), await clientWith(3), await clientWith(2)];
@@ -116,5 +113,32 @@ suite('jobs of closed clients', { timeoutMs: 120_000 }, (t) => {
       0,
     );
     equal(await number('ops.metrics_refreshes where refresh_id = $1 and waiting = 0', [refreshId]), 1);
+  });
+
+  t('a refresh of many accounts touches none of their jobs in its event; its pages ask for each, once', async () => {
+    const clientId = await clientWith(accounts);
+    await parts.pool.query('update ops.metrics_accounts set revision = 0 where client_id = $1', [clientId]);
+    const { rows } = await parts.pool.query<{ id: string }>(
+      'select account_id as id from ops.metrics_accounts where client_id = $1',
+      [clientId],
+    );
+    const accountIds = rows.map(({ id }) => id);
+    const wanted = () => number(`ops.metrics_jobs where wanted and ${of(clientId)}`);
+    const refreshId = randomUUID();
+    const touched = await applied('AnalyticsRefreshRequested', `refresh-${refreshId}`, workspaceId, { accountIds });
+    ok(touched <= page, `the event touched ${touched} rows`);
+    deepEqual([await wanted(), await number('ops.metrics_refreshes where waiting = $1', [accounts])], [0, 1]);
+    const { store, sandbox, pool } = parts;
+    const ask = () => askPage(pool, { store, sourceOf: () => sandbox, cadence });
+    await ask();
+    const first = await wanted();
+    ok(first > 0 && first <= 2 * page, `a page asks for ${first} jobs`);
+    const process = async () => {
+      while (await ask());
+    };
+    while ((await number('ops.metrics_asks')) > 0) await Promise.all([process(), process()]);
+    equal(await wanted(), accounts * jobsOfEach);
+    equal(await number('ops.metrics_refresh_accounts where not done and refresh_id = $1', [refreshId]), accounts);
+    equal(await number('ops.metrics_refreshes where waiting = $1', [accounts]), 1);
   });
 });
