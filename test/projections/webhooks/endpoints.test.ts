@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { WebhookCommand } from '#domain/webhook.ts';
 import { applyEndpointEvents } from '#projections/webhooks/endpoints.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { WebhookWorld } from '#test/support/webhook-world.ts';
@@ -111,5 +112,35 @@ suite('events of an endpoint with a long queue', { timeoutMs: 120_000 }, (t) => 
     assert.equal(await count('queue', endpointId), 0, 'the queue is empty before the last delivery goes');
     assert.equal(await count('queue', other), 2);
     await Promise.all(running.map((one) => one.stop()));
+  });
+
+  t('a replay adds nothing to a full lane of replays, which bounds what its end cancels', async () => {
+    const endpointId = await world.register(['client.*']);
+    await applied(endpointId);
+    await world.append([
+      { stream: `client-${randomUUID()}`, type: 'ClientCreated', data: clientFields, at: new Date().toISOString() },
+    ]);
+    await fill(endpointId, page, { replayId: randomUUID(), lane: 2 });
+    const replayId = randomUUID();
+    const stretch = { from: new Date(0).toISOString(), to: new Date(Date.now() + 60_000).toISOString(), types: null };
+    await act(endpointId, { type: 'RequestReplay', commandId: randomUUID(), replayId, ...stretch });
+    const is = (where: string) =>
+      until(`the replay: ${where}`, async () => {
+        const sql = `select 1 from ops.webhook_jobs where id = $1 and ${where}`;
+        return (await world.world.pool.query(sql, [replayId])).rowCount === 1;
+      });
+    const running = world.dispatch();
+    // It rests, as after a step that found no room.
+    await is("not_before > updated_at + interval '400 milliseconds'");
+    assert.equal(await count('deliveries', endpointId, `replay_id = '${replayId}'`), 0);
+    // Those of all endpoints at a host count together.
+    await world.world.pool.query(
+      `delete from ops.webhook_queue where delivery_id in (
+         select delivery_id from ops.webhook_queue where endpoint_id = $1 and lane = 2 limit 10)`,
+      [endpointId],
+    );
+    await is("status = 'completed'");
+    assert.ok((await count('deliveries', endpointId, `replay_id = '${replayId}'`)) > 0);
+    await running.stop();
   });
 });
