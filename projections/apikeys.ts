@@ -3,6 +3,7 @@ import type { ApiKeyEvent, Scope } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import { change, defineModel } from './model.ts';
 import { toIso } from './rows.ts';
+import { isWithdrawnSql } from './withdrawn.ts';
 
 /** API keys. They stay with the live workspace, whichever mode they act in. */
 
@@ -98,7 +99,7 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
       select k.asked, k.id, k.member_id, k.scopes, k.mode, k.expires_at, k.revoked_at,
         case when k.hash <> k.asked then k.previous_until end as previous_until,
         k.workspace_id, to_jsonb(k) -> 'client_ids' as client_ids, w.members -> k.member_id::text ->> 'role' as role,
-        exists (select 1 from auth.withdrawals t where t.subject in (k.id, k.workspace_id)) as is_withdrawn
+        ${isWithdrawnSql({ apikey: 'k.id', workspace: 'k.workspace_id' })} as is_withdrawn
       from (
         select hash as asked, * from read.api_keys where hash = any($1::text[])
         union all

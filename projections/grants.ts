@@ -4,6 +4,7 @@ import type { Mode, Role } from '#schemas/common.ts';
 import type { GrantEnder, GrantEvent } from '#schemas/grant.ts';
 import { change, defineModel } from './model.ts';
 import { toIso } from './rows.ts';
+import { isWithdrawnSql } from './withdrawn.ts';
 
 /**
  * What persons gave apps. Grants stay with the live workspace, whichever mode they act in. They are written together
@@ -120,7 +121,7 @@ export const findGrants = async (pool: Pool, ids: readonly string[]): Promise<Re
   const { rows } = await pool.query<Raw & { readonly role: Role | null; readonly is_withdrawn: boolean }>({
     name: 'find-grants',
     text: `select ${columns}, w.members -> g.member_id::text ->> 'role' as role,
-        exists (select 1 from auth.withdrawals t where t.subject in (g.id, g.workspace_id)) as is_withdrawn
+        ${isWithdrawnSql({ grant: 'g.id', workspace: 'g.workspace_id' })} as is_withdrawn
       from read.grants g join read.workspaces w on w.id = g.workspace_id where g.id = any($1::uuid[])`,
     values: [ids],
   });

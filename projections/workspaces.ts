@@ -7,6 +7,7 @@ import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { change, defineModel, type Row } from './model.ts';
 import { asRow } from './rows.ts';
+import { isWithdrawnSql } from './withdrawn.ts';
 
 /** Agencies: their members and time zone. The sandbox twin is a row of its own that names its live workspace. */
 
@@ -124,7 +125,7 @@ export const roleOfMember = async (
   const { rows } = await pool.query<{ role: Role | null; is_withdrawn: boolean }>({
     name: 'role-of-member',
     text: `select members -> $2::text ->> 'role' as role,
-        exists (select 1 from auth.withdrawals t where t.subject = w.id) as is_withdrawn
+        ${isWithdrawnSql({ workspace: 'w.id' })} as is_withdrawn
       from read.workspaces w where id = $1`,
     values: [workspaceId, memberId],
   });
@@ -175,7 +176,7 @@ export const workspacesOfPerson = async (
   const { rows } = await pool.query({
     name: 'workspaces-of-person',
     text: `select w.id::text, w.name, w.timezone, m.key as member_id, m.value ->> 'role' as role,
-             exists (select 1 from auth.withdrawals t where t.subject = w.id) as is_withdrawn
+             ${isWithdrawnSql({ workspace: 'w.id' })} as is_withdrawn
            from read.workspaces w cross join lateral jsonb_each(w.members) m
            where w.people @> array[$1::text] and m.value ->> 'personId' = $1 order by w.created_at, w.id limit 100`,
     values: [personId],

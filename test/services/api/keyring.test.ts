@@ -4,7 +4,11 @@ import type { Pool } from 'pg';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { Freshness, type FreshnessSources } from '#projections/freshness.ts';
 import { type RunningProjections, runProjections } from '#projections/run.ts';
+import { listParked } from '#runtime/consuming/parked-reads.ts';
+import { requestSkip } from '#runtime/consuming/parked-requests.ts';
+import type { StoredBytes } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { Keyring } from '#services/api/keyring.ts';
 import { Stamp } from '#services/api/stamped.ts';
@@ -20,9 +24,19 @@ suite('keyring', (t) => {
   const stop = new AbortController();
   const workspaceId = randomUUID();
   const memberId = randomUUID();
+  /** Type → the stream of the event that the projection cannot apply. */
+  const chokesOn = new Map<string, string>();
   t.before(async () => {
     world = await projectionWorld();
-    running = runProjections({ ...world, names: ['workspaces'], signal: stop.signal });
+    const { codec } = world;
+    const choking: typeof codec = Object.assign(Object.create(codec), {
+      decode: async (event: StoredBytes) => {
+        if (chokesOn.has(event.type) && chokesOn.get(event.type) === event.stream) throw new TypeError('choked');
+        return codec.decode(event);
+      },
+      decodeAll: async (events: readonly StoredBytes[]) => Promise.all(events.map((event) => choking.decode(event))),
+    });
+    running = runProjections({ ...world, codec: choking, names: ['workspaces'], signal: stop.signal });
     await world.append(
       [
         {
@@ -168,6 +182,57 @@ suite('keyring', (t) => {
     await assert.rejects(keyring.identify(token), /Connection terminated/);
     away = false;
     await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
+  });
+
+  t('of a stream that the projection has parked, the stream decides, however fresh the other rows are', async () => {
+    const [own, ofMember] = [someToken(), someToken()];
+    const [ownId, ofMemberId, leftId] = [randomUUID(), randomUUID(), randomUUID()];
+    const homeId = randomUUID();
+    const home = `workspace-${homeId}`;
+    const owner = { memberId, name: 'Olga', role: 'owner' };
+    const leaver = { memberId: leftId, name: 'Lena', role: 'manager' };
+    const made: Given[] = [
+      { stream: home, type: 'WorkspaceCreated', data: { name: 'W', timezone: 'UTC', mode: 'live', twinOf: null } },
+      { stream: home, type: 'MemberAdded', data: owner },
+      { stream: home, type: 'MemberAdded', data: leaver },
+    ];
+    await world.append(made, homeId);
+    const left = created(ofMember, ofMemberId);
+    await world.append(
+      [created(own, ownId), { ...left, data: { ...(left.data as object), memberId: leftId } }],
+      homeId,
+    );
+    const keyring = keyringOver(world.pool);
+    for (const token of [own, ofMember]) {
+      await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
+    }
+    chokesOn.set('ApiKeyRevoked', `apikey-${ownId}`).set('MemberRemoved', home);
+    const taken: Given[] = [
+      { stream: `apikey-${ownId}`, type: 'ApiKeyRevoked', data: {} },
+      { stream: home, type: 'MemberRemoved', data: { memberId: leftId } },
+    ];
+    await world.append(taken, homeId);
+    await until('both are parked', async () => {
+      const { rowCount } = await world.pool.query('select 1 from ops.parked_events');
+      return rowCount === 2;
+    });
+    // The rows that say of a withdrawal are long gone by now: here there were none.
+    for (const token of [own, ofMember]) {
+      await until('it is refused', async () => (await codeOf(keyring.identify(token))) === 'token_revoked');
+    }
+    // An operator who has an event skipped takes no power back with it.
+    for (const { group, stream, events } of await listParked(world.pool, null)) {
+      assert.equal(events, 1, stream);
+      const { rows } = await world.pool.query('select event_id::text as id from ops.parked_events where stream = $1', [
+        stream,
+      ]);
+      await inTransaction(world.pool, async (tx) => ({
+        commit: true,
+        result: await requestSkip(tx, group, String(rows[0].id)),
+      }));
+    }
+    await until('none is parked', async () => (await listParked(world.pool, null)).length === 0);
+    for (const token of [own, ofMember]) assert.equal(await codeOf(keyring.identify(token)), 'token_revoked');
   });
 
   // The last ones: the read models of this world stand still from here on.
