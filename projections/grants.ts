@@ -192,16 +192,23 @@ export const openGrants = async (pool: Pool, after: string, limit: number): Prom
   }));
 };
 
-/** The grants of a person that nothing has revoked yet, in every workspace. */
+/**
+ * Ids of the grants of a person that may have power, in every workspace: those that the read model shows, and those that
+ * it does not show yet but for which the authorization server has a row.
+ * @param after the id before the page; null: from the first
+ */
 export const openGrantsOfPerson = async (
   pool: Pool,
   personId: string,
-  limit: number,
-): Promise<readonly { readonly grantId: string; readonly memberId: string }[]> => {
-  const { rows } = await pool.query<Pick<Raw, 'id' | 'member_id'>>(
-    `select id::text, member_id::text from read.grants
-     where person_id = $1 and revoked_at is null order by created_at, id limit $2`,
-    [personId, limit],
+  { after, limit }: { readonly after: string | null; readonly limit: number },
+): Promise<readonly string[]> => {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id::text from (
+       select id from read.grants where person_id = $1 and revoked_at is null
+       union
+       select grant_id from auth.oauth_artifacts where model = 'Grant' and payload ->> 'accountId' = $1::text
+     ) found where $2::uuid is null or id > $2 order by id limit $3`,
+    [personId, after, limit],
   );
-  return rows.map((row) => ({ grantId: row.id, memberId: row.member_id }));
+  return rows.map(({ id }) => id);
 };

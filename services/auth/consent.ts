@@ -16,6 +16,8 @@ export interface ConsentResult {
   /** The live workspace, whichever mode was chosen. */
   readonly workspaceId: string;
   readonly mode: Mode;
+  /** Of the person at the decision: what began before a new password, or a proof of the address, gives nothing after it. */
+  readonly era: number;
   /** What is left of the requested scopes. */
   readonly scopes: readonly string[];
 }

@@ -48,12 +48,20 @@ export const revokeGrant = async (
   return appended.length > 0;
 };
 
-/** More than any person has connected. */
-const maxGrantsOfPerson = 1_000;
+/** Grants that are looked up at once. */
+const pageSize = 500;
 
 /** Ends every grant of a person, in every workspace, in the name of the member who gave it. */
 export const revokeGrantsOfPerson = async (deps: RevokeDeps, personId: string): Promise<void> => {
-  for (const { grantId, memberId } of await openGrantsOfPerson(deps.pool, personId, maxGrantsOfPerson)) {
-    await revokeGrant(deps, grantId, 'person', { actor: { type: 'member', id: memberId } });
+  let after: string | null = null;
+  for (let isEnd = false; !isEnd; ) {
+    const page: readonly string[] = await openGrantsOfPerson(deps.pool, personId, { after, limit: pageSize });
+    for (const grantId of page) {
+      const { state } = await deps.store.load(grant, grantId);
+      if (state.status !== 'active') continue;
+      await revokeGrant(deps, grantId, 'person', { actor: { type: 'member', id: state.memberId } });
+    }
+    after = page.at(-1) ?? null;
+    isEnd = page.length < pageSize;
   }
 };

@@ -166,7 +166,7 @@ export const oauthOf = (world: World) => {
   const consent = (uid: string, more: Partial<ConsentResult> = {}): string => {
     const owner = { personId, memberId: world.memberId, workspaceId: world.workspaceId };
     const scopes = ['agency.read', 'posts.read', 'posts.compose', 'media.read'];
-    const result: ConsentResult = { uid, decision: 'allow', ...owner, mode: 'test', scopes, ...more };
+    const result: ConsentResult = { uid, decision: 'allow', ...owner, mode: 'test', era: 0, scopes, ...more };
     return sealConsent(world.deps.secrets, result, world.deps.clock());
   };
 

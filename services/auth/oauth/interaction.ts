@@ -8,7 +8,9 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import { type ConsentResult, openConsent } from '../consent.ts';
+import { revokeGrant } from '../grants.ts';
 import { roleNow } from '../judged.ts';
+import { eraOf } from '../people/credentials.ts';
 import type { OAuthDeps } from './deps.ts';
 import { showError } from './error-page.ts';
 import { grantSeconds } from './times.ts';
@@ -30,13 +32,17 @@ const acceptedMs = 2_000;
 const grantIdOf = ({ personId, ...result }: ConsentResult): string =>
   uuidv5(personId, ['oauth grant', JSON.stringify(Object.entries(result).sort())].join('\n'));
 
+/** Whether what was older has not ended since the person decided. */
+const isOfEra = async ({ pool }: OAuthDeps, { personId, era }: ConsentResult): Promise<boolean> =>
+  (await eraOf(pool, personId)) === era;
+
 interface Allowed {
   readonly scopes: readonly string[];
   readonly resource: string;
   readonly clientId: string;
 }
 
-/** What is granted; null where the person left nothing, or is no member there any more. */
+/** What is granted; null where the person left nothing, is no member there any more, or ended what was older. */
 const allowedBy = async (deps: OAuthDeps, asked: Asked, result: ConsentResult): Promise<Allowed | null> => {
   if (result.decision !== 'allow') return null;
   const { scope = '', resource, client_id: clientId } = asked.params as Readonly<Record<string, string | undefined>>;
@@ -44,10 +50,16 @@ const allowedBy = async (deps: OAuthDeps, asked: Asked, result: ConsentResult): 
   const scopes = grantableScopes.filter((one) => requested.has(one) && result.scopes.includes(one));
   if (scopes.length === 0 || resource === undefined || clientId === undefined) return null;
   const role = await roleNow(deps, result.workspaceId, result.memberId);
-  return role === null ? null : { scopes, resource, clientId };
+  return role === null || !(await isOfEra(deps, result)) ? null : { scopes, resource, clientId };
 };
 
-const give = async (deps: OAuthDeps, provider: Provider, result: ConsentResult, allowed: Allowed): Promise<string> => {
+/** Null where the person ended what was older meanwhile. */
+const give = async (
+  deps: OAuthDeps,
+  provider: Provider,
+  result: ConsentResult,
+  allowed: Allowed,
+): Promise<string | null> => {
   const { personId, memberId, workspaceId, mode } = result;
   const { scopes, resource, clientId } = allowed;
   const grantId = grantIdOf(result);
@@ -72,6 +84,11 @@ const give = async (deps: OAuthDeps, provider: Provider, result: ConsentResult, 
   >[0]);
   own.addResourceScope(resource, scopes.join(' '));
   await own.save();
+  // Whoever ends what is older meanwhile finds the row of the grant, or is found here. If we die before, no code exists.
+  if (!(await isOfEra(deps, result))) {
+    await revokeGrant(deps, grantId, 'person', { actor });
+    return null;
+  }
   // The credential is stored: a database that does not answer now costs the caller no secret.
   await deps.caughtUp(positions, acceptedMs).catch(() => false);
   return grantId;
@@ -96,14 +113,12 @@ export const interact = async (ctx: Context, provider: Provider, deps: OAuthDeps
     const allowed = await allowedBy(deps, asked, result);
     const place = { workspaceId: result.workspaceId, id: grantIdOf(result) };
     const isFull = allowed !== null && !(await takePlace(deps, 'grant', place));
+    const grantId = allowed === null || isFull ? null : await give(deps, provider, result, allowed);
     const outcome = isFull
       ? { error: 'access_denied', error_description: 'the workspace has too many connected apps: end one first' }
-      : allowed === null
+      : grantId === null
         ? { error: 'access_denied', error_description: 'the person did not allow it' }
-        : {
-            login: { accountId: result.personId, remember: false },
-            consent: { grantId: await give(deps, provider, result, allowed) },
-          };
+        : { login: { accountId: result.personId, remember: false }, consent: { grantId } };
     go(ctx, await provider.interactionResult(ctx.req, ctx.res, outcome));
   } catch (error) {
     if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidClient) return over(ctx);

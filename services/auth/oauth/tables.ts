@@ -25,6 +25,8 @@ export const migrateOAuth = (pool: Pool): Promise<void> =>
       );
       create index if not exists oauth_artifacts_grant on auth.oauth_artifacts (grant_id) where grant_id is not null;
       create index if not exists oauth_artifacts_client on auth.oauth_artifacts (client_id) where client_id is not null;
+      create index if not exists oauth_artifacts_person on auth.oauth_artifacts ((payload ->> 'accountId'))
+        where model = 'Grant';
       create index if not exists oauth_artifacts_expires on auth.oauth_artifacts (expires_at) where expires_at is not null;
       create table if not exists auth.oauth_clients (
         client_id text primary key,

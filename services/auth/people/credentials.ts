@@ -26,6 +26,12 @@ export interface PersonCredentials {
   readonly era: number;
 }
 
+/** The present era of a person; that of the first where there is no row. */
+export const eraOf = async (pool: Pool, personId: string): Promise<number> => {
+  const { rows } = await pool.query<{ era: number }>('select era from auth.people where person_id = $1', [personId]);
+  return rows[0]?.era ?? 0;
+};
+
 /** What ends older ways in. */
 export interface Renewal {
   /** The era in which the person proved the former password; null: a link gives the right, whatever the era is. */

@@ -132,6 +132,8 @@ export const setPasswordByLink = async (
   if (personId === null) return null;
   const ends = { passkeys: removes, secondFactor: removes && known.emailProvenAt === null };
   await renew(deps, { personId, removes: ends, keep: null, reason: 'password_set' }, null, passwordHash);
+  // A consent that was answered between the two; from the new era on, none of before gives anything.
+  await revokeGrantsOfPerson(deps, personId);
   // If we died before it, the address is not proven yet: the person asks for another link, which tells all of it.
   const tell = { type: 'SetPassword', by: 'reset', removes: ends, proves: 'link' } as const;
   await execute(deps.store, person, personId, tell, personContext(deps, personId));
@@ -155,6 +157,8 @@ export const confirmEmail = async (
   await revokeGrantsOfPerson(deps, personId);
   if ((await takePersonLink(deps, token, 'confirm')) === null) return false;
   await renew(deps, { personId, removes: allWays, keep, reason: 'revoked' }, null, null);
+  // As above: a consent that was answered meanwhile.
+  await revokeGrantsOfPerson(deps, personId);
   const tell = { type: 'ProveEmail', by: 'link', removes: allWays } as const;
   await execute(deps.store, person, personId, tell, personContext(deps, personId));
   return true;

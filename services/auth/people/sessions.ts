@@ -140,6 +140,18 @@ export const findSession = async (
   return read(row);
 };
 
+/**
+ * The era of the person of a session, in one statement with the session, because both end together; null: the session
+ * has ended.
+ */
+export const eraOfSession = async (pool: Pool, id: string): Promise<number | null> => {
+  const { rows } = await pool.query<{ era: number }>(
+    `select p.era from auth.sessions s join auth.people p using (person_id) where s.id = $1 and s.ended_at is null`,
+    [id],
+  );
+  return rows[0]?.era ?? null;
+};
+
 /** The person looks at another workspace, or at its sandbox. Who may do that is checked at each request. */
 export const chooseWorkspace = async (
   pool: Pool,

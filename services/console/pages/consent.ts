@@ -4,6 +4,7 @@ import { notFound } from '#services/api/refusal.ts';
 import { type ConsentResult, sealConsent } from '#services/auth/consent.ts';
 import { type PendingConsent, pendingConsent } from '#services/auth/pending-consent.ts';
 import { requireProven } from '#services/auth/people/proof.ts';
+import { eraOfSession } from '#services/auth/people/sessions.ts';
 import type { Visit, Visitor } from '../deps.ts';
 import { type FormRefusal, refusalOf } from '../errors.ts';
 import type { Route } from '../routes.ts';
@@ -67,9 +68,11 @@ const decide = async (visit: Visit<Visitor>): Promise<void> => {
   const ticked = form.getAll('scope');
   const scopes = pending.scopes.filter((one) => ticked.includes(one));
   const workspaceId = form.get('workspace') ?? '';
-  const answer = (result: Omit<ConsentResult, 'uid' | 'personId'>): void => {
+  const era = await eraOfSession(it.deps.pool, visitor.session.id);
+  if (era === null) throw notFound('request');
+  const answer = (result: Omit<ConsentResult, 'uid' | 'personId' | 'era'>): void => {
     const { uid } = pending;
-    const sealed = sealConsent(it.deps.secrets, { uid, personId: visitor.personId, ...result }, it.deps.clock());
+    const sealed = sealConsent(it.deps.secrets, { uid, personId: visitor.personId, era, ...result }, it.deps.clock());
     goTo(ctx, `${it.deps.authUrl()}/oauth/interaction/${uid}?${new URLSearchParams({ result: sealed })}`);
   };
   if (form.get('decision') !== 'allow') {

@@ -3,10 +3,13 @@ import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import { operations } from '#services/api/operations.ts';
+import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { resetPassword } from '#services/auth/people/security.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { consoleWorld, type ShownPage, signedIn } from '#test/support/console.ts';
 import type { Caller, World } from '#test/support/http.ts';
 import { type App, Browser, claimsOf, oauthOf, pkce } from '#test/support/oauth.ts';
+import { peopleDepsOf } from '#test/support/people.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -80,6 +83,23 @@ suite('consent to an app', (t) => {
     );
     const stored = Buffer.isBuffer(rows[0]?.data) ? JSON.parse(String(rows[0]?.data)) : rows[0]?.data;
     assert.deepEqual(stored?.scopes, ['posts.read', 'clients.manage']);
+  });
+
+  t('gives nothing once the sign-in of the person began anew: a stranger could have kept it for later', async () => {
+    const ann = await signedIn(world, { name: 'Ann' });
+    const browser = new Browser();
+    const url = oauthOf(world).authorizeUrl(app, pkce(), { scope: 'posts.read' });
+    const uid = await oauthOf(world).begin(browser, url);
+    await ann.browser.get(`/consent/${uid}`);
+    const fields = { decision: 'allow', mode: 'test', workspace: world.workspaceId, scope: 'posts.read' };
+    const sent = await ann.browser.post(`/consent/${uid}`, fields);
+    assert.equal(sent.status, 303, sent.text);
+    const people = peopleDepsOf(world);
+    const { token } = await mintPersonLink(people, ann.personId, 'reset');
+    assert.equal(await resetPassword(people, token, 'a brand new password'), ann.personId);
+    const done = await browser.open(sent.location);
+    const { searchParams } = new URL((await browser.open(done.location)).location);
+    assert.deepEqual([searchParams.get('error'), searchParams.get('code')], ['access_denied', null]);
   });
 
   t('an app that names no scope is asked about reads alone', async () => {

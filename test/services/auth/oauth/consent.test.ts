@@ -44,7 +44,7 @@ suite('authorization server: consent', (t) => {
 
   t('a result is bound to its authorization, lives a minute, and cannot be altered', () => {
     const owner = { personId: randomUUID(), memberId: randomUUID(), workspaceId: randomUUID() };
-    const result = { uid: 'one', decision: 'allow', ...owner, mode: 'live', scopes: ['posts.read'] } as const;
+    const result = { uid: 'one', decision: 'allow', ...owner, mode: 'live', era: 0, scopes: ['posts.read'] } as const;
     const sealed = sealConsent(world.secrets, result, 1_000);
     assert.deepEqual(openConsent(world.secrets, sealed, 'one', 60_999), result);
     assert.equal(openConsent(world.secrets, sealed, 'one', 61_000), null);

@@ -241,6 +241,27 @@ suite('authorization server: what is spent twice', { timeoutMs: 180_000 }, (t) =
     assert.equal((await it.refresh(app, stays.refresh_token)).status, 200);
   });
 
+  t('and so does what the read model does not show yet', async () => {
+    const { personId, memberId } = await personOf(world);
+    const held = await world.pool.connect();
+    const { rows } = await held.query<{ name: string }>(
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables where tablename like 'grants\\_v%'`,
+    );
+    await held.query('begin');
+    try {
+      for (const { name } of rows) await held.query(`lock table ${name} in share row exclusive mode`);
+      const given = await it.tokensOf(app, { result: { personId, memberId } });
+      const { token } = await mintPersonLink(peopleDepsOf(world), personId, 'reset');
+      assert.equal(await resetPassword(peopleDepsOf(world), token, 'a brand new password'), personId);
+      const { gid } = claimsOf(given.access_token);
+      assert.deepEqual(await historyOf(world, gid), ['GrantGiven', 'GrantRevoked person']);
+      assert.equal((await it.refresh(app, given.refresh_token)).json.error, 'invalid_grant');
+    } finally {
+      await held.query('rollback');
+      held.release();
+    }
+  });
+
   t('the app of a member who has left refreshes no more', async () => {
     const memberId = await world.memberOf(world.workspaceId, 'creator');
     await world.settled();
