@@ -101,7 +101,7 @@ export interface Purse {
   show(told: ToldLimits): Promise<void>;
 }
 
-/** Credentials' worth of requests that all credentials of a workspace may make together, where no setting says another. */
+/** Credentials' worth of requests that all keys and apps of a workspace may make together, and all its sessions, where no setting says another. */
 export const defaultWorkspaceKeys = 5;
 
 const untold: ToldLimits = { set: () => undefined };
@@ -113,7 +113,10 @@ const untold: ToldLimits = { set: () => undefined };
 export class Allowances {
   /** Of credentials. */
   readonly credentials: Allowance;
-  /** Of live workspaces: a workspace may have many keys, and each session and app is a credential too. */
+  /**
+   * Of live workspaces: a workspace may have many keys, and each session and app is a credential too. Its programs have
+   * one, and its people another: whoever comes to end a key that takes everything must not find everything taken.
+   */
   readonly workspaces: Allowance;
   /** Of addresses, for tokens that are not valid. */
   readonly guesses: Allowance;
@@ -141,7 +144,10 @@ export class Allowances {
 
   ofCaller({ principal, address }: Caller): Purse {
     const { pages } = this;
-    if (principal !== null) return this.#ofCredential(`${principal.kind}:${principal.id}`, principal.liveWorkspaceId);
+    if (principal !== null) {
+      const { kind, id, liveWorkspaceId } = principal;
+      return this.#ofCredential(`${kind}:${id}`, kind === 'session' ? `people of ${liveWorkspaceId}` : liveWorkspaceId);
+    }
     return {
       spend: (told, requests) => pages.spend(told, address, requests),
       owe: (told, requests) => pages.owe(told, address, requests),
@@ -150,22 +156,22 @@ export class Allowances {
   }
 
   /** The answer shows the allowance of the credential, and that of the workspace where it refuses. */
-  #ofCredential(credential: string, workspaceId: string): Purse {
+  #ofCredential(credential: string, together: string): Purse {
     const { credentials, workspaces } = this;
     return {
       spend: async (told, requests) => {
         await credentials.spend(told, credential, requests);
         try {
-          await workspaces.spend(untold, workspaceId, requests);
+          await workspaces.spend(untold, together, requests);
         } catch (refused) {
           await credentials.giveBack(untold, credential, requests);
-          await workspaces.show(told, workspaceId);
+          await workspaces.show(told, together);
           throw refused;
         }
       },
       owe: async (told, requests) => {
         // The debt of one credential does not keep the others of its workspace waiting: it repays more than a window alone.
-        await workspaces.owe(untold, workspaceId, Math.min(requests, credentials.burst));
+        await workspaces.owe(untold, together, Math.min(requests, credentials.burst));
         await credentials.owe(told, credential, requests);
       },
       show: (told) => credentials.show(told, credential),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import knexFor from 'knex';
+import { mintSession } from '#runtime/identity/sessions.ts';
 import { contractFiles } from '#services/api/contract/emit.ts';
 import { errorPages } from '#services/api/error-page.ts';
 import { revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
@@ -277,6 +278,20 @@ suite('errors over HTTP', { waits: true }, (t) => {
       assert.equal(refused?.get('ratelimit-policy'), '"default";q=10;w=20');
       assert.match(refused?.get('ratelimit') ?? '', /^"default";r=0;t=\d+$/);
       assert.ok(Number(refused?.get('retry-after')) > 1);
+      // Its people come in none the less: who else would end the key that takes it all?
+      const { memberId, workspaceId, store, secrets, deps } = small;
+      const [about, sessions] = [
+        { memberId, workspaceId, mode: 'live' } as const,
+        { store, secrets, clock: deps.clock },
+      ];
+      const ofPerson = async () => small.callerWith((await mintSession(sessions, about)).token);
+      const people: Caller[] = [];
+      for (let at = 0; at < 8; at += 1) people.push(await ofPerson());
+      const [first] = people;
+      assert.equal((await first?.request('DELETE', `/api-keys/${keys[0]?.id}`))?.status, 200);
+      const all = [];
+      for (const one of people) for (let at = 0; at < 2; at += 1) all.push((await one.get('/agency')).status);
+      assert.equal(all.filter((status) => status === 200).length, 9, 'and have as much as five keys have');
       // Its sandbox is the same workspace.
       assert.equal((await small.tester.get('/agency')).status, 429);
       assert.equal((await (await small.agency('Other')).owner.get('/agency')).status, 200);

@@ -28,7 +28,7 @@ export const callersSettings = {
     'RATE_LIMIT_WORKSPACE_KEYS',
     integer(1, 10_000),
     5,
-    "credentials' worth of requests that all credentials of a workspace may make together",
+    "credentials' worth of requests that all keys and apps of a workspace may make together, and all its sessions",
   ),
   privateTargets: variable(
     'PRIVATE_TARGETS',
