@@ -78,8 +78,9 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
       return { revision: written.events.findLast(isOf(by))?.revision ?? written.revision };
     });
     const left = await streamUpTo(call, decider, id, result.revision, written);
-    // A repeat notes the events that the first call stored, so that its caller can read its own write.
-    if (operation.idempotent !== 'none') store.note(left.events, positions);
+    // A repeat notes the events that the first call stored, so that its caller can read its own write. Without a key
+    // too: the answer to a deletion may have been lost.
+    store.note(left.events, positions);
     return { ...left, replayed };
   };
 

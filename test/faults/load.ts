@@ -41,6 +41,8 @@ interface Answered {
   readonly status: number;
   readonly code: string | null;
   readonly data: Json & { readonly id: string };
+  /** The consistency token of a write. */
+  readonly written: string | null;
 }
 
 /** The type of a problem names the address that answered, and a standalone that starts again has another port. */
@@ -269,8 +271,9 @@ export class Load {
     }
   }
 
-  get(path: string): Promise<Answered> {
-    return this.call('GET', path);
+  /** @param after the token of the write that the answer must show, also from a process that did not make it */
+  get(path: string, after: string | null = null): Promise<Answered> {
+    return this.#call('GET', path, after === null ? {} : { 'x-consistency-token': after }, undefined);
   }
 
   readonly #actions: Readonly<Record<ActionName, () => Promise<void>>> = {
@@ -510,7 +513,7 @@ export class Load {
       if (made === null) return;
       const deleted = await this.call('DELETE', `/posts/${made.id}`);
       if (deleted.status !== 200) this.#wrong(`post ${made.id} was not discarded: ${deleted.status} ${deleted.code}`);
-      const gone = await this.get(`/posts/${made.id}`);
+      const gone = await this.get(`/posts/${made.id}`, deleted.written);
       if (gone.status !== 404) this.#wrong(`post ${made.id} was discarded and is answered with ${gone.status}`);
       const next = await this.#keyed('/posts', body);
       if (next !== null) this.posts.push({ id: next.id, targetIds: null });
@@ -785,7 +788,17 @@ export class Load {
     return data;
   }
 
-  call(method: string, path: string, body?: unknown, key?: string, token = this.#options.token): Promise<Answered> {
+  call(method: string, path: string, body?: unknown, key?: string, token?: string): Promise<Answered> {
+    return this.#call(method, path, key === undefined ? {} : { 'idempotency-key': key }, body, token);
+  }
+
+  #call(
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: unknown,
+    token = this.#options.token,
+  ): Promise<Answered> {
     return this.#untilKnown(`${method} ${path}`, async (origin, signal) => {
       const answer = await fetch(`${origin}/v1${path}`, {
         method,
@@ -793,7 +806,7 @@ export class Load {
         headers: {
           authorization: `Bearer ${token}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(key === undefined ? {} : { 'idempotency-key': key }),
+          ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
@@ -811,7 +824,8 @@ export class Load {
         this.#wrong(`${method} ${path}: ${status} ${JSON.stringify(parsed)}`);
         return null;
       }
-      return { status, code, data: parsed.data ?? ({} as Answered['data']) };
+      const written = answer.headers.get('x-consistency-token');
+      return { status, code, data: parsed.data ?? ({} as Answered['data']), written };
     });
   }
 

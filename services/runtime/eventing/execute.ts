@@ -52,7 +52,11 @@ export const execute = async <State, Command, Event extends { readonly type: str
   for (let round = 1; ; round += 1) {
     options.guard?.(loaded);
     const decided = decider.decide(command, loaded.state);
-    if (decided.length === 0) return { ...loaded, appended: [] };
+    if (decided.length === 0) {
+      // An earlier call may have stored what this one asks for, and its answer may have been lost.
+      if (options.positions !== undefined) store.note(loaded.events.slice(-1), options.positions);
+      return { ...loaded, appended: [] };
+    }
     if (options.optional === true) requireRoom(loaded.events);
     try {
       const appended = await store.append(

@@ -28,7 +28,7 @@ export const changeClient = async (
   for (;;) {
     const before = await by.store.load(client, id);
     guard(before);
-    if (client.decide({ type: 'Update', changes }, before.state).length === 0) return before.events;
+    if (client.decide({ type: 'Update', changes }, before.state).length === 0) return asBefore(by, before);
     // The guard runs before the claim, so that a refused rename leaves no claim. The append at the same revision keeps
     // the check valid.
     requireRoom(before.events);
@@ -53,13 +53,19 @@ export const archiveClient = async (by: Claimant, id: string, guard: Guard): Pro
   for (;;) {
     const before = await by.store.load(client, id);
     guard(before);
-    if (before.state.status === 'archived') return before.events;
+    if (before.state.status === 'archived') return asBefore(by, before);
     try {
       return await leaveName(by, id, { type: 'Archive' }, before);
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
   }
+};
+
+/** An earlier call may have stored what this one asks for, and its answer may have been lost. */
+const asBefore = ({ store, positions }: Claimant, { events }: Loaded<ClientState>): Changed => {
+  store.note(events.slice(-1), positions);
+  return events;
 };
 
 /** False while another client is being renamed. @throws Rejection `already_exists` when a live client has the name */

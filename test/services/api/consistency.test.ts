@@ -70,6 +70,19 @@ suite('reading one’s own writes', (t) => {
     await repeated(`/clients/${one.clientId}/connect-invites`, { platforms: ['x'] });
   });
 
+  t('with the token of a repeated deletion, which stores nothing itself', async () => {
+    const one = await composer(world, ['x'], { by: world.tester });
+    const draft = await world.tester.post('/posts', one.body({ saveDraft: true }));
+    const post = await world.tester.post('/posts', one.body());
+    const client = await world.tester.post('/clients', { name: 'Leaving', type: 'brand' });
+    for (const path of [`/posts/${draft.data.id}`, `/posts/${post.data.id}`, `/clients/${client.data.id}`]) {
+      assert.equal((await world.tester.delete(path)).status, 200, path);
+      const again = await world.tester.delete(path);
+      assert.equal(again.status, 200, path);
+      assert.ok(again.headers.get('x-consistency-token'), path);
+    }
+  });
+
   t('an existing resource is never 404, whichever process reads it', async () => {
     for (let round = 0; round < 25; round += 1) {
       const made = await world.owner.post('/clients', { name: `Fresh ${round}`, type: 'brand' });
