@@ -45,3 +45,13 @@ export const postPlanning = async (pool: Pool, workspaceId: string, targetId: st
   );
   return rows[0]?.id ?? null;
 };
+
+/** The post that asks for this approval, whose request may not be written yet; null where there is none. */
+export const postAskingFor = async (pool: Pool, workspaceId: string, approvalId: string): Promise<string | null> => {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from read.posts
+     where approval ->> 'status' = 'pending' and approval ->> 'id' = $2 and workspace_id = $1 limit 1`,
+    [workspaceId, approvalId],
+  );
+  return rows[0]?.id ?? null;
+};

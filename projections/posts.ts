@@ -246,6 +246,7 @@ export const posts = defineModel<Own, PostEvent>({
     { on: `(id) where approval ->> 'status' = 'pending'` },
     ...recycleIndexes,
     { on: '(client_id, shown_status, created_at, id)' },
+    { on: `((approval ->> 'id')) where approval ->> 'status' = 'pending'` },
   ],
   on,
 });

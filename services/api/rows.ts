@@ -40,17 +40,20 @@ export const readRow = async <Row, Planned = never>(
   kind: string,
   topics: readonly Topic[],
   get: (id: string) => Promise<Row | null>,
-  planned: (id: string) => Promise<Planned | null> = async () => null,
+  planned?: (id: string) => Promise<Planned | null>,
 ): Promise<Row | Planned> => {
   const { deps, workspaceId, params } = call;
   const behind = await call.behind(topics);
   const row = await get(params.id);
   if (row !== null && !behind) return row;
-  const plan = row === null ? await planned(params.id) : null;
+  const plan = row === null ? ((await planned?.(params.id)) ?? null) : null;
   const events = await deps.store.readStream(`${kind}-${params.id}`);
   const creation = birthOf(modelOf(kind) ?? {}, events);
   // A stream with more than its creation is newer than the plan: its row may be missing because the stream is parked.
   if (plan !== null && events.at(-1) === creation) return plan;
+  // The plan of a stream that the read model lacks may name it.
+  if (creation === undefined && behind && planned !== undefined)
+    throw new Unavailable(`A plan of this ${kind} is behind.`);
   if (creation === undefined || creation.metadata.workspaceId !== workspaceId) throw notFound(kind);
   throw new Unavailable(`The read model of this ${kind} is behind.`);
 };

@@ -11,7 +11,7 @@ import type { Call, One } from '../operation.ts';
 import { requireWordForPlan } from '../posts/restore-word.ts';
 import { invalid, notFound } from '../refusal.ts';
 import { lastOf, writtenRow } from '../rows.ts';
-import { showApproval } from './show.ts';
+import { loadRequest, showApproval } from './show.ts';
 
 /** A person decides about a request for approval. */
 
@@ -65,6 +65,7 @@ export const decideApproval = async (call: Deciding, decision: Decision): Promis
   const { deps, params, positions, principal } = call;
   const { comment = null } = call.body;
   const acted = await call.stream(approval).act({
+    load: () => loadRequest(call),
     command: () => ({ type: 'Decide', decision, decidedBy: principal.actor, comment }),
     rule: async ({ state }) => {
       requireSeen(state, call.body.contentHash);

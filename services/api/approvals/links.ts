@@ -8,6 +8,7 @@ import { wholeList } from '../cursor.ts';
 import type { Call } from '../operation.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import { lastOf, makerOf } from '../rows.ts';
+import { loadRequest, notWrittenYet } from './show.ts';
 
 /** Links through which a guest of the client decides, without an account of the agency. */
 
@@ -34,6 +35,7 @@ const requireOneClient = async ({ deps }: Creating, { state }: Loaded<ApprovalSt
 export const createLink = async (call: Creating) => {
   const { deps, now, body } = call;
   const acted = await call.stream(approval).act({
+    load: () => loadRequest(call),
     accept: async (): Promise<Accepted> => ({
       linkId: uuidv7(),
       expiresAt: new Date(Date.parse(now) + (body.expiresInHours ?? defaultHours) * hourMs).toISOString(),
@@ -60,6 +62,7 @@ export const revokeLink = async (call: Call<{ readonly id: string; readonly link
 /** All of one request: its stream has room for a bounded number. */
 export const listLinks = async (call: Call<{ readonly id: string }>) => {
   const loaded = await call.deps.store.load(approval, call.params.id);
+  if (loaded.state.status === 'none') await notWrittenYet(call);
   if (loaded.state.status === 'none' || loaded.events[0]?.metadata.workspaceId !== call.workspaceId) {
     throw notFound('approval');
   }

@@ -2,15 +2,46 @@ import { type ApprovalState, approval } from '#domain/approval.ts';
 import { coveredBody } from '#domain/content-hash.ts';
 import { newestBody, type PostState, post } from '#domain/post.ts';
 import type { ApprovalRow } from '#projections/approvals.ts';
+import { postAskingFor } from '#projections/posts-behind.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { foldEvents } from '#runtime/eventing/domain-store.ts';
+import { foldEvents, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import type { Call } from '../operation.ts';
 import { contentOf } from './content.ts';
 
 /** A request for approval with what it is about: the post as of the revision at which its approval was asked for. */
 
 type About = Pick<ApprovalRow, 'id'>;
+
+type Naming = Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params' | 'behind'>;
+
+/**
+ * The post whose accepted content asks for this request; null: none does. Its answer names the request before the
+ * request is written, and a post that the read model lacks may ask for it. @throws Unavailable
+ */
+const askingFor = async ({ deps, workspaceId, params, behind }: Naming): Promise<string | null> => {
+  const isBehind = await behind(['posts']);
+  const postId = await postAskingFor(deps.pool, workspaceId, params.id);
+  if (postId === null && isBehind) throw new Unavailable('The read model of posts is behind.');
+  return postId;
+};
+
+/** For a read, which writes nothing. @throws Unavailable for a request that is not written yet: never 404 for it */
+export const notWrittenYet = async (call: Naming): Promise<null> => {
+  if ((await askingFor(call)) === null) return null;
+  throw new Unavailable('The request for approval is being made.');
+};
+
+/** For an action: writes the request first that its post asks for, so that an answered id is never 404. */
+export const loadRequest = async (call: Naming & Pick<Call, 'positions'>): Promise<Loaded<ApprovalState>> => {
+  const { deps, params, positions } = call;
+  const loaded = await deps.store.load(approval, params.id);
+  const postId = loaded.state.status === 'none' ? await askingFor(call) : null;
+  if (postId === null) return loaded;
+  await tendApprovals(deps.store, postId, { positions });
+  return await deps.store.load(approval, params.id);
+};
 
 const liveOf = (state: PostState, { id }: About): Extract<PostState, { status: 'live' }> => {
   if (state.status !== 'live' || state.approval?.id !== id) {

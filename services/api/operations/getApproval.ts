@@ -1,8 +1,8 @@
-import { getApproval as queryApproval } from '#projections/approvals.ts';
+import { type ApprovalRow, getApproval as queryApproval } from '#projections/approvals.ts';
 import { Approval } from '#schemas/http/approval.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { approvalExample } from '../approvals/examples.ts';
-import { showApproval } from '../approvals/show.ts';
+import { notWrittenYet, showApproval } from '../approvals/show.ts';
 import { operation } from '../operation.ts';
 import { readRow } from '../rows.ts';
 
@@ -22,7 +22,13 @@ export const getApproval = operation({
   example: { data: approvalExample },
   handle: async (call) => {
     const { deps, workspaceId } = call;
-    const row = await readRow(call, 'approval', ['posts'], (id) => queryApproval(deps.knex, workspaceId, id));
+    const row = await readRow<ApprovalRow>(
+      call,
+      'approval',
+      ['posts'],
+      (id) => queryApproval(deps.knex, workspaceId, id),
+      () => notWrittenYet(call),
+    );
     return { data: await showApproval(call, row), revision: row.revision };
   },
 });

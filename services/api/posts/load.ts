@@ -4,7 +4,7 @@ import { type TargetState, target } from '#domain/target.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
 import type { TargetWithContent } from '#projections/target-queries.ts';
-import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { endRest } from '#runtime/work/leases.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
@@ -15,7 +15,7 @@ import { plannedTarget } from './answers.ts';
 
 /** Streams that a path names. A stream of another workspace is unknown, in the same words. */
 
-type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context' | 'positions'>;
+type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context' | 'positions' | 'behind'>;
 type Reading = Pick<Call, 'deps' | 'workspaceId'>;
 
 const isOurs = (call: Asking, loaded: Loaded<unknown>): boolean =>
@@ -64,7 +64,10 @@ export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget
     }
     return found;
   }
+  const isBehind = await call.behind(['posts']);
   const postId = await postPlanning(call.deps.pool, call.workspaceId, id);
+  // The plan of a post that the read model lacks may name it.
+  if (postId === null && isBehind) throw new Unavailable('The read model of posts is behind.');
   if (postId === null) throw notFound('post target');
   await fanOut(call.deps.store, postId, call.context, { positions: call.positions });
   const written = await load(call, id);

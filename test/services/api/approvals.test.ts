@@ -258,6 +258,32 @@ suite('approvals over HTTP', (t) => {
     assert.equal((await approvalOf(approvalId)).status, 'pending');
   });
 
+  t('a request that an accepted post asks for is never 404, though it is not written yet', async () => {
+    const { pool } = world;
+    await pool.query(`
+      create function refuse_request() returns trigger language plpgsql as
+        $$ begin raise exception 'no request today'; end $$;
+      create trigger refuse_request before insert on es.event_rows for each row
+        when (new.type = 'ApprovalRequested') execute function refuse_request()`);
+    const asked = [];
+    try {
+      for (const _ of ['decided', 'linked', 'read']) asked.push((await submit()).approvalId);
+      await world.settled();
+      refused(await tester.get(`/approvals/${asked[2]}`), 503, 'unavailable');
+      refused(await tester.get(`/approvals/${asked[2]}/links`), 503, 'unavailable');
+      const stranger = await world.agency('Strangers of what is not written');
+      refused(await stranger.owner.get(`/approvals/${asked[2]}`), 404, 'not_found');
+      refused(await stranger.owner.post(`/approvals/${asked[2]}/approve`, {}), 404, 'not_found');
+    } finally {
+      await pool.query('drop trigger refuse_request on es.event_rows; drop function refuse_request()');
+    }
+    const approved = await decide(String(asked[0]), 'approve');
+    assert.deepEqual([approved.status, approved.data.status], [200, 'approved'], approved.text);
+    const link = await tester.post(`/approvals/${asked[1]}/links`, {});
+    assert.equal(link.status, 200, link.text);
+    assert.equal((await approvalOf(String(asked[1]))).status, 'pending');
+  });
+
   t('the list: newest first, by status, client and post, page by page', async () => {
     const client = await composer(world, ['x', 'bluesky']);
     await tester.patch(`/clients/${client.clientId}`, { approvalRequired: true });
