@@ -77,6 +77,7 @@ suite('reads over HTTP', (t) => {
       media: String(media.data.assetId),
       reports: reportId,
       webhooks: webhook.data.id,
+      members: world.memberId,
     };
     const pathOf = (path: string): string =>
       path
