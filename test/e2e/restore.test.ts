@@ -69,7 +69,14 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
       KAFKA_BROKERS: broker.brokers.join(','),
       KAFKA_TOPIC_PREFIX: `restore-${randomBytes(4).toString('hex')}-`,
       SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`,
-      ...{ PORT: '0', DATA_DIR: dataDir, DATABASE_POOL: '4', OUTDATED_FFMPEG: 'take', LEASE_TTL_MS: '1000', SWEEP_INTERVAL_MS: '300' },
+      ...{
+        PORT: '0',
+        DATA_DIR: dataDir,
+        DATABASE_POOL: '4',
+        OUTDATED_FFMPEG: 'take',
+        LEASE_TTL_MS: '1000',
+        SWEEP_INTERVAL_MS: '300',
+      },
     };
   });
   t.after(async () => {
