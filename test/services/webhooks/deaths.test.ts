@@ -37,7 +37,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
       async () => {
         const server = await receiver();
         const endpoint = await world.endpoint(server.url);
-        const dying = await child(`sender:${point}`);
+        const dying = await child(`sender:${point}`, 'SIGKILL', { SENDER_TIMES: 'killed' });
         const [id = ''] = await world.queue(endpoint);
         await died(dying);
         assert.equal(server.got.length, sent);
@@ -60,7 +60,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
   t('killed between the record of a 410 and its event: the sweep of the next sender appends it', async () => {
     const server = await receiver(status(410));
     const endpoint = await world.endpoint(server.url);
-    const dying = await child('sender:recorded');
+    const dying = await child('sender:recorded', 'SIGKILL', { SENDER_TIMES: 'killed' });
     await world.queue(endpoint);
     await died(dying);
     const reason = async () => {

@@ -1,4 +1,7 @@
-/** A sender alone in a process, to be killed or stopped: `node sender-process.ts <database url> <secret key>`. Says `ready`. */
+/**
+ * A sender alone in a process: `node sender-process.ts <database url> <secret key>`. Says `ready`. It has the times of
+ * `short`, or with SENDER_TIMES=killed those of a sender that dies at its first exchange.
+ */
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
@@ -12,13 +15,14 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import { Sender } from '#services/webhooks/sender.ts';
 import { MemoryDataKeys } from '#test/support/domain.ts';
 import { drainSignal } from '#test/support/drain-signal.ts';
-import { short } from './short.ts';
+import { killed, short } from './short.ts';
 
+const times = process.env.SENDER_TIMES === 'killed' ? killed : short;
 const [url = '', key = ''] = process.argv.slice(2);
 const pool = openPool({ url, max: 8 });
 const events = await PostgresEventStore.open({ url });
 const exchange = new Exchange(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }), {
-  totalMs: short.webhookExchangeMs,
+  totalMs: times.webhookExchangeMs,
 });
 const sender = new Sender({
   databaseUrl: url,
@@ -26,7 +30,7 @@ const sender = new Sender({
   store: new DomainStore(events, new EventCodec(new MemoryDataKeys()), defaultPartitions),
   secrets: new Secrets(key),
   exchange,
-  config: { ...readConfig({}), ...short },
+  config: { ...readConfig({}), ...times },
   logger: createLogger('child', process.env.LOG_LEVEL ?? 'silent'),
 });
 const draining = drainSignal();

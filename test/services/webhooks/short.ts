@@ -8,3 +8,6 @@ export const short = {
   webhookBreakerFailures: 1_000,
   sweepIntervalMs: 100,
 } satisfies Partial<SenderConfig>;
+
+/** Of a sender that is killed at its first exchange: a busy machine must not end that one before the receiver has it. */
+export const killed = { ...short, webhookExchangeMs: 3_000, webhookLeaseMs: 7_000 } satisfies Partial<SenderConfig>;
